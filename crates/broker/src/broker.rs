@@ -46,7 +46,7 @@ impl Broker {
         let mut shared = Shared::new(settings, describe_forward_error);
         for queue in directory.iter() {
             if let Some(topic) = queue.kind.topic() {
-                let bytes = i64::try_from(queue.message_bytes()).unwrap_or(i64::MAX);
+                let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
                 shared.topics.weigh(topic, bytes);
             }
         }

@@ -7,6 +7,7 @@ pub(crate) mod effects;
 pub(crate) mod read;
 pub(crate) mod token;
 
+use crate::api::time::Mono;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -156,6 +157,11 @@ impl Context<'_> {
         self.shared.reads.insert(read, purpose);
         self.effects.reads.push(ReadRequest { read, after, query });
         read
+    }
+
+    /// When to try again to read, after a read that failed.
+    pub(crate) fn retry_at(&self) -> Mono {
+        self.now.mono.after(RETRY_MS)
     }
 
     /// Takes one unit out of the pumps' budget for the turn, if there is one.

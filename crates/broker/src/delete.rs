@@ -8,6 +8,7 @@
 //! deletions are done one after the other, at a rate set by the deletion scheduler; the
 //! answer tells how many went. (docs/spec/entities.md#20)
 
+use crate::subqueue::is_expired;
 use bytes::Bytes;
 use store::SequenceNumber;
 
@@ -19,7 +20,7 @@ use crate::entities::directory::Directory;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
-use crate::sessions::SessionKey;
+use crate::queue::session_key::SessionKey;
 
 /// What is to be deleted.
 #[derive(Clone, Debug)]
@@ -127,7 +128,7 @@ impl Queue {
         cx: &mut Context<'_>,
     ) -> Result<(), RequestError> {
         let subqueue = wanted.place.subqueue;
-        if wanted.session.is_some() && !self.is_by_session(subqueue) {
+        if wanted.session.is_some() && !self.sub(subqueue).by_session {
             // Without them it would take the messages of all.
             return Err(RequestError::SessionsNotSupported);
         }
@@ -139,7 +140,7 @@ impl Queue {
             left: wanted.count,
             deleted: 0,
             cursor: SequenceNumber(0),
-            until: self.head.next_number,
+            until: self.rows.end(),
             asked: None,
         });
         self.run(cx);
@@ -150,7 +151,7 @@ impl Queue {
     pub(crate) fn go_on_deleting(&mut self, cx: &mut Context<'_>) {
         match self.deletions.front() {
             None => {}
-            Some(next) if self.is_by_session(next.subqueue) => self.delete_share(cx),
+            Some(next) if self.sub(next.subqueue).by_session => self.delete_share(cx),
             Some(_) => self.line_up(cx),
         }
     }
@@ -191,21 +192,17 @@ impl Queue {
         }
     }
 
-    /// Whether a subqueue's messages are known by sessions, and not by a window.
-    fn is_by_session(&self, subqueue: Subqueue) -> bool {
-        subqueue == Subqueue::Main && self.sessions.is_some()
-    }
-
     fn delete_piece(
         &mut self,
         deletion: &mut Deletion,
         share: &mut usize,
         cx: &mut Context<'_>,
     ) -> Progress {
-        if self.is_by_session(deletion.subqueue) {
-            return self.delete_of_sessions(deletion, cx);
-        }
         let subqueue = deletion.subqueue;
+        if self.sub(subqueue).by_session {
+            let (sessions, mut parts) = self.sessions_mut();
+            return sessions.delete_piece(deletion, &mut parts, cx);
+        }
         while deletion.left > 0 {
             let Some((number, entry)) = self.next_to_delete(deletion) else {
                 return self.wait_for_window(deletion, cx);
@@ -223,7 +220,7 @@ impl Queue {
         }
         if deletion.deleted > 0 {
             // A client that purges a queue will soon ask again.
-            self.refill(subqueue, cx);
+            self.subs[subqueue as usize].refill(&self.rows, cx);
         }
         Progress::Finished
     }
@@ -242,11 +239,11 @@ impl Queue {
     fn wait_for_window(&mut self, deletion: &Deletion, cx: &mut Context<'_>) -> Progress {
         let subqueue = deletion.subqueue;
         let window = &self.sub(subqueue).window;
-        let all = !window.has_stragglers() && self.beyond(subqueue) == 0;
+        let all = !window.has_stragglers() && self.sub(subqueue).beyond(&self.rows) == 0;
         if all || window.covers(deletion.until) {
             return Progress::Finished;
         }
-        self.refill(subqueue, cx);
+        self.subs[subqueue as usize].refill(&self.rows, cx);
         let sub = self.sub(subqueue);
         if sub.window.is_refilling() {
             Progress::Waiting
@@ -266,7 +263,7 @@ impl Queue {
     ) {
         let subqueue = deletion.subqueue;
         self.sub_mut(subqueue).needs_pump = true;
-        if Self::is_expired(subqueue, &entry.row, cx.now.wall) && self.may_expire(cx) {
+        if is_expired(subqueue, &entry.row, cx.now.wall) && self.may_expire(cx) {
             // It has expired, although no receiver has noticed. One that cannot be dead-lettered at
             // once is left to the sweep, which is due.
             if self.can_expire_at_once(entry, cx) {
@@ -274,7 +271,7 @@ impl Queue {
             }
             return;
         }
-        self.take_available(subqueue, number);
+        self.sub_mut(subqueue).take_available(number);
         drop(cx.shared.bodies.take(entry.body));
         let message = Message::available(subqueue.part(), number, entry, None);
         // A dead letter tells why it is one, whether or not it was ever delivered.

@@ -6,6 +6,8 @@
 pub(crate) mod index;
 pub(crate) mod sweep;
 
+use crate::api::settings::Expiry;
+use crate::sessions;
 use store::SequenceNumber;
 
 use crate::api::id::Subqueue;
@@ -60,8 +62,7 @@ impl Queue {
         self.expiry.clock_went_back();
         self.schedule_went_back();
         for sub in &mut self.subs {
-            sub.selections.start_over();
-            sub.needs_pump = true;
+            sub.clock_went_back();
         }
         self.run(cx);
     }
@@ -69,17 +70,10 @@ impl Queue {
     fn tick(&mut self, cx: &mut Context<'_>) {
         for subqueue in Subqueue::ALL {
             self.expire_locks(subqueue, cx);
-            let sub = self.sub_mut(subqueue);
-            let retry = sub.retry_at.take_if(|at| *at <= cx.now.mono);
-            let resumed = sub.resume_at.take_if(|at| *at <= cx.now.mono);
-            if resumed.is_some() {
-                sub.selections.resume();
-            }
-            let again = retry.is_some() || resumed.is_some();
-            sub.needs_pump |= again || sub.pump.is_due(cx.now.mono);
+            self.sub_mut(subqueue).tick(cx.now.mono);
         }
         self.activate(cx);
-        self.tick_sessions(cx);
+        sessions::release::tick(self, cx);
         self.sweep(cx);
         self.sweep_history(cx);
         self.run(cx);
@@ -128,8 +122,13 @@ impl Queue {
             Subqueue::Main.part(),
             "only available messages of the main queue expire"
         );
-        self.traffic.expire();
-        self.expire_whole_session(message, cx);
+        self.rows.traffic.expire();
+        let expiry = self.settings.expiry.unwrap_or(cx.shared.settings.expiry);
+        if expiry == Expiry::Cloud
+            && let Some((sessions, mut parts)) = self.by_session()
+        {
+            sessions.expire_with(message, &mut parts);
+        }
         if self.settings.dead_lettering_on_message_expiration {
             let description = "The message expired and was dead lettered.";
             let old = message.patch.as_deref();

@@ -12,13 +12,13 @@
 mod hop;
 
 use crate::api::forward_error::ForwardError;
+use crate::subqueue::pump::Looked;
+use crate::subqueue::pump::Pump;
 
 use store::{EntityId, MessageRow, SequenceNumber, StoreError};
 
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
-use crate::api::time::Mono;
 use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::entities::directory::Directory;
 use crate::message::bodies::Body;
 use crate::message::entry::Entry;
@@ -36,56 +36,6 @@ const MOST_HOPS: u32 = 4;
 const HAS_PUMP: &str = "an entity that goes takes its pumps along";
 /// Why there is the destination of a path.
 const THERE: &str = "its path was found in this step";
-
-/// What a forwarding subqueue waits for.
-#[derive(Debug, Default)]
-pub(crate) enum Pump {
-    #[default]
-    Free,
-    /// The destination would not take the next message; it is tried again then.
-    Until(Mono),
-    /// The destination may have seen this message's id before.
-    Lookup(ReadId, SequenceNumber),
-    /// It has been looked up.
-    Looked(Looked),
-}
-
-/// What a destination's history says of a message's id.
-#[derive(Debug)]
-pub(crate) struct Looked {
-    number: SequenceNumber,
-    destination: EntityId,
-    /// How many ids the destination had accepted by then.
-    seen: u64,
-    known: Known,
-}
-
-impl Pump {
-    /// When it wants a tick.
-    pub(crate) fn deadline(&self) -> Option<Mono> {
-        match self {
-            Self::Until(at) => Some(*at),
-            _ => None,
-        }
-    }
-
-    /// Whether it is time to try again.
-    pub(crate) fn is_due(&mut self, now: Mono) -> bool {
-        let due = self.deadline().is_some_and(|at| at <= now);
-        if due {
-            *self = Self::Free;
-        }
-        due
-    }
-
-    fn is_waiting(&self, now: Mono) -> bool {
-        match self {
-            Self::Until(at) => now < *at,
-            Self::Lookup(..) => true,
-            Self::Free | Self::Looked(_) => false,
-        }
-    }
-}
 
 /// A message on its way, still in its source.
 #[derive(Clone, Debug)]
@@ -276,7 +226,7 @@ pub(crate) fn looked_up(
             known,
         }),
         (Ok(_), None) => Pump::Free,
-        (Err(_), _) => Pump::Until(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
+        (Err(_), _) => Pump::Until(cx.retry_at()),
     };
     source.sub_mut(place.subqueue).needs_pump = true;
     source.run(cx);

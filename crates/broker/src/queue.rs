@@ -5,17 +5,20 @@
 //! Invariant: a live message is in exactly one part; a part's count is what its window accounts
 //! for, plus its locks, plus what is on disk only.
 
+mod enter;
 pub(crate) mod head;
 pub(crate) mod idle;
 pub(crate) mod info;
 pub(crate) mod journal;
 pub(crate) mod kind;
+pub(crate) mod rows;
+pub(crate) mod session_key;
 pub(crate) mod subscription;
 
 use crate::message::Message;
-use store::{
-    BodyPointer, EntityId, Head, MessageRow, NamespaceId, Part, PartHead, SequenceNumber, Write,
-};
+use crate::queue::rows::Rows;
+use crate::sessions::Parts;
+use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,16 +27,13 @@ use crate::api::id::{Subqueue, SubqueueId};
 use crate::api::settings::{Expiry, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::{Mono, Wall};
-use crate::api::traffic::Traffic;
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::delete::Deletion;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
 use crate::message::entry::Entry;
-use crate::message::row;
 use crate::queue::idle::Idle;
-use crate::queue::journal::Journal;
 use crate::queue::kind::Kind;
 use crate::send::duplicates::Duplicates;
 use crate::send::schedule::Schedule;
@@ -49,10 +49,10 @@ pub(crate) struct Queue {
     pub kind: Kind,
     pub settings: QueueSettings,
     /// Large and rarely looked at.
-    pub kept: Arc<StoreOnlyProperties>,
+    pub store_only: Arc<StoreOnlyProperties>,
     pub times: Times,
     pub idle: Idle,
-    pub head: Head,
+    pub rows: Rows,
     pub subs: [Sub; 3],
     pub schedule: Schedule,
     pub expiry: ExpiryIndex,
@@ -64,11 +64,16 @@ pub(crate) struct Queue {
     pub deletions: VecDeque<Deletion>,
     /// Whether it waits for its turn to delete.
     pub is_in_line: bool,
-    pub journal: Journal,
-    pub traffic: Traffic,
-    /// Whether the head has to be written at the end of the turn.
-    pub touched: bool,
     pub alarm: Alarm,
+}
+
+/// What an entity is made as.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub kind: Kind,
+    pub settings: QueueSettings,
+    pub times: Times,
+    pub store_only: Arc<StoreOnlyProperties>,
 }
 
 /// When an entity was made what it is.
@@ -85,29 +90,42 @@ impl Queue {
         id: EntityId,
         namespace: NamespaceId,
         path: String,
-        settings: QueueSettings,
-        times: Times,
+        description: Description,
         head: Head,
         window: usize,
     ) -> Self {
-        let mut subs = Subqueue::ALL.map(|subqueue| Sub::new(window, head.part(subqueue.part())));
+        let Description {
+            kind,
+            settings,
+            times,
+            store_only,
+        } = description;
+        let by_session = settings.requires_session;
+        let subs = Subqueue::ALL.map(|subqueue| {
+            let place = SubqueueId {
+                entity: id,
+                subqueue,
+            };
+            let by_session = by_session && subqueue == Subqueue::Main;
+            Sub::new(window, place, by_session, head.part(subqueue.part()))
+        });
         let schedule = Schedule::new(window, head.schedule_from);
         let duplicates = Duplicates::new(&head);
-        let sessions = settings.requires_session.then(|| {
-            subs[Subqueue::Main as usize] = Sub::new(window, &PartHead::default());
+        let sessions = by_session.then(|| {
             let unknown = head.part(Part::Active).count > 0;
             Box::new(Sessions::new(unknown, head.session_state_bytes))
         });
+        let rows = Rows::new(id, kind.topic(), by_session, head);
         Self {
             id,
             namespace,
             path,
-            kind: Kind::Queue,
+            kind,
             settings,
-            kept: Arc::default(),
+            store_only,
             times,
             idle: Idle::default(),
-            head,
+            rows,
             subs,
             schedule,
             expiry: ExpiryIndex::default(),
@@ -116,9 +134,6 @@ impl Queue {
             sweep: None,
             deletions: VecDeque::new(),
             is_in_line: false,
-            journal: Journal::default(),
-            traffic: Traffic::default(),
-            touched: false,
             alarm: Alarm::default(),
         }
     }
@@ -131,11 +146,20 @@ impl Queue {
         &mut self.subs[subqueue as usize]
     }
 
-    pub(crate) fn place(&self, subqueue: Subqueue) -> SubqueueId {
-        SubqueueId {
-            entity: self.id,
-            subqueue,
-        }
+    /// Its sessions, if it has some, and the parts of it that they work with.
+    pub(crate) fn by_session(&mut self) -> Option<(&mut Sessions, Parts<'_>)> {
+        let parts = Parts {
+            rows: &mut self.rows,
+            main: &mut self.subs[Subqueue::Main as usize],
+            settings: &self.settings,
+        };
+        Some((self.sessions.as_deref_mut()?, parts))
+    }
+
+    /// The same for what only queues with sessions have: holds, and reads and commands about them.
+    pub(crate) fn sessions_mut(&mut self) -> (&mut Sessions, Parts<'_>) {
+        let found = self.by_session();
+        found.expect("holds, reads and commands of sessions are of queues that require them")
     }
 
     /// How long ago the next available message was enqueued, if that is in memory.
@@ -150,30 +174,7 @@ impl Queue {
     /// Bytes of all messages, subqueues included, and of sessions' states.
     pub(crate) fn bytes(&self) -> u64 {
         let states = self.sessions.as_ref().map_or(0, |s| s.state_bytes);
-        self.message_bytes().saturating_add(states)
-    }
-
-    /// Bytes of all messages, subqueues included.
-    pub(crate) fn message_bytes(&self) -> u64 {
-        let parts = self.head.parts.iter();
-        parts.fold(0, |sum, part| part.bytes.saturating_add(sum))
-    }
-
-    /// How many of a subqueue's messages its window does not account for.
-    pub(crate) fn beyond(&self, subqueue: Subqueue) -> u64 {
-        let sub = self.sub(subqueue);
-        if subqueue == Subqueue::Main && self.sessions.is_some() {
-            return self.head.part(subqueue.part()).count;
-        }
-        let known = sub.window.len() + sub.locks.on_available();
-        let count = self.head.part(subqueue.part()).count;
-        count.saturating_sub(known as u64)
-    }
-
-    /// Whether a message of the subqueue is past its deadline. In a dead-letter queue nothing
-    /// expires. (docs/spec/entities.md#7.2)
-    pub(crate) fn is_expired(subqueue: Subqueue, row: &MessageRow, now: Wall) -> bool {
-        subqueue == Subqueue::Main && row.expires_ms <= now.0
+        self.rows.message_bytes().saturating_add(states)
     }
 
     /// Whether messages past their deadline leave now.
@@ -193,10 +194,11 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         debug_assert!(self.is_apart(number), "message {number} is here already");
-        let beyond = self.beyond(subqueue);
-        self.sub_mut(subqueue).browsers.entered(number);
-        self.put_row(subqueue.part(), number, entry.row, cx);
-        self.offer(subqueue, number, entry, beyond, cx);
+        let sub = &mut self.subs[subqueue as usize];
+        let beyond = sub.beyond(&self.rows);
+        sub.browsers.entered(number);
+        self.rows.put(subqueue.part(), number, entry.row, cx);
+        sub.offer(number, entry, beyond, cx);
     }
 
     /// A message whose lock has ended stands again in its place.
@@ -208,30 +210,15 @@ impl Queue {
         cx: &mut Context<'_>,
     ) {
         debug_assert!(self.is_apart(number), "message {number} is here already");
-        self.journal.note(number);
-        self.sub_mut(subqueue).fetch.note(number);
+        self.rows.journal.note(number);
         if subqueue == Subqueue::Main {
             self.note_deadline(number, entry.row.expires_ms, cx);
         }
+        let sub = &mut self.subs[subqueue as usize];
+        sub.fetch.note(number);
         // The message itself is neither locked nor in the window at this moment.
-        let others = self.beyond(subqueue).saturating_sub(1);
-        self.offer(subqueue, number, entry, others, cx);
-    }
-
-    fn offer(
-        &mut self,
-        subqueue: Subqueue,
-        number: SequenceNumber,
-        entry: Entry,
-        beyond: u64,
-        cx: &mut Context<'_>,
-    ) {
-        let sub = self.sub_mut(subqueue);
-        sub.needs_pump = true;
-        sub.selections.available(number, entry);
-        if let Some(spilled) = sub.window.insert(number, entry, beyond) {
-            drop(cx.shared.bodies.take(spilled.body));
-        }
+        let others = sub.beyond(&self.rows).saturating_sub(1);
+        sub.offer(number, entry, others, cx);
     }
 
     /// The expiry index hears of a message with a deadline.
@@ -248,46 +235,7 @@ impl Queue {
 
     /// Whether a message is neither available nor locked, as far as memory knows.
     pub(crate) fn is_apart(&self, number: SequenceNumber) -> bool {
-        let is_here = |sub: &Sub| sub.window.get(number).is_some() || sub.locks.contains(number);
-        !self.subs.iter().any(is_here)
-    }
-
-    /// An available message leaves its place in the window, which knows it.
-    pub(crate) fn take_available(&mut self, subqueue: Subqueue, number: SequenceNumber) {
-        let taken = self.sub_mut(subqueue).window.take(number);
-        assert!(taken.is_some(), "message {number} is not available");
-    }
-
-    /// Writes a row into a part.
-    pub(crate) fn put_row(
-        &mut self,
-        part: Part,
-        number: SequenceNumber,
-        row: MessageRow,
-        cx: &mut Context<'_>,
-    ) {
-        debug_assert!(
-            number < self.head.next_number,
-            "a number is taken before its row is written"
-        );
-        self.touch(cx);
-        self.traffic.arrive(part);
-        let head = self.head.part_mut(part);
-        if head.count == 0 || number.0 < head.resume {
-            head.resume = number.0;
-        }
-        head.count = head.count.saturating_add(1);
-        head.bytes = head.bytes.saturating_add(u64::from(row.size));
-        if let Some(topic) = self.kind.topic() {
-            cx.shared.topics.weigh(topic, i64::from(row.size));
-        }
-        cx.write(Write::PutMessage {
-            entity: self.id,
-            part,
-            number,
-            row,
-        });
-        self.session_row_put(part, number, row.session_hash, cx);
+        !self.subs.iter().any(|sub| sub.knows(number))
     }
 
     /// Removes a row from a part. The message is neither in the window nor locked any more.
@@ -302,66 +250,30 @@ impl Queue {
             self.is_apart(number),
             "message {number} leaves its place before its row goes"
         );
-        self.touch(cx);
-        self.traffic.depart(part);
-        let head = self.head.part_mut(part);
-        // Saturating, since a head comes from the disk and this must not bring the broker down.
-        head.count = head.count.saturating_sub(1);
-        head.bytes = head.bytes.saturating_sub(u64::from(row.size));
-        if let Some(topic) = self.kind.topic() {
-            cx.shared.topics.weigh(topic, -i64::from(row.size));
+        self.rows.remove(part, number, row, cx);
+        if part == Part::Active
+            && let Some(sessions) = &mut self.sessions
+        {
+            if let Some(entry) = sessions.gone(row.session_hash, number) {
+                drop(cx.shared.bodies.take(entry.body));
+            }
+            self.sub_mut(Subqueue::Main).needs_pump = true;
         }
-        cx.write(Write::RemoveMessage {
-            entity: self.id,
-            part,
-            number,
-        });
-        self.journal.note(number);
-        self.session_row_removed(part, number, row.session_hash, cx);
         if let Some(subqueue) = window_of(part) {
-            let sub = self.sub_mut(subqueue);
-            sub.window.forget(number);
-            sub.selections.gone(number);
+            self.sub_mut(subqueue).forget(number);
         }
     }
 
     /// Removes a message and all that belongs to it. `patched` tells whether it may have a patch.
     pub(crate) fn erase(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
         self.erase_row(message, patched, cx);
-        let pointer = message.row.body;
-        cx.write(if row::is_shared(&message.row) {
-            Write::ReleaseBody { pointer }
-        } else {
-            Write::RemoveBody { pointer }
-        });
+        Rows::remove_body(&message.row, cx);
     }
 
     /// Removes a message and all that belongs to it but its body.
     pub(crate) fn erase_row(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
         self.remove_row(message.part, message.number, &message.row, cx);
-        let (entity, number) = (self.id, message.number);
-        if message.delivery_count > 0 {
-            cx.write(Write::RemoveDeliveryCount { entity, number });
-        }
-        if patched {
-            cx.write(Write::RemovePatch { entity, number });
-        }
-    }
-
-    /// The pointer of a body that arrives here under this number.
-    pub(crate) fn pointer(&self, number: SequenceNumber) -> BodyPointer {
-        BodyPointer {
-            home: self.id,
-            number,
-        }
-    }
-
-    /// The head is to be written at the end of the turn.
-    pub(crate) fn touch(&mut self, cx: &mut Context<'_>) {
-        if !self.touched {
-            self.touched = true;
-            cx.shared.touched.push(self.id);
-        }
+        self.rows.remove_belongings(message, patched, cx);
     }
 
     /// The end of a step: delivers what can be delivered and sets the alarm.
@@ -377,7 +289,7 @@ impl Queue {
             if std::mem::take(&mut self.sub_mut(subqueue).needs_pump) {
                 self.dispatch(subqueue, cx);
                 if self.forwards(subqueue) {
-                    cx.shared.pumps.insert(self.place(subqueue));
+                    cx.shared.pumps.insert(self.sub(subqueue).place);
                 }
             }
         }

@@ -6,4 +6,5 @@
 pub(crate) mod attach;
 pub(crate) mod deferred;
 pub(crate) mod dispatch;
+pub(crate) mod hand_out;
 pub(crate) mod peek;

@@ -102,8 +102,8 @@ impl Queue {
             "the caller has seen that there is room"
         );
         self.note_access(cx);
-        let first = self.head.next_number;
-        let enqueued = self.take_enqueued_time(cx);
+        let first = self.rows.end();
+        let enqueued = self.rows.take_enqueued_time(cx);
         let mut duplicates = Vec::new();
         for (index, message) in messages.into_iter().enumerate() {
             let id = known.id(index);
@@ -187,11 +187,11 @@ impl Queue {
             "a message without a session is refused before"
         );
         if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
-            let number = promised.unwrap_or_else(|| self.take_number());
+            let number = promised.unwrap_or_else(|| self.rows.take_number());
             self.schedule(message, number, due, cx);
             return number;
         }
-        let number = self.take_number();
+        let number = self.rows.take_number();
         let row = self.row_of(&message, number, enqueued_ms);
         let topic = matches!(self.kind, Kind::Topic(_));
         let body = Body {
@@ -259,9 +259,9 @@ impl Queue {
             expires_ms: enqueued_ms.saturating_add(ttl_ms),
             size: u32::try_from(message.payload.len()).expect("sizes were checked"),
             flags: 0,
-            session_hash: self.session_hash(message.session_id.as_ref()),
+            session_hash: self.rows.session_hash(message.session_id.as_ref()),
             enqueued_number: 0,
-            body: self.pointer(number),
+            body: self.rows.pointer(number),
         }
     }
 
@@ -284,40 +284,18 @@ impl Queue {
             ttl_ms,
             expires_ms: enqueued_ms.saturating_add(ttl_ms),
             enqueued_number: first,
-            body: self.pointer(number),
+            body: self.rows.pointer(number),
             ..*before
         }
     }
 
-    /// Numbers for messages that may come later or never; returns the first. No other message gets
-    /// them.
-    pub(crate) fn promise_numbers(&mut self, count: usize, cx: &mut Context<'_>) -> SequenceNumber {
-        let first = self.head.next_number;
-        self.head.next_number = plus(first, count);
-        self.touch(cx);
-        first
-    }
-
-    pub(crate) fn take_number(&mut self) -> SequenceNumber {
-        let number = self.head.next_number;
-        self.head.next_number = number.next();
-        number
-    }
-
-    /// The enqueued time of what is enqueued now: it never decreases.
-    pub(crate) fn take_enqueued_time(&mut self, cx: &Context<'_>) -> u64 {
-        let enqueued = cx.now.wall.0.max(self.head.last_enqueued_ms);
-        self.head.last_enqueued_ms = enqueued;
-        enqueued
-    }
-
     /// Whether the window will know the next message, so that its body is worth keeping.
     fn keeps_next(&self, subqueue: Subqueue, session: Option<&Bytes>, cx: &Context<'_>) -> bool {
-        if self.sessions.is_some() && subqueue == Subqueue::Main {
-            return session.is_some_and(|session| self.keeps_next_of(session));
+        let sub = self.sub(subqueue);
+        if let Some(sessions) = self.sessions.as_ref().filter(|_| sub.by_session) {
+            return session.is_some_and(|session| sessions.keeps_next_of(session));
         }
-        let room = self.sub(subqueue).window.len() < cx.shared.settings.window;
-        room && self.beyond(subqueue) == 0
+        sub.window.len() < cx.shared.settings.window && sub.beyond(&self.rows) == 0
     }
 }
 

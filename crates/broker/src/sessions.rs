@@ -9,6 +9,9 @@
 //! Invariant: a session is idle or held, never both; a record's `first` is never above its first
 //! available message.
 
+use crate::api::settings::QueueSettings;
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -17,15 +20,14 @@ use store::SequenceNumber;
 use crate::api::time::{Mono, Wall};
 use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
 use crate::message::entry::Entry;
-use crate::queue::Queue;
+use crate::queue::session_key::SessionKey;
 
 pub(crate) mod accept;
 pub(crate) mod age;
 pub(crate) mod delete;
 pub(crate) mod enter;
-pub(crate) mod hand_out;
 pub(crate) mod hold;
-pub(crate) mod key;
+pub(crate) mod lend;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod peek;
@@ -36,7 +38,6 @@ pub(crate) mod state;
 pub(crate) mod survey;
 
 pub(crate) use hold::Hold;
-pub(crate) use key::SessionKey;
 use survey::{Check, Survey};
 
 /// A session with messages and without a holder.
@@ -59,11 +60,16 @@ pub(crate) struct Waiter {
     pub until: Mono,
 }
 
-/// Why a queue has sessions.
-const HAS_SESSIONS: &str = "holds, reads and commands of sessions are of queues that require them";
-
 /// Why there is a hold of an id.
 const EXISTS: &str = "a hold that ends takes its key, deadlines, session role and locks along";
+
+/// The parts of a queue that its sessions work with.
+#[derive(Debug)]
+pub(crate) struct Parts<'a> {
+    pub rows: &'a mut Rows,
+    pub main: &'a mut Sub,
+    pub settings: &'a QueueSettings,
+}
 
 /// Where a listing stopped: which one it was, and behind which session it goes on.
 pub(crate) type Bookmark = ((Option<Wall>, usize), SessionKey);
@@ -286,18 +292,6 @@ impl Sessions {
             self.bookmarks.remove(0);
         }
         self.bookmarks.push(bookmark);
-    }
-}
-
-impl Queue {
-    /// The sessions of a queue that was found to have some.
-    pub(crate) fn require_sessions(&self) -> &Sessions {
-        self.sessions.as_deref().expect(HAS_SESSIONS)
-    }
-
-    /// The same, to change.
-    pub(crate) fn require_sessions_mut(&mut self) -> &mut Sessions {
-        self.sessions.as_deref_mut().expect(HAS_SESSIONS)
     }
 }
 

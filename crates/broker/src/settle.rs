@@ -9,6 +9,8 @@ pub(crate) mod dead_letter;
 pub(crate) mod redrive;
 pub(crate) mod renew;
 
+use crate::context::clients::HoldId;
+use crate::subqueue::is_expired;
 use bytes::Bytes;
 use store::SequenceNumber;
 
@@ -130,14 +132,18 @@ impl Queue {
     /// their session: a client that does not hold its session has lost that.
     /// (docs/spec/amqp.md#5.2)
     fn lock_lost(&self, asker: &Asker, cx: &Context<'_>) -> SettleError {
-        let by_session = asker.subqueue.subqueue == Subqueue::Main && self.sessions.is_some();
-        let holds = |(connection, session): &(ConnectionId, Bytes)| {
-            self.held_session(*connection, session, cx).is_ok()
+        let by_session = self.sub(asker.subqueue.subqueue).by_session;
+        let Some(sessions) = self.sessions.as_ref().filter(|_| by_session) else {
+            return SettleError::LockLost;
         };
-        if by_session && !asker.session.as_ref().is_some_and(holds) {
-            SettleError::SessionLockLost
-        } else {
+        let holds = |(connection, session): &(ConnectionId, Bytes)| {
+            let held = sessions.held_session(*connection, session, cx.now.mono);
+            held.is_ok()
+        };
+        if asker.session.as_ref().is_some_and(holds) {
             SettleError::LockLost
+        } else {
+            SettleError::SessionLockLost
         }
     }
 
@@ -152,7 +158,10 @@ impl Queue {
         let find = |subqueue: Subqueue| self.sub(subqueue).locks.find(number, token, now);
         let mut found = Subqueue::ALL.into_iter();
         let (subqueue, lock) = found.find_map(|sub| Some((sub, find(sub)?)))?;
-        let lives = |session| self.session_is_live(session, cx);
+        let lives = |session| {
+            let sessions = self.sessions.as_ref();
+            sessions.is_some_and(|sessions| sessions.is_live(session, now))
+        };
         lock.session.is_none_or(lives).then_some((subqueue, number))
     }
 
@@ -185,12 +194,14 @@ impl Queue {
         let was_full = sub.is_full_of_locks(&cx.shared.settings);
         sub.needs_pump |= was_full;
         let lock = sub.locks.take(number);
-        self.journal.note(number);
-        if let Some(sessions) = self.sessions.as_mut().filter(|_| was_full) {
-            sessions.mark_all_pending();
-        }
-        if let Some(session) = lock.session {
-            self.unlocked_of(session, number);
+        self.rows.journal.note(number);
+        if let Some((sessions, mut parts)) = self.by_session() {
+            if was_full {
+                sessions.mark_all_pending();
+            }
+            if let Some(session) = lock.session {
+                sessions.unlocked(session, number, &mut parts);
+            }
         }
         lock
     }
@@ -205,7 +216,7 @@ impl Queue {
     ) {
         match outcome {
             Outcome::Complete => {
-                self.traffic.complete();
+                self.rows.traffic.complete();
                 let message = lock.into_message(subqueue, number);
                 let patched = message.patch.is_some();
                 self.erase(&message, patched, cx);
@@ -263,7 +274,8 @@ impl Queue {
             return self.give_up(&lock.into_message(subqueue, number), cx);
         }
         if raise {
-            self.put_delivery_count(number, lock.delivery_count, cx);
+            self.rows
+                .put_delivery_count(number, lock.delivery_count, cx);
         }
         self.put_back(subqueue, number, &lock, cx);
     }
@@ -284,11 +296,13 @@ impl Queue {
             return;
         }
         if raise {
-            self.put_delivery_count(number, lock.delivery_count, cx);
+            self.rows
+                .put_delivery_count(number, lock.delivery_count, cx);
         }
         if lock.origin != Origin::Deferred {
             self.remove_row(subqueue.part(), number, &lock.row, cx);
-            self.put_row(subqueue.deferred_part(), number, lock.row, cx);
+            self.rows
+                .put(subqueue.deferred_part(), number, lock.row, cx);
         }
     }
 
@@ -324,10 +338,23 @@ impl Queue {
         }
     }
 
+    fn return_to_session(
+        &mut self,
+        session: HoldId,
+        number: SequenceNumber,
+        entry: Entry,
+        cx: &mut Context<'_>,
+    ) {
+        self.rows.journal.note(number);
+        self.note_deadline(number, entry.row.expires_ms, cx);
+        let (sessions, mut parts) = self.sessions_mut();
+        sessions.return_message(session, number, entry, &mut parts, cx);
+    }
+
     /// Whether a message that was available expires instead of becoming so again.
     fn expires_now(&self, subqueue: Subqueue, lock: &Lock, cx: &Context<'_>) -> bool {
         lock.origin != Origin::Deferred
-            && Self::is_expired(subqueue, &lock.row, cx.now.wall)
+            && is_expired(subqueue, &lock.row, cx.now.wall)
             && self.may_expire(cx)
     }
 }

@@ -1,25 +1,40 @@
-//! Sub: one subqueue's window, locks, takers and browsers.
+//! Subqueue: one subqueue's window, locks, takers and browsers.
+//!
+//! It knows which of its messages are available, to which receiver each of the others is lent, and
+//! whose turn it is. What becomes of a message that leaves it is the queue's to decide. Invariant:
+//! a message is available or locked, never both; a part's count is what its window accounts for,
+//! plus its locks, plus what is on disk only.
 
 pub(crate) mod browse;
+mod drain;
 pub(crate) mod fetch;
+mod fetch_bodies;
+mod first;
 pub(crate) mod lock;
 pub(crate) mod number_map;
+pub(crate) mod pump;
 pub(crate) mod read_ahead;
 pub(crate) mod refill;
 pub(crate) mod selections;
+pub(crate) mod taker;
 pub(crate) mod window;
 
 use std::collections::VecDeque;
 
-use store::{PartHead, SequenceNumber};
+use store::{EntityId, MessageRow, Part, PartHead, SequenceNumber};
 
+use crate::api::id::{Subqueue, SubqueueId};
 use crate::api::settings::BrokerSettings;
-use crate::api::time::Mono;
-use crate::context::clients::ReceiverSlot;
-use crate::forward::Pump;
+use crate::api::time::{Mono, Wall};
+use crate::context::Context;
+use crate::context::clients::{Choice, ReceiverSlot, ReceiverState};
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::queue::rows::Rows;
 use crate::subqueue::browse::Browsers;
 use crate::subqueue::fetch::Fetch;
-use crate::subqueue::lock::Locks;
+use crate::subqueue::lock::{Lock, Locks, Origin};
+use crate::subqueue::pump::Pump;
 use crate::subqueue::read_ahead::ReadAhead;
 use crate::subqueue::selections::Selections;
 use crate::subqueue::window::Window;
@@ -28,8 +43,12 @@ use crate::subqueue::window::Window;
 /// receiver waits for.
 const MOST_FETCHES: usize = 4;
 
+/// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct Sub {
+    pub place: SubqueueId,
+    /// Whether its messages are known by sessions, and not by its window.
+    pub by_session: bool,
     pub window: Window,
     pub locks: Locks,
     /// Receivers with credit, in the order of their turns.
@@ -56,9 +75,14 @@ pub(crate) struct Sub {
 }
 
 impl Sub {
-    pub(crate) fn new(window: usize, head: &PartHead) -> Self {
+    /// A subqueue as its head says. A window that is told of nothing knows no message.
+    pub(crate) fn new(window: usize, place: SubqueueId, by_session: bool, head: &PartHead) -> Self {
+        let nothing = PartHead::default();
+        let head = if by_session { &nothing } else { head };
         let resume = SequenceNumber(head.resume);
         Self {
+            place,
+            by_session,
             window: Window::new(window, resume, head.stragglers.clone()),
             locks: Locks::default(),
             takers: VecDeque::new(),
@@ -74,6 +98,113 @@ impl Sub {
             pump: Pump::default(),
             needs_pump: false,
         }
+    }
+
+    /// Where available and locked messages stand.
+    pub(crate) fn part(&self) -> Part {
+        self.place.subqueue.part()
+    }
+
+    fn entity(&self) -> EntityId {
+        self.place.entity
+    }
+
+    /// How many of its messages the window does not account for.
+    pub(crate) fn beyond(&self, rows: &Rows) -> u64 {
+        let count = rows.count(self.part());
+        if self.by_session {
+            return count;
+        }
+        let known = self.window.len() + self.locks.on_available();
+        count.saturating_sub(known as u64)
+    }
+
+    /// Whether a message is available or locked, as far as memory knows.
+    pub(crate) fn knows(&self, number: SequenceNumber) -> bool {
+        self.window.get(number).is_some() || self.locks.contains(number)
+    }
+
+    /// A message becomes available, with so many `beyond` the window besides it.
+    pub(crate) fn offer(
+        &mut self,
+        number: SequenceNumber,
+        entry: Entry,
+        beyond: u64,
+        cx: &mut Context<'_>,
+    ) {
+        self.needs_pump = true;
+        self.selections.available(number, entry);
+        if let Some(spilled) = self.window.insert(number, entry, beyond) {
+            drop(cx.shared.bodies.take(spilled.body));
+        }
+    }
+
+    /// An available message leaves its place in the window, which knows it.
+    pub(crate) fn take_available(&mut self, number: SequenceNumber) {
+        let taken = self.window.take(number);
+        assert!(taken.is_some(), "message {number} is not available");
+    }
+
+    /// The row of a message has gone.
+    pub(crate) fn forget(&mut self, number: SequenceNumber) {
+        self.window.forget(number);
+        self.selections.gone(number);
+    }
+
+    /// Lends a message for a time of its own.
+    pub(crate) fn lock(&mut self, number: SequenceNumber, mut lock: Lock, ms: u64, now: Mono) {
+        assert!(!self.by_session, "messages of a session are locked with it");
+        debug_assert!(
+            !self.knows(number),
+            "a message leaves its place before it is locked"
+        );
+        lock.until = now.after(ms);
+        self.locks.insert(number, lock, ms);
+        self.selections.gone(number);
+    }
+
+    /// Locks messages that cannot be read for so many milliseconds, without a holder.
+    pub(crate) fn lock_unreadable(
+        &mut self,
+        numbers: &[SequenceNumber],
+        ms: u64,
+        cx: &mut Context<'_>,
+    ) {
+        for &number in numbers {
+            // The message may have gone, or been lent, while it was being read.
+            let Some(entry) = self.window.take(number) else {
+                continue;
+            };
+            let message = Message::available(self.part(), number, &entry, None);
+            let token = cx.shared.tokens.next(number);
+            let lock = Lock::new(message, token, None, Origin::Unreadable);
+            self.lock(number, lock, ms, cx.now.mono);
+        }
+    }
+
+    /// Puts a receiver into its ring if it has credit and is nowhere yet.
+    pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
+        self.needs_pump = true;
+        let receiver = cx.shared.clients.get_mut(slot);
+        if receiver.state == ReceiverState::Idle && receiver.credit() > 0 {
+            receiver.state = ReceiverState::Taking;
+            match receiver.choice {
+                Choice::Next => self.takers.push_back(slot),
+                Choice::Selected(id) => self.selections.invite(id, slot),
+                Choice::Shown => self.browsers.invite(slot),
+            }
+        }
+    }
+
+    /// A receiver that takes from here has gone.
+    pub(crate) fn leave(&mut self, slot: ReceiverSlot, choice: Choice) {
+        self.attached -= 1;
+        match choice {
+            Choice::Next => self.takers.retain(|other| *other != slot),
+            Choice::Selected(id) => self.selections.leave(id, slot),
+            Choice::Shown => self.browsers.leave(slot),
+        }
+        self.draining.retain(|other| *other != slot);
     }
 
     /// Whether no more messages can be lent before some come back.
@@ -94,4 +225,27 @@ impl Sub {
         let waits = waits.into_iter().flatten();
         earliest.into_iter().chain(waits).min()
     }
+
+    /// Time has passed: what rested may go on.
+    pub(crate) fn tick(&mut self, now: Mono) {
+        let retry = self.retry_at.take_if(|at| *at <= now);
+        let resumed = self.resume_at.take_if(|at| *at <= now);
+        if resumed.is_some() {
+            self.selections.resume();
+        }
+        let again = retry.is_some() || resumed.is_some();
+        self.needs_pump |= again || self.pump.is_due(now);
+    }
+
+    /// The wall clock went back: what has been judged by it is judged again.
+    pub(crate) fn clock_went_back(&mut self) {
+        self.selections.start_over();
+        self.needs_pump = true;
+    }
+}
+
+/// Whether a message of a subqueue is past its deadline. In a dead-letter queue nothing expires.
+/// (docs/spec/entities.md#7.2)
+pub(crate) fn is_expired(subqueue: Subqueue, row: &MessageRow, now: Wall) -> bool {
+    subqueue == Subqueue::Main && row.expires_ms <= now.0
 }

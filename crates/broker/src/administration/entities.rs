@@ -66,7 +66,7 @@ pub(super) fn update(
     let queue = directory.get(entity).ok_or(EntityError::NotFound)?;
     let settings = settled(description.settings);
     check_fixed(&queue.settings, &settings)?;
-    if let Some(property) = queue.kept.fixed_difference(&description.kept) {
+    if let Some(property) = queue.store_only.fixed_difference(&description.kept) {
         return Err(EntityError::Immutable(property));
     }
     let (namespace, path) = (queue.namespace, queue.path.clone());
@@ -79,7 +79,7 @@ pub(super) fn update(
     )?;
     let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
     queue.settings = settings;
-    queue.kept = Arc::new(description.kept.in_place_of(&queue.kept, cx.now.wall));
+    queue.store_only = Arc::new(description.kept.in_place_of(&queue.store_only, cx.now.wall));
     if let Kind::Subscription(subscription) = &mut queue.kind {
         subscription.dead_lettering_on_filter_evaluation_exceptions =
             description.dead_lettering_on_filter_evaluation_exceptions;

@@ -16,6 +16,13 @@ pub struct Wall(pub u64);
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Mono(pub u64);
 
+impl Mono {
+    /// So many milliseconds later.
+    pub(crate) fn after(self, ms: u64) -> Self {
+        Self(self.0.saturating_add(ms))
+    }
+}
+
 /// One reading of both clocks.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Now {

@@ -1,5 +1,6 @@
 //! Loaded: which operation continues with what was read, one arm for each purpose.
 
+use crate::sessions;
 use store::{Found, StoreError};
 
 use crate::api::id::ReadId;
@@ -43,16 +44,24 @@ pub(crate) fn loaded(
     let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
     match purpose {
         Purpose::Refill(place, after) => {
-            queue.refilled(place.subqueue, read, after, rows(found), cx);
+            queue
+                .sub_mut(place.subqueue)
+                .refilled(read, after, rows(found), cx);
         }
         Purpose::Fetch(place, numbers, _) => {
-            queue.fetched(place.subqueue, read, &numbers, rows(found), cx);
+            let lock_duration = queue.settings.lock_duration;
+            let sub = queue.sub_mut(place.subqueue);
+            sub.fetched(read, &numbers, rows(found), lock_duration, cx);
         }
         Purpose::Select(place) => {
-            queue.selections_loaded(place.subqueue, read, rows(found), cx);
+            let sub = queue.sub_mut(place.subqueue);
+            sub.selections_loaded(read, rows(found), cx);
         }
         Purpose::Show(place, slot) => {
-            queue.show_loaded(place.subqueue, slot, read, rows(found), cx);
+            let sub = queue.sub_mut(place.subqueue);
+            if sub.show_loaded(slot, read, rows(found), cx) {
+                queue.note_access(cx);
+            }
         }
         Purpose::Sweep(_) => queue.sweep_loaded(read, rows(found), cx),
         Purpose::SweepPatches(_, numbers) => {
@@ -60,13 +69,13 @@ pub(crate) fn loaded(
         }
         Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
         Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
-        Purpose::Session(_, what) => queue.session_loaded(read, *what, found, cx),
+        Purpose::Session(_, what) => sessions::read::loaded(queue, read, *what, found, cx),
         Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
-        Purpose::Delete(_) => queue.deletion_loaded(read, found, cx),
+        Purpose::Delete(_) => sessions::delete::loaded(queue, read, found, cx),
         Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),
         Purpose::Cancel(cancellation) => queue.cancel_loaded(read, &cancellation, rows(found), cx),
     }

@@ -124,14 +124,6 @@ struct Connection {
     places: BTreeSet<SubqueueId>,
 }
 
-/// Whether a receiver can be given a message now.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Readiness {
-    Ready,
-    NoCredit,
-    OutputFull,
-}
-
 /// All connections and receivers of a broker.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
@@ -253,20 +245,22 @@ impl Clients {
         self.connections[connection].places.insert(place);
     }
 
-    /// Whether a receiver can be given a message now.
-    pub(crate) fn readiness(&self, slot: ReceiverSlot, output_buffer_bytes: usize) -> Readiness {
+    /// Whether a receiver can be given a message now. One that cannot is put aside until it can.
+    pub(crate) fn make_ready(&mut self, slot: ReceiverSlot, output_buffer_bytes: usize) -> bool {
         let receiver = self.get(slot);
         if receiver.credit() == 0 {
-            Readiness::NoCredit
-        } else if self.connections[receiver.connection].unwritten < output_buffer_bytes {
-            Readiness::Ready
-        } else {
-            Readiness::OutputFull
+            self.get_mut(slot).state = ReceiverState::Idle;
+            return false;
         }
+        let is_ready = self.connections[receiver.connection].unwritten < output_buffer_bytes;
+        if !is_ready {
+            self.block(slot);
+        }
+        is_ready
     }
 
     /// Puts a receiver aside until its connection has written something.
-    pub(crate) fn block(&mut self, slot: ReceiverSlot) {
+    fn block(&mut self, slot: ReceiverSlot) {
         let receiver = self.get_mut(slot);
         receiver.state = ReceiverState::Blocked;
         let connection = receiver.connection;

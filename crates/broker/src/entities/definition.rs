@@ -1,5 +1,6 @@
 //! Definition: what an entity is, as the store keeps it.
 
+use crate::queue::Description;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use crate::topic::Topic;
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
-    Entity(Kind, Box<QueueSettings>, Times, Arc<StoreOnlyProperties>),
+    Entity(Box<Description>),
     /// A deleted subscription of this topic.
     Tombstone {
         topic: EntityId,
@@ -84,8 +85,12 @@ impl Definition {
                 return Ok(Self::Tombstone { topic });
             }
         };
-        let kept = Arc::new(stored.kept.unwrap_or_default());
-        Ok(Self::Entity(kind, Box::new(settings), times, kept))
+        Ok(Self::Entity(Box::new(Description {
+            kind,
+            settings,
+            times,
+            store_only: Arc::new(stored.kept.unwrap_or_default()),
+        })))
     }
 }
 
@@ -115,7 +120,8 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         kind,
         created: queue.times.created.0,
         updated: queue.times.updated.0,
-        kept: (*queue.kept != StoreOnlyProperties::default()).then(|| (*queue.kept).clone()),
+        kept: (*queue.store_only != StoreOnlyProperties::default())
+            .then(|| (*queue.store_only).clone()),
     };
     let definition = serde_json::to_vec(&stored).expect("settings are plain data");
     EntityRow {

@@ -2,6 +2,7 @@
 //!
 //! Paths are compared without regard to case within a namespace; ids are never reused.
 
+use crate::queue::Description;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -54,8 +55,8 @@ impl Directory {
         let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
         for row in recovery.entities {
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
-            let (kind, queue_settings, times, kept) = match Definition::decode(&row)? {
-                Definition::Entity(kind, settings, times, kept) => (kind, *settings, times, kept),
+            let description = match Definition::decode(&row)? {
+                Definition::Entity(description) => *description,
                 Definition::Tombstone { topic } => {
                     let tombstone = Tombstone::new(row.id, topic, head);
                     directory.last = directory.last.max(row.id.0);
@@ -63,17 +64,8 @@ impl Directory {
                     continue;
                 }
             };
-            let mut queue = Queue::new(
-                row.id,
-                row.namespace,
-                row.path,
-                queue_settings,
-                times,
-                head,
-                settings.window,
-            );
-            queue.kind = kind;
-            queue.kept = kept;
+            let window = settings.window;
+            let queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
             directory.insert(queue);
         }
         directory.recover_rules(&recovery.rules)?;
@@ -170,14 +162,14 @@ impl Directory {
         self.create_with(namespace, path, kind, settings, Arc::default(), cx)
     }
 
-    /// As [`create`](Self::create), with what is to be kept.
+    /// As [`create`](Self::create), with properties that are only stored.
     pub(crate) fn create_with(
         &mut self,
         namespace: NamespaceId,
         path: String,
         kind: Kind,
         settings: QueueSettings,
-        kept: Arc<StoreOnlyProperties>,
+        store_only: Arc<StoreOnlyProperties>,
         cx: &mut Context<'_>,
     ) -> EntityId {
         self.last += 1;
@@ -188,9 +180,13 @@ impl Directory {
         };
         let head = store::Head::empty();
         let window = cx.shared.settings.window;
-        let mut queue = Queue::new(id, namespace, path, settings, times, head, window);
-        queue.kind = kind;
-        queue.kept = kept;
+        let description = Description {
+            kind,
+            settings,
+            times,
+            store_only,
+        };
+        let mut queue = Queue::new(id, namespace, path, description, head, window);
         queue.start_idle(cx.now);
         queue.set_alarm(cx);
         publish(&queue, cx);
@@ -266,7 +262,7 @@ impl Directory {
         topic: EntityId,
         cx: &mut Context<'_>,
     ) {
-        let mut tombstone = Tombstone::new(queue.id, topic, queue.head.clone());
+        let mut tombstone = Tombstone::new(queue.id, topic, queue.rows.head.clone());
         tombstone.take_alarm(queue.alarm);
         tombstone.mark(definition::tombstone_of(queue, topic), cx);
         tombstone.set_alarm(0, cx);
@@ -384,6 +380,6 @@ pub(crate) fn change_of(queue: &Queue) -> EntityChange {
         path: queue.path.clone(),
         kind: queue.kind.seen(),
         settings: Some(queue.settings.clone()),
-        authorization_rules: queue.kept.authorization_rules.clone(),
+        authorization_rules: queue.store_only.authorization_rules.clone(),
     }
 }

@@ -34,10 +34,11 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
         }
         Kind::Subscription(subscription) => {
             let topic = subscription.topic;
-            let bytes = i64::try_from(queue.message_bytes()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
             cx.shared.topics.weigh(topic, -bytes);
             directory.leave_topic(entity, topic);
-            let empty = queue.bytes() == 0 && queue.head.parts.iter().all(|part| part.count == 0);
+            let empty =
+                queue.bytes() == 0 && queue.rows.head.parts.iter().all(|part| part.count == 0);
             if !empty {
                 directory.create_tombstone(&queue, topic, cx);
             }

@@ -7,13 +7,12 @@
 
 use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
 
-use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::RETRY_MS;
 use crate::context::alarms::Alarm;
 use crate::context::read::Purpose;
 use crate::message::row;
-use crate::message::stored::Rows;
+use crate::message::stored::ReadRows;
 
 /// Most rows that are read at once.
 const PIECE: usize = 1_024;
@@ -66,7 +65,7 @@ impl Tombstone {
 
     /// Wants a tick at once, or after a while if something went wrong.
     pub(crate) fn set_alarm(&mut self, after_ms: u64, cx: &mut Context<'_>) {
-        let mono = Mono(cx.now.mono.0.saturating_add(after_ms));
+        let mono = cx.now.mono.after(after_ms);
         let alarm = Alarm {
             mono: (!self.is_reading).then_some(mono),
             wall: None,
@@ -129,8 +128,8 @@ impl Tombstone {
         self.stragglers = true;
     }
 
-    /// Rows came back, and go. Returns whether there are none left.
-    pub(crate) fn loaded(&mut self, rows: Rows, cx: &mut Context<'_>) -> bool {
+    /// ReadRows came back, and go. Returns whether there are none left.
+    pub(crate) fn loaded(&mut self, rows: ReadRows, cx: &mut Context<'_>) -> bool {
         self.is_reading = false;
         let part = Part::ALL.get(self.part);
         let part = *part.expect("a part is emptied before the next one is read");

@@ -1,11 +1,12 @@
 //! Sweep: looks through a block of 1,024 numbers for messages past their deadline.
 //!
 //! A block that is all in the window is looked through there; any other is read, in pieces that fit
-//! a turn's budget. Rows are taken for what they are: messages that were locked, removed or
+//! a turn's budget. ReadRows are taken for what they are: messages that were locked, removed or
 //! unlocked since the read was asked for are left to the operation that did so. Locked messages are
 //! left to the end of their lock; deferred ones stand elsewhere and never expire.
 //! (docs/spec/entities.md#7.3)
 
+use crate::subqueue::is_expired;
 use std::collections::BTreeSet;
 
 use store::record::EXPIRY_BLOCK;
@@ -18,7 +19,7 @@ use crate::context::read::Purpose;
 use crate::expire::index::{self, bounds_of};
 use crate::message::Message;
 use crate::message::entry::Entry;
-use crate::message::stored::{Rows, body_of, entry_of};
+use crate::message::stored::{ReadRows, body_of, entry_of};
 use crate::queue::Queue;
 use crate::subqueue::lock::Origin;
 
@@ -129,7 +130,7 @@ impl Queue {
                 max_bytes: usize::MAX,
             };
             let read = cx.ask(query, Purpose::SweepPatches(self.id, numbers));
-            self.journal.begin(read);
+            self.rows.journal.begin(read);
             sweep.waiting = Some(read);
         }
         self.sweep = Some(sweep);
@@ -160,7 +161,7 @@ impl Queue {
         entry: &Entry,
         cx: &mut Context<'_>,
     ) -> bool {
-        if !Self::is_expired(Subqueue::Main, &entry.row, cx.now.wall) {
+        if !is_expired(Subqueue::Main, &entry.row, cx.now.wall) {
             sweep.keep(entry.row.expires_ms);
         } else if self.can_expire_at_once(entry, cx) {
             self.expire_available(number, entry, cx);
@@ -180,7 +181,7 @@ impl Queue {
             if lock.origin == Origin::Deferred {
                 continue;
             }
-            if Self::is_expired(Subqueue::Main, &lock.row, cx.now.wall) {
+            if is_expired(Subqueue::Main, &lock.row, cx.now.wall) {
                 sweep.look_again(cx);
             } else {
                 sweep.keep(lock.row.expires_ms);
@@ -202,14 +203,14 @@ impl Queue {
         };
         cx.take_work();
         let read = cx.ask(query, Purpose::Sweep(self.id));
-        self.journal.begin(read);
+        self.rows.journal.begin(read);
         sweep.waiting = Some(read);
         self.sweep = Some(sweep);
     }
 
     /// A piece of the block was read.
-    pub(crate) fn sweep_loaded(&mut self, read: ReadId, rows: Rows, cx: &mut Context<'_>) {
-        let touched = self.journal.finish(read);
+    pub(crate) fn sweep_loaded(&mut self, read: ReadId, rows: ReadRows, cx: &mut Context<'_>) {
+        let touched = self.rows.journal.finish(read);
         let mut sweep = self.waiting_sweep(read);
         match rows {
             Ok(rows) if self.may_expire(cx) => {
@@ -275,17 +276,17 @@ impl Queue {
         &mut self,
         read: ReadId,
         numbers: &[SequenceNumber],
-        rows: Rows,
+        rows: ReadRows,
         cx: &mut Context<'_>,
     ) {
-        let touched = self.journal.finish(read);
+        let touched = self.rows.journal.finish(read);
         let mut sweep = self.waiting_sweep(read);
         // Messages whose patches cannot be read are looked at again.
         let rows = rows.unwrap_or_default();
         for stored in &rows {
             let entry = self.still_available(stored, &touched, cx.effects.submitted);
             let due = entry.filter(|entry| {
-                Self::is_expired(Subqueue::Main, &entry.row, cx.now.wall) && self.may_expire(cx)
+                is_expired(Subqueue::Main, &entry.row, cx.now.wall) && self.may_expire(cx)
             });
             if let Some(entry) = due
                 && let Some(body) = body_of(stored)

@@ -1,15 +1,15 @@
 //! Hop: what a queue does with messages that pass through: it says which goes on next, judges
 //! what would arrive, lets go and takes in.
 
+use crate::subqueue::is_expired;
 use store::SequenceNumber;
 
-use super::{Looked, Pump, Transfer, Trouble, Verdict, path_of};
+use super::{Transfer, Trouble, Verdict, path_of};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::settings::ForwardFailures;
-use crate::api::time::{Mono, Wall};
+use crate::api::time::Wall;
 use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
 use crate::message::Message;
 use crate::message::bodies::Body;
@@ -19,6 +19,7 @@ use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
+use crate::subqueue::pump::{Looked, Pump};
 
 impl Queue {
     /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them
@@ -39,7 +40,7 @@ impl Queue {
     /// After a restart or a change of settings: what can go on goes on with the next tick.
     pub(crate) fn wake_pumps(&mut self) {
         for subqueue in Subqueue::ALL {
-            let waits = self.forwards(subqueue) && self.head.part(subqueue.part()).count > 0;
+            let waits = self.forwards(subqueue) && self.rows.count(subqueue.part()) > 0;
             self.sub_mut(subqueue).needs_pump |= waits;
         }
     }
@@ -61,7 +62,7 @@ impl Queue {
     }
 
     pub(super) fn pump_again_at(&mut self, subqueue: Subqueue, cx: &Context<'_>) {
-        let at = Mono(cx.now.mono.0.saturating_add(RETRY_MS));
+        let at = cx.retry_at();
         self.sub_mut(subqueue).pump = Pump::Until(at);
     }
 
@@ -86,7 +87,9 @@ impl Queue {
         let entry = self.sub(subqueue).window.get(number);
         let entry = entry.expect("the message that could not go on is still here");
         drop(cx.shared.bodies.take(entry.body));
-        self.lock_unreadable(subqueue, &[number], cx);
+        let duration = self.settings.lock_duration;
+        self.sub_mut(subqueue)
+            .lock_unreadable(&[number], duration, cx);
     }
 
     /// The next message, with its body, if one can go now.
@@ -103,17 +106,17 @@ impl Queue {
         }
         let first = self.sub(subqueue).window.first();
         let Some((number, entry)) = first.map(|(number, entry)| (number, *entry)) else {
-            self.refill(subqueue, cx);
+            self.subs[subqueue as usize].refill(&self.rows, cx);
             return None;
         };
-        let expired = Self::is_expired(subqueue, &entry.row, cx.now.wall);
+        let expired = is_expired(subqueue, &entry.row, cx.now.wall);
         if expired && self.can_expire_at_once(&entry, cx) {
             self.expire_available(number, &entry, cx);
             self.sub_mut(subqueue).needs_pump = true;
             return None;
         }
         let Some(body) = cx.shared.bodies.get(entry.body).cloned() else {
-            self.fetch(subqueue, cx);
+            self.sub_mut(subqueue).fetch_for_pump(cx);
             return None;
         };
         let properties = Properties::of(&body.payload);
@@ -176,7 +179,7 @@ impl Queue {
 
     /// A message goes on: it leaves this queue for good.
     pub(super) fn leave(&mut self, subqueue: Subqueue, transfer: &Transfer, cx: &mut Context<'_>) {
-        self.take_available(subqueue, transfer.number);
+        self.sub_mut(subqueue).take_available(transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
         let patch = transfer.body.patch.clone();
         let message = Message::available(subqueue.part(), transfer.number, &transfer.entry, patch);
@@ -195,7 +198,7 @@ impl Queue {
         let id = transfer.properties.id_hash();
         let number = self.arrive_as(Subqueue::Main, from, source, transfer, None, cx);
         if let Some(id) = id.filter(|_| self.settings.requires_duplicate_detection) {
-            let at = Wall(self.head.last_enqueued_ms);
+            let at = Wall(self.rows.head.last_enqueued_ms);
             self.remember(id, at, number, cx);
             self.trim_recent(cx);
         }
@@ -227,8 +230,8 @@ impl Queue {
             "only its topic writes to a subscription"
         );
         self.note_access(cx);
-        let number = self.take_number();
-        let enqueued = self.take_enqueued_time(cx);
+        let number = self.rows.take_number();
+        let enqueued = self.rows.take_enqueued_time(cx);
         let mut patch = transfer.body.patch.take().map(|patch| *patch);
         if from != Subqueue::Main {
             patch.get_or_insert_default().set_source(source);
@@ -241,10 +244,10 @@ impl Queue {
         let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
         row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
         if let Some(patch) = &patch {
-            self.put_patch(number, patch, cx);
+            self.rows.put_patch(number, patch, cx);
         }
         let session = transfer.properties.session_id.as_ref();
-        row.session_hash = self.session_hash(session);
+        row.session_hash = self.rows.session_hash(session);
         let body = Body {
             patch: patch.map(Box::new),
             distribution: None,
@@ -265,7 +268,7 @@ impl Queue {
             ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
             ForwardFailures::DeadLetter => Subqueue::DeadLetter,
         };
-        self.take_available(Subqueue::Main, transfer.number);
+        self.sub_mut(Subqueue::Main).take_available(transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
         let why = (cx.shared.describe_forward_error)(error);
         let old = transfer.body.patch.as_deref();

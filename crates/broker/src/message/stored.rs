@@ -10,7 +10,7 @@ use crate::message::entry::Entry;
 use crate::message::patch::Patch;
 
 /// What comes back from a read of messages.
-pub(crate) type Rows = Result<Vec<StoredMessage>, StoreError>;
+pub(crate) type ReadRows = Result<Vec<StoredMessage>, StoreError>;
 
 /// A row that has been read, as the window has it, its body not in memory. It `rests_on` the commit
 /// after which it was read if nothing that was read has changed since; else on what was submitted

@@ -38,14 +38,14 @@ pub(crate) struct Idle {
 impl Queue {
     /// The time of an entity that is new or recovered begins to run.
     pub(crate) fn start_idle(&mut self, now: Now) {
-        let used = self.times.created.0.max(self.head.accessed_ms);
+        let used = self.times.created.0.max(self.rows.head.accessed_ms);
         let unused = now.wall.0.saturating_sub(used.saturating_add(WRITE_MS));
         let most = self.settings.auto_delete_on_idle.saturating_sub(RETURN_MS);
         self.idle = Idle {
             since: now.mono,
             before_ms: unused.min(most),
             looked: now.mono,
-            written: Wall(self.head.accessed_ms),
+            written: Wall(self.rows.head.accessed_ms),
         };
     }
 
@@ -54,29 +54,29 @@ impl Queue {
         let Now { wall, mono } = cx.now;
         self.idle.since = mono;
         self.idle.before_ms = 0;
-        self.head.accessed_ms = wall.0;
+        self.rows.head.accessed_ms = wall.0;
         if wall.0.abs_diff(self.idle.written.0) >= WRITE_MS {
-            self.touch(cx);
+            self.rows.touch(cx);
         }
     }
 
     /// The head is written as it is.
     pub(crate) fn access_is_written(&mut self) {
-        self.idle.written = Wall(self.head.accessed_ms);
+        self.idle.written = Wall(self.rows.head.accessed_ms);
     }
 
     /// When it will have been unused for too long.
     fn idle_until(&self) -> Option<Mono> {
         let allowed = self.settings.auto_delete_on_idle;
         let left = allowed.saturating_sub(self.idle.before_ms);
-        (allowed != u64::MAX).then_some(Mono(self.idle.since.0.saturating_add(left)))
+        (allowed != u64::MAX).then_some(self.idle.since.after(left))
     }
 
     /// When it is to be looked at.
     pub(crate) fn idle_alarm(&self) -> Option<Mono> {
         let until = self.idle_until()?;
         let last = self.idle.since.max(self.idle.looked);
-        let look = Mono(last.0.saturating_add(LOOK_MS));
+        let look = last.after(LOOK_MS);
         Some(if self.has_receivers() {
             until.min(look)
         } else {
@@ -93,7 +93,7 @@ impl Queue {
     fn is_in_use(&self, cx: &Context<'_>) -> bool {
         let clients = &cx.shared.clients;
         let waits = |slot| clients.get(slot).waits();
-        self.head.part(Part::Scheduled).count > 0 || clients.receivers_at(self.id).any(waits)
+        self.rows.count(Part::Scheduled) > 0 || clients.receivers_at(self.id).any(waits)
     }
 
     /// Whether it has been unused for too long.

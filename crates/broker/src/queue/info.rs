@@ -8,7 +8,7 @@ use crate::api::time::{Now, Wall};
 use crate::queue::Queue;
 
 pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
-    let count = |part| queue.head.part(part).count;
+    let count = |part| queue.rows.count(part);
     QueueInfo {
         id: queue.id,
         namespace: queue.namespace,
@@ -23,7 +23,7 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
         schedule_lag_ms: queue.schedule_lag(now.wall),
         bytes: queue.bytes(),
         oldest_age_ms: queue.oldest_age(now.wall),
-        traffic: queue.traffic,
+        traffic: queue.rows.traffic,
         receivers: queue.sub(Subqueue::Main).attached as u64,
         transfer: if queue.forwards(Subqueue::Main) {
             count(Subqueue::Main.part())
@@ -34,6 +34,6 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
             + count(Subqueue::TransferDeadLetter.deferred_part()),
         created: queue.times.created,
         updated: queue.times.updated,
-        accessed: (queue.head.accessed_ms > 0).then_some(Wall(queue.head.accessed_ms)),
+        accessed: (queue.rows.head.accessed_ms > 0).then_some(Wall(queue.rows.head.accessed_ms)),
     }
 }

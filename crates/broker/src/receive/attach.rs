@@ -3,6 +3,7 @@
 //! A receiver that goes leaves its locks running; only a lost connection may end them, if the
 //! broker is set up so. (docs/spec/README.md#settled)
 
+use crate::sessions;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -88,17 +89,11 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
         queue.note_access(cx);
     }
     if receiver.session_role != SessionRole::None {
-        queue.leave_session(&receiver, cx);
+        sessions::release::leave(queue, &receiver, cx);
         return queue.run(cx);
     }
     let sub = queue.sub_mut(receiver.place.subqueue);
-    sub.attached -= 1;
-    match receiver.choice {
-        Choice::Next => sub.takers.retain(|other| *other != slot),
-        Choice::Selected(id) => sub.selections.leave(id, slot),
-        Choice::Shown => sub.browsers.leave(slot),
-    }
-    sub.draining.retain(|other| *other != slot);
+    sub.leave(slot, receiver.choice);
     queue.run(cx);
 }
 
@@ -201,25 +196,19 @@ pub(crate) fn leave(
 }
 
 impl Queue {
-    /// Puts a receiver into its ring if it has credit and is nowhere yet.
+    /// Puts a receiver to where it waits for messages, if it has credit and is nowhere yet.
     pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
         let receiver = cx.shared.clients.get_mut(slot);
         match receiver.session_role {
-            SessionRole::None => {}
-            SessionRole::Waiting(_) => return,
+            SessionRole::None => {
+                let subqueue = receiver.place.subqueue;
+                self.sub_mut(subqueue).invite(slot, cx);
+            }
+            SessionRole::Waiting(_) => {}
             SessionRole::Holding(session) => {
                 receiver.state = ReceiverState::Idle;
-                return self.mark_session_pending(session);
-            }
-        }
-        let sub = self.sub_mut(receiver.place.subqueue);
-        sub.needs_pump = true;
-        if receiver.state == ReceiverState::Idle && receiver.credit() > 0 {
-            receiver.state = ReceiverState::Taking;
-            match receiver.choice {
-                Choice::Next => sub.takers.push_back(slot),
-                Choice::Selected(id) => sub.selections.invite(id, slot),
-                Choice::Shown => sub.browsers.invite(slot),
+                let (sessions, mut parts) = self.sessions_mut();
+                sessions.wake_hold(session, &mut parts);
             }
         }
     }

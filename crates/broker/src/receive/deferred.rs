@@ -4,21 +4,23 @@
 //! A number that is unknown, or locked at any moment until the answer, is not there.
 //! (docs/spec/entities.md#12)
 
+use crate::context::clients::HoldId;
+use crate::receive::hand_out::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Query, SequenceNumber, StoredMessage};
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
-use crate::api::output::{Delivery, LockTime, MessageState, Output, RequestError};
+use crate::api::output::{Delivery, MessageState, Output, RequestError};
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::message::Message;
 use crate::message::bodies::Body;
-use crate::message::stored::{Rows, body_of};
+use crate::message::stored::{ReadRows, body_of};
 use crate::queue::Queue;
-use crate::subqueue::lock::{Holder, Origin};
+use crate::subqueue::lock::Holder;
 
 /// Most messages of one request.
 const MOST: usize = 1_000;
@@ -107,7 +109,7 @@ impl Queue {
         let connection = retrieval.request.connection;
         cx.shared.clients.note_place(connection, retrieval.place);
         let read = cx.ask(query, Purpose::Deferred(Box::new(retrieval)));
-        self.journal.begin(read);
+        self.rows.journal.begin(read);
         Ok(())
     }
 
@@ -116,10 +118,10 @@ impl Queue {
         &mut self,
         read: ReadId,
         retrieval: &Retrieval,
-        rows: Rows,
+        rows: ReadRows,
         cx: &mut Context<'_>,
     ) {
-        let touched = self.journal.finish(read);
+        let touched = self.rows.journal.finish(read);
         if !cx.shared.clients.is_connected(retrieval.request.connection) {
             // The receiver that asked for them is gone.
             return;
@@ -137,7 +139,7 @@ impl Queue {
     fn check_retrieval(
         &self,
         retrieval: &Retrieval,
-        rows: Rows,
+        rows: ReadRows,
         touched: &BTreeSet<SequenceNumber>,
         cx: &Context<'_>,
     ) -> Result<Vec<(StoredMessage, Body)>, RequestError> {
@@ -171,13 +173,23 @@ impl Queue {
         row: &StoredMessage,
         cx: &Context<'_>,
     ) -> Result<(), RequestError> {
-        let sessions = self.sessions.is_some() && retrieval.place.subqueue == Subqueue::Main;
-        let connection = retrieval.request.connection;
-        let held = || self.held_by(connection, row.row.session_hash, cx);
-        if sessions && held().is_none() {
+        let by_session = self.sub(retrieval.place.subqueue).by_session;
+        if by_session && self.session_of(retrieval, row, cx).is_none() {
             return Err(RequestError::SessionLockLost);
         }
         Ok(())
+    }
+
+    /// The session of a message, if that is held by the connection that asks for it.
+    fn session_of(
+        &self,
+        retrieval: &Retrieval,
+        row: &StoredMessage,
+        cx: &Context<'_>,
+    ) -> Option<HoldId> {
+        let sessions = self.sessions.as_ref()?;
+        let connection = retrieval.request.connection;
+        sessions.held_by(connection, row.row.session_hash, cx.now.mono)
     }
 
     fn hand_over(
@@ -199,45 +211,23 @@ impl Queue {
         body: Body,
         cx: &mut Context<'_>,
     ) -> Delivery {
-        let subqueue: Subqueue = retrieval.place.subqueue;
-        let number = stored.number;
-        let token = cx.shared.tokens.next(number);
+        let subqueue = retrieval.place.subqueue;
+        let source = match self.session_of(retrieval, stored, cx) {
+            Some(session) if subqueue == Subqueue::Main => Source::Session(session),
+            _ => Source::Subqueue(subqueue),
+        };
         let message = Message {
-            number,
+            number: stored.number,
             part: stored.part,
             row: stored.row,
             delivery_count: stored.delivery_count,
             patch: body.patch,
         };
-        let mut shown = message.shown(MessageState::Deferred, body.payload);
-        shown.lock = match retrieval.mode {
-            ReceiveMode::PeekLock => {
-                let holder = Some(Holder {
-                    connection: retrieval.request.connection,
-                    link: None,
-                });
-                let origin = Origin::Deferred;
-                let hash = message.row.session_hash;
-                Some(match self.held_by(retrieval.request.connection, hash, cx) {
-                    Some(session) if subqueue == Subqueue::Main => {
-                        self.lock_of(session, message, token, holder, origin, cx)
-                    }
-                    _ => LockTime::Own(self.lock(subqueue, message, token, holder, origin, cx)),
-                })
-            }
-            ReceiveMode::ReceiveAndDelete => {
-                self.traffic.complete();
-                let patched = message.patch.is_some();
-                self.erase(&message, patched, cx);
-                None
-            }
+        let holder = Holder {
+            connection: retrieval.request.connection,
+            link: None,
         };
-        self.traffic.deliver();
-        Delivery {
-            entity: self.id,
-            message: shown,
-            token,
-            rests_on: cx.commit(),
-        }
+        let shown = message.shown(MessageState::Deferred, body.payload);
+        self.give(source, retrieval.mode, holder, message, shown, cx)
     }
 }

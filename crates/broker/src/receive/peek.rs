@@ -9,6 +9,8 @@ use crate::message::stored::shown_of;
 use crate::message::stored::size_of_body;
 use crate::message::stored::state_of;
 use crate::message::stored::unreadable;
+use crate::sessions::Sessions;
+use crate::subqueue::Sub;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
@@ -19,7 +21,7 @@ use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::message::stored::Rows;
+use crate::message::stored::ReadRows;
 use crate::queue::Queue;
 
 /// Most messages of one answer. (docs/spec/entities.md#13)
@@ -87,7 +89,7 @@ pub(crate) fn peek(
         max_bytes: wanted.max_bytes,
         stage: Stage::Scheduled,
         cursor: wanted.from,
-        until: queue.head.next_number,
+        until: queue.rows.end(),
         bytes: 0,
         found: BTreeMap::new(),
         scheduled: Vec::new(),
@@ -104,14 +106,14 @@ impl Queue {
     /// Asks for what comes next, or answers.
     fn peek_on(&mut self, mut peek: Peek, cx: &mut Context<'_>) {
         if peek.stage == Stage::Scheduled {
-            let scheduled = self.head.part(Part::Scheduled);
+            let scheduled = self.rows.head.part(Part::Scheduled);
             let from = peek.from.max(SequenceNumber(scheduled.resume));
             let main = peek.place.subqueue == Subqueue::Main;
             let wanted = main && peek.wants(MessageState::Scheduled);
             if wanted && scheduled.count > 0 && from < peek.until && peek.count > 0 {
                 peek.cursor = from;
                 let read = Self::ask_range(peek, Part::Scheduled, cx);
-                return self.journal.begin(read);
+                return self.rows.journal.begin(read);
             }
             peek.stage = Stage::Known;
         }
@@ -128,13 +130,16 @@ impl Queue {
         let subqueue = peek.place.subqueue;
         if peek.stage == Stage::Disk {
             peek.stage = Stage::Deferred;
-            if self.beyond(subqueue) > 0 && peek.has_room() && peek.cursor < peek.until {
+            if self.sub(subqueue).beyond(&self.rows) > 0
+                && peek.has_room()
+                && peek.cursor < peek.until
+            {
                 peek.stage = Stage::Disk;
                 Self::ask_range(peek, subqueue.part(), cx);
                 return;
             }
         }
-        let deferred = self.head.part(subqueue.deferred_part());
+        let deferred = self.rows.head.part(subqueue.deferred_part());
         let from = peek.from.max(SequenceNumber(deferred.resume));
         let wanted = peek.wants(MessageState::Deferred);
         if wanted && deferred.count > 0 && from < peek.until && peek.count > 0 {
@@ -181,7 +186,7 @@ impl Queue {
     /// Everything below this number is in the window or locked. Locks may know messages behind the
     /// window's end, which has gone back since, when every message on disk is known.
     fn known_until(&self, subqueue: Subqueue) -> SequenceNumber {
-        match self.beyond(subqueue) {
+        match self.sub(subqueue).beyond(&self.rows) {
             0 => SequenceNumber::MAX,
             _ => self.sub(subqueue).window.end(),
         }
@@ -222,12 +227,12 @@ impl Queue {
         &mut self,
         read: ReadId,
         mut peek: Peek,
-        rows: Rows,
+        rows: ReadRows,
         cx: &mut Context<'_>,
     ) {
         // The journal follows the read of scheduled messages only.
         let touched = match peek.stage {
-            Stage::Scheduled => self.journal.finish(read),
+            Stage::Scheduled => self.rows.journal.finish(read),
             Stage::Known | Stage::Disk | Stage::Deferred => BTreeSet::new(),
         };
         let rows = match rows {
@@ -238,12 +243,12 @@ impl Queue {
             Stage::Scheduled => {
                 self.note_first_scheduled(&peek, &rows);
                 // What was activated meanwhile is to be found where it is now.
-                peek.until = self.head.next_number;
+                peek.until = self.rows.end();
                 let cut = peek.take_scheduled(rows, &touched);
                 if cut && peek.scheduled.is_empty() && !peek.wants(MessageState::Active) {
                     // All that was read has gone on; those behind it have not been looked at.
                     peek.stage = Stage::Scheduled;
-                    peek.from = std::mem::replace(&mut peek.until, self.head.next_number);
+                    peek.from = std::mem::replace(&mut peek.until, self.rows.end());
                 }
                 self.peek_on(peek, cx);
             }
@@ -268,7 +273,7 @@ impl Queue {
     /// What was read from the start of the scheduled part tells where it starts by now: numbers
     /// only ever come at its end. So the next peek does not walk over what has gone.
     fn note_first_scheduled(&mut self, peek: &Peek, rows: &[StoredMessage]) {
-        let part = self.head.part_mut(Part::Scheduled);
+        let part = self.rows.head.part_mut(Part::Scheduled);
         if peek.cursor.0 == part.resume {
             part.resume = rows.first().map_or(peek.until, |first| first.number).0;
         }
@@ -339,6 +344,8 @@ impl Peek {
                 self.found.insert(stored.number, stored);
             }
         }
+        let sub = queue.sub(self.place.subqueue);
+        let sessions = queue.sessions.as_deref();
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();
         let mut result = Ok(());
@@ -347,7 +354,7 @@ impl Peek {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
-            match queue.peeked(self.place.subqueue, &stored, cx.now.mono) {
+            match peeked(sub, sessions, &stored, cx.now.mono) {
                 Some(browsed) => shown.push(browsed),
                 None => result = Err(unreadable(stored.number)),
             }
@@ -359,33 +366,36 @@ impl Peek {
     }
 }
 
-impl Queue {
-    /// A stored message as a peek shows it: with its lock, if it is locked.
-    pub(crate) fn peeked(
-        &self,
-        subqueue: Subqueue,
-        stored: &StoredMessage,
-        now: Mono,
-    ) -> Option<Browsed> {
-        let mut shown = shown_of(stored, state_of(stored.part))?;
-        shown.lock = self.lock_time(subqueue, stored.number, now);
-        Some(shown)
-    }
+/// A stored message as a peek shows it: with its lock, if it is locked.
+pub(crate) fn peeked(
+    sub: &Sub,
+    sessions: Option<&Sessions>,
+    stored: &StoredMessage,
+    now: Mono,
+) -> Option<Browsed> {
+    let mut shown = shown_of(stored, state_of(stored.part))?;
+    shown.lock = lock_time(sub, sessions, stored.number, now);
+    Some(shown)
+}
 
-    /// How long a message stays locked, if it is.
-    fn lock_time(&self, subqueue: Subqueue, number: SequenceNumber, now: Mono) -> Option<LockTime> {
-        let lock = self.sub(subqueue).locks.get(number)?;
-        lock.holder?;
-        match lock.session {
-            Some(session) => {
-                let hold = self.require_sessions().existing_hold(session);
-                let live = hold.is_live(now);
-                live.then(|| LockTime::WithSession(hold.left_ms(now)))
-            }
-            None => {
-                let left = lock.until.0.checked_sub(now.0).filter(|left| *left > 0);
-                left.map(LockTime::Own)
-            }
+/// How long a message stays locked, if it is.
+fn lock_time(
+    sub: &Sub,
+    sessions: Option<&Sessions>,
+    number: SequenceNumber,
+    now: Mono,
+) -> Option<LockTime> {
+    let lock = sub.locks.get(number)?;
+    lock.holder?;
+    match lock.session.zip(sessions) {
+        Some((session, sessions)) => {
+            let hold = sessions.existing_hold(session);
+            let live = hold.is_live(now);
+            live.then(|| LockTime::WithSession(hold.left_ms(now)))
+        }
+        None => {
+            let left = lock.until.0.checked_sub(now.0).filter(|left| *left > 0);
+            left.map(LockTime::Own)
         }
     }
 }

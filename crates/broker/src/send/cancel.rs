@@ -13,7 +13,7 @@ use crate::api::output::{Output, RequestError};
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::message::stored::Rows;
+use crate::message::stored::ReadRows;
 use crate::queue::Queue;
 
 /// A request that waits for the rows.
@@ -57,7 +57,7 @@ impl Queue {
     fn start_cancellation(&mut self, cancellation: Cancellation, cx: &mut Context<'_>) {
         let query = self.scheduled(cancellation.numbers.clone());
         let read = cx.ask(query, Purpose::Cancel(Box::new(cancellation)));
-        self.journal.begin(read);
+        self.rows.journal.begin(read);
     }
 
     /// A query for the rows of scheduled messages.
@@ -76,10 +76,10 @@ impl Queue {
         &mut self,
         read: ReadId,
         cancellation: &Cancellation,
-        rows: Rows,
+        rows: ReadRows,
         cx: &mut Context<'_>,
     ) {
-        let touched = self.journal.finish(read);
+        let touched = self.rows.journal.finish(read);
         let result = check(&cancellation.numbers, rows, &touched).map(|rows| {
             for (number, row) in rows {
                 self.erase_scheduled(number, row, cx);
@@ -95,7 +95,7 @@ impl Queue {
 /// The rows of all of the messages, if all are still there.
 pub(crate) fn check(
     numbers: &[SequenceNumber],
-    rows: Rows,
+    rows: ReadRows,
     touched: &BTreeSet<SequenceNumber>,
 ) -> Result<BTreeMap<SequenceNumber, MessageRow>, RequestError> {
     let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;

@@ -153,7 +153,7 @@ impl Queue {
     ) {
         self.start_load(cx);
         let ids: Vec<_> = messages.iter().map(IdHash::of).collect();
-        let keys = self.duplicates.undecided(&ids, &self.head.eras);
+        let keys = self.duplicates.undecided(&ids, &self.rows.head.eras);
         if keys.is_empty() && self.duplicates.waiting.is_empty() {
             return self.admit(request, messages, ids, Answers::new(), cx);
         }
@@ -267,7 +267,7 @@ impl Queue {
         let query = Query::EntryPoints {
             entity: self.id,
             index: Index::DuplicateId,
-            keys: self.duplicates.keys(id, &self.head.eras),
+            keys: self.duplicates.keys(id, &self.rows.head.eras),
         };
         let read = cx.ask(query, purpose);
         let seen = self.duplicates.recent.accepted();

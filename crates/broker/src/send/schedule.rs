@@ -80,7 +80,7 @@ impl Queue {
             value: encode(&planned),
         });
         let beyond = self.scheduled_beyond();
-        self.put_row(Part::Scheduled, number, row, cx);
+        self.rows.put(Part::Scheduled, number, row, cx);
         self.schedule.timetable.insert(due, planned, beyond);
     }
 
@@ -110,11 +110,11 @@ impl Queue {
     fn activate_one(&mut self, due: Due, planned: &Planned, cx: &mut Context<'_>) {
         assert!(due.at <= cx.now.wall.0, "its time has come");
         self.note_access(cx);
-        let row = planned.row(due.at, self.pointer(due.number));
+        let row = planned.row(due.at, self.rows.pointer(due.number));
         self.remove_row(Part::Scheduled, due.number, &row, cx);
         self.remove_entry(due, cx);
-        let number = self.take_number();
-        let enqueued_ms = self.take_enqueued_time(cx);
+        let number = self.rows.take_number();
+        let enqueued_ms = self.rows.take_enqueued_time(cx);
         let row = MessageRow {
             enqueued_ms,
             expires_ms: enqueued_ms.saturating_add(row.ttl_ms),
@@ -206,7 +206,7 @@ impl Queue {
     /// How many scheduled messages are on disk only.
     fn scheduled_beyond(&self) -> u64 {
         let known = self.schedule.timetable.len() as u64;
-        self.head.part(Part::Scheduled).count.saturating_sub(known)
+        self.rows.count(Part::Scheduled).saturating_sub(known)
     }
 
     /// When the schedule wants a tick.
@@ -220,7 +220,7 @@ impl Queue {
 
     /// From where a restart will look for what is scheduled.
     pub(crate) fn schedule_start(&self) -> (u64, SequenceNumber) {
-        if self.head.part(Part::Scheduled).count == 0 {
+        if self.rows.count(Part::Scheduled) == 0 {
             return store::Head::empty().schedule_from;
         }
         let start = self.schedule.timetable.start();
@@ -230,7 +230,7 @@ impl Queue {
     /// How long ago the next message should have been activated, in milliseconds.
     pub(crate) fn schedule_lag(&self, now: Wall) -> u64 {
         match self.schedule_start() {
-            (at, _) if self.head.part(Part::Scheduled).count > 0 => now.0.saturating_sub(at),
+            (at, _) if self.rows.count(Part::Scheduled) > 0 => now.0.saturating_sub(at),
             _ => 0,
         }
     }

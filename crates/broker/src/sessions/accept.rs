@@ -4,6 +4,8 @@
 //! it. For the next one it waits until there is one, it gives up, or its time is up. Waiters are
 //! served in order of arrival. (docs/spec/amqp.md#3.4)
 
+use crate::sessions::Parts;
+use crate::sessions::release::expire;
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
@@ -16,8 +18,9 @@ use crate::context::clients::ReceiverSlot;
 use crate::context::clients::{HoldId, SessionRole, WaiterId};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
+use crate::queue::session_key::SessionKey;
 use crate::receive::attach;
-use crate::sessions::{Hold, Record, SessionKey, Sessions, Waiter};
+use crate::sessions::{Hold, Record, Sessions, Waiter};
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
 
@@ -37,12 +40,14 @@ pub(crate) fn accept(
         Ok(queue) => queue,
         Err(reason) => return cx.emit(Output::Evicted { receiver, reason }),
     };
-    if queue.sessions.is_none() {
+    let Some((sessions, mut parts)) = queue.by_session() else {
         return refuse(receiver, SessionError::NotAllowed, cx);
-    }
+    };
     match session {
-        SessionFilter::ById(id) => queue.accept_by_id(receiver, mode, &id, cx),
-        SessionFilter::Next { timeout_ms } => queue.accept_next(receiver, mode, timeout_ms, cx),
+        SessionFilter::ById(id) => accept_by_id(queue, receiver, mode, &id, cx),
+        SessionFilter::Next { timeout_ms } => {
+            sessions.accept_next(receiver, mode, timeout_ms, &mut parts, cx);
+        }
     }
     queue.run(cx);
 }
@@ -51,72 +56,77 @@ fn refuse(receiver: ReceiverId, error: SessionError, cx: &mut Context<'_>) {
     cx.emit(Output::SessionRefused { receiver, error });
 }
 
-impl Queue {
-    fn accept_by_id(
-        &mut self,
-        receiver: ReceiverId,
-        mode: ReceiveMode,
-        id: &Bytes,
-        cx: &mut Context<'_>,
-    ) {
-        let key = SessionKey::new(id);
-        if let Some(id) = self.session_holder(&key) {
-            if !self.session_has_ended(id, cx) {
-                return refuse(receiver, SessionError::CannotBeLocked, cx);
-            }
-            self.expire_session(id, cx);
+fn accept_by_id(
+    queue: &mut Queue,
+    receiver: ReceiverId,
+    mode: ReceiveMode,
+    id: &Bytes,
+    cx: &mut Context<'_>,
+) {
+    let key = SessionKey::new(id);
+    let (sessions, _) = queue.sessions_mut();
+    if let Some(id) = sessions.holder(&key) {
+        // Its end may not have been noticed.
+        if sessions.existing_hold(id).ends() > cx.now.mono {
+            return refuse(receiver, SessionError::CannotBeLocked, cx);
         }
-        let place = self.place(Subqueue::Main);
-        let slot = cx.shared.clients.attach(receiver, place, mode);
-        self.hold_session(key, slot, cx);
+        expire(queue, id, cx);
     }
+    let (sessions, mut parts) = queue.sessions_mut();
+    let slot = cx.shared.clients.attach(receiver, parts.main.place, mode);
+    sessions.hold_session(key, slot, &mut parts, cx);
+}
 
+impl Sessions {
     fn accept_next(
         &mut self,
         receiver: ReceiverId,
         mode: ReceiveMode,
         timeout_ms: u64,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        let place = self.place(Subqueue::Main);
-        let slot = cx.shared.clients.attach(receiver, place, mode);
-        let until = Mono(cx.now.mono.0.saturating_add(timeout_ms));
-        let waiter = self.require_sessions_mut().wait(slot, until);
+        let slot = cx.shared.clients.attach(receiver, parts.main.place, mode);
+        let waiter = self.wait(slot, cx.now.mono.after(timeout_ms));
         cx.shared.clients.get_mut(slot).session_role = SessionRole::Waiting(waiter);
-        self.sub_mut(Subqueue::Main).needs_pump = true;
+        parts.main.needs_pump = true;
     }
 
     /// Gives sessions to waiters, as long as there are both.
-    pub(super) fn serve_waiters(&mut self, cx: &mut Context<'_>) {
-        while let Some(sessions) = &mut self.sessions
-            && sessions.survey.is_complete()
-            && !sessions.waiters.is_empty()
-            && let Some((key, record)) = sessions.oldest()
+    pub(super) fn serve_waiters(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        while self.survey.is_complete()
+            && !self.waiters.is_empty()
+            && let Some((key, record)) = self.oldest()
         {
             if !record.certain {
-                return self.check_session(key, cx);
+                return self.check_session(key, parts, cx);
             }
-            let slot = sessions.next_waiter();
-            self.hold_session(key, slot, cx);
+            let slot = self.next_waiter();
+            self.hold_session(key, slot, parts, cx);
         }
     }
 
     /// Gives a session without a holder to a receiver.
-    fn hold_session(&mut self, key: SessionKey, slot: ReceiverSlot, cx: &mut Context<'_>) {
-        let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
-        let next_number = self.head.next_number;
-        let duration = self.settings.lock_duration;
-        let until = Mono(cx.now.mono.0.saturating_add(duration));
+    fn hold_session(
+        &mut self,
+        key: SessionKey,
+        slot: ReceiverSlot,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let resume = parts.rows.resume(Subqueue::Main.part());
+        let next_number = parts.rows.end();
+        let duration = parts.settings.lock_duration;
+        let until = cx.now.mono.after(duration);
         let settings = &cx.shared.settings;
         let limit = settings.window.min(settings.session_window);
         let client = cx.shared.clients.get_mut(slot);
-        let sessions = self.require_sessions_mut();
         assert!(
-            sessions.holder(&key).is_none(),
+            self.holder(&key).is_none(),
             "a session has one holder at a time"
         );
-        let known = sessions.take_idle(&key);
-        let Record { first, last, .. } = if sessions.survey.is_complete() {
+        let known = self.take_idle(&key);
+        let Record { first, last, .. } = if self.survey.is_complete() {
             known.unwrap_or(Record {
                 first: next_number,
                 last: SequenceNumber(0),
@@ -132,7 +142,7 @@ impl Queue {
             }
         };
         let (receiver, session_id) = (client.id, key.bytes());
-        let id = sessions.add_hold(|| Hold {
+        let id = self.add_hold(|| Hold {
             key,
             slot,
             receiver,
@@ -154,8 +164,8 @@ impl Queue {
             state_meanwhile: None,
         });
         client.session_role = SessionRole::Holding(id);
-        self.sub_mut(Subqueue::Main).attached += 1;
-        self.sub_mut(Subqueue::Main).needs_pump = true;
+        parts.main.attached += 1;
+        parts.main.needs_pump = true;
         cx.emit(Output::SessionAccepted {
             receiver,
             session_id,
@@ -163,27 +173,9 @@ impl Queue {
         });
     }
 
-    pub(super) fn session_holder(&self, key: &SessionKey) -> Option<HoldId> {
-        self.sessions.as_ref()?.holder(key)
-    }
-
-    /// Whether a session is lent still; its end may not have been noticed.
-    pub(crate) fn session_is_live(&self, id: HoldId, cx: &Context<'_>) -> bool {
-        let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
-        hold.is_some_and(|hold| hold.is_live(cx.now.mono))
-    }
-
-    /// Whether others may hold a session; its end may not have been noticed.
-    fn session_has_ended(&self, id: HoldId, cx: &Context<'_>) -> bool {
-        let hold = self.require_sessions().existing_hold(id);
-        hold.ends() <= cx.now.mono
-    }
-
     /// Refuses waiters that waited too long.
     pub(super) fn refuse_late_waiters(&mut self, cx: &mut Context<'_>) {
-        while let Some(sessions) = &mut self.sessions
-            && let Some(waiter) = sessions.late_waiter(cx.now.mono)
-        {
+        while let Some(waiter) = self.late_waiter(cx.now.mono) {
             cx.take_work();
             let receiver = cx.shared.clients.detach(waiter.slot);
             refuse(receiver.id, SessionError::Timeout, cx);

@@ -5,16 +5,17 @@
 //! the row of its first message is read, once. Numbers rise with the time of enqueuing, so the
 //! least number is the oldest message.
 
+use crate::sessions::Parts;
 use store::{Query, SequenceNumber};
 
 use crate::api::id::Subqueue;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::message::stored::Rows;
-use crate::queue::Queue;
+use crate::message::stored::ReadRows;
+use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{Record, SessionKey, Sessions};
+use crate::sessions::{Record, Sessions};
 
 /// The row that was read last, or is being read.
 #[derive(Debug, Default)]
@@ -60,12 +61,11 @@ impl Sessions {
     }
 }
 
-impl Queue {
+impl Sessions {
     /// Asks for the row of the first message of the oldest session, unless its time is known.
-    pub(super) fn learn_age(&mut self, cx: &mut Context<'_>) {
-        let entity = self.id;
-        let sessions = self.require_sessions_mut();
-        let Some((key, number)) = sessions.unknown_oldest() else {
+    pub(super) fn learn_age(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        let entity = parts.rows.id;
+        let Some((key, number)) = self.unknown_oldest() else {
             return;
         };
         let query = Query::Points {
@@ -77,29 +77,34 @@ impl Queue {
         };
         let read = Box::new(SessionRead::Age(key, number));
         cx.ask(query, Purpose::Session(entity, read));
-        sessions.asked = Asked {
+        self.asked = Asked {
             number: Some(number),
             is_under_way: true,
         };
     }
 
     /// The row came back. If there is none the message has left, so its session is looked at.
-    pub(super) fn age_loaded(&mut self, key: SessionKey, number: SequenceNumber, found: Rows) {
-        self.sub_mut(Subqueue::Main).needs_pump = true;
-        let sessions = self.require_sessions_mut();
-        sessions.asked.is_under_way = false;
+    pub(super) fn age_loaded(
+        &mut self,
+        key: SessionKey,
+        number: SequenceNumber,
+        found: ReadRows,
+        parts: &mut Parts<'_>,
+    ) {
+        parts.main.needs_pump = true;
+        self.asked.is_under_way = false;
         // One that cannot be read is not asked for again; all that is missing then is an age.
         let Ok(rows) = found else {
             return;
         };
         // The session may be held by now, or have lost that message.
-        let record = sessions.idle.get_mut(&key);
+        let record = self.idle.get_mut(&key);
         let Some(record) = record.filter(|record| record.first == number) else {
             return;
         };
         match rows.first() {
             Some(row) => record.enqueued = Some(Wall(row.row.enqueued_ms)),
-            None => drop(sessions.doubts.insert(key)),
+            None => drop(self.doubts.insert(key)),
         }
     }
 }

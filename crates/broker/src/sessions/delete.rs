@@ -8,6 +8,9 @@
 //! have come to, so that none walks over what those deleted. Invariant: below a mark nothing can be
 //! deleted; whatever becomes so lowers it.
 
+use crate::api::time::Mono;
+use crate::sessions::Parts;
+use crate::subqueue::is_expired;
 use store::{Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
@@ -18,7 +21,9 @@ use crate::delete::{Asked, Deletion, Progress};
 use crate::message::Message;
 use crate::message::stored::entry_of;
 use crate::queue::Queue;
-use crate::sessions::{SessionKey, Sessions, id_of, key};
+use crate::queue::session_key as key;
+use crate::queue::session_key::SessionKey;
+use crate::sessions::{Sessions, id_of};
 
 /// Rows that are read at least, since many of them may be held.
 const LEAST: usize = 64;
@@ -73,114 +78,49 @@ impl Sessions {
     }
 }
 
-impl Queue {
+impl Sessions {
     /// Asks for the next piece, or tells that there is none.
-    pub(crate) fn delete_of_sessions(
+    pub(crate) fn delete_piece(
         &mut self,
         deletion: &mut Deletion,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) -> Progress {
         if deletion.asked.is_some() {
             return Progress::Waiting;
         }
         if deletion.cursor == SequenceNumber(0) {
-            self.place_deletion(deletion);
+            self.place_deletion(deletion, parts);
         }
         let done = deletion.left == 0 || deletion.cursor >= deletion.until;
-        if done || self.is_held_from(deletion, cx) {
+        if done || self.is_held_from(deletion, cx.now.mono) {
             return Progress::Finished;
         }
         let limit = deletion.left.max(LEAST);
         let limit = limit.min(cx.shared.settings.turn_work);
-        let query = self.deletion_query(deletion, limit);
-        self.ask_for_deletion(deletion, query, limit, deletion.until, cx);
+        let query = deletion_query(deletion, limit, parts);
+        ask_for_deletion(deletion, query, limit, deletion.until, parts, cx);
         Progress::Waiting
     }
 
     /// Puts a deletion to where there may be something to delete.
-    fn place_deletion(&mut self, deletion: &mut Deletion) {
-        let resume = SequenceNumber(self.head.part(Part::Active).resume);
+    fn place_deletion(&mut self, deletion: &mut Deletion, parts: &Parts<'_>) {
+        let resume = parts.rows.resume(Part::Active);
         let session = deletion.session.as_ref();
-        let sessions = self.require_sessions_mut();
         let least = match session {
-            Some(key) => sessions.least_of(key, deletion.until),
-            None => sessions.least_idle(deletion.until),
+            Some(key) => self.least_of(key, deletion.until),
+            None => self.least_idle(deletion.until),
         };
-        let known = least.max(sessions.marks.of(session));
+        let known = least.max(self.marks.of(session));
         deletion.cursor = known.map_or(resume, |known| known.max(resume));
-        sessions.marks.set(session, deletion.cursor);
+        self.marks.set(session, deletion.cursor);
     }
 
     /// Whether another connection holds the session.
-    fn is_held_from(&self, deletion: &Deletion, cx: &Context<'_>) -> bool {
-        let holder = |key| self.require_sessions().holder(key);
+    fn is_held_from(&self, deletion: &Deletion, now: Mono) -> bool {
+        let holder = |key| self.holder(key);
         let holder = deletion.session.as_ref().and_then(holder);
-        holder.is_some_and(|id| !self.is_held_by(id, deletion.request.connection, cx))
-    }
-
-    fn deletion_query(&self, deletion: &Deletion, limit: usize) -> Query {
-        match &deletion.session {
-            Some(session) => Query::Entries {
-                entity: self.id,
-                index: Index::Session,
-                from: key::active(session.hash, deletion.cursor),
-                until: key::active(session.hash, deletion.until),
-                limit,
-                max_bytes: usize::MAX,
-            },
-            None => Query::Range {
-                entity: self.id,
-                part: Part::Active,
-                from: deletion.cursor,
-                until: deletion.until,
-                limit,
-                bodies: false,
-                max_bytes: 0,
-            },
-        }
-    }
-
-    fn ask_for_deletion(
-        &mut self,
-        deletion: &mut Deletion,
-        query: Query,
-        limit: usize,
-        covered: SequenceNumber,
-        cx: &mut Context<'_>,
-    ) {
-        let read = cx.ask(query, Purpose::Delete(self.id));
-        self.journal.begin(read);
-        deletion.asked = Some(Asked {
-            read,
-            limit,
-            covered,
-        });
-    }
-
-    /// A piece came back.
-    pub(crate) fn deletion_loaded(
-        &mut self,
-        read: ReadId,
-        found: Result<Found, StoreError>,
-        cx: &mut Context<'_>,
-    ) {
-        let touched = self.journal.finish(read);
-        let deletion = self.deletions.pop_front();
-        let mut deletion = deletion.expect("a deletion stays first while it waits for a read");
-        let asked = deletion
-            .asked
-            .take()
-            .expect("it waits because it has asked");
-        assert_eq!(asked.read, read, "a deletion waits for one read at a time");
-        match found {
-            Ok(Found::Entries(entries)) => self.delete_by_order(&mut deletion, asked, &entries, cx),
-            Ok(Found::Messages(rows)) => {
-                let untouched = |row: &StoredMessage| !touched.contains(&row.number);
-                self.delete_rows(&mut deletion, asked, &rows, untouched, cx);
-            }
-            Err(error) => return refuse(&deletion, &error, cx),
-        }
-        self.deletions.push_front(deletion);
+        holder.is_some_and(|id| !self.is_held_by(id, deletion.request.connection, now))
     }
 
     /// Asks for the messages whose places in the session's order were read.
@@ -189,6 +129,7 @@ impl Queue {
         deletion: &mut Deletion,
         asked: Asked,
         entries: &[Entry],
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         let covered = match entries.last() {
@@ -203,44 +144,13 @@ impl Queue {
             return self.deleted_below(deletion, covered, None);
         }
         let query = Query::Points {
-            entity: self.id,
+            entity: parts.rows.id,
             part: Part::Active,
             numbers,
             bodies: false,
             max_bytes: usize::MAX,
         };
-        self.ask_for_deletion(deletion, query, usize::MAX, covered, cx);
-    }
-
-    fn delete_rows(
-        &mut self,
-        deletion: &mut Deletion,
-        asked: Asked,
-        rows: &[StoredMessage],
-        untouched: impl Fn(&StoredMessage) -> bool,
-        cx: &mut Context<'_>,
-    ) {
-        let mut covered = match rows.last() {
-            Some(last) if rows.len() >= asked.limit => last.number.next(),
-            _ => asked.covered,
-        };
-        let mut mark = None;
-        for stored in rows {
-            cx.take_work();
-            if deletion.left == 0 || stored.row.enqueued_ms >= deletion.before.0 {
-                // Those behind it were enqueued later still.
-                covered = stored.number;
-                deletion.until = covered;
-                break;
-            }
-            if !untouched(stored) {
-                // It may be available again, or gone.
-                mark.get_or_insert(stored.number);
-            } else if self.is_free(deletion, stored, cx) {
-                self.delete_stored(deletion, stored, cx);
-            }
-        }
-        self.deleted_below(deletion, covered, mark);
+        ask_for_deletion(deletion, query, usize::MAX, covered, parts, cx);
     }
 
     /// Everything below `covered` has been looked at, and what is at `left` not dealt with.
@@ -252,42 +162,148 @@ impl Queue {
     ) {
         let reached = std::mem::replace(&mut deletion.cursor, covered);
         let session = deletion.session.as_ref();
-        let sessions = self.require_sessions_mut();
         // Otherwise it was lowered meanwhile, or an earlier piece left something.
-        if sessions.marks.of(session) == Some(reached) {
-            sessions.marks.set(session, left.unwrap_or(covered));
+        if self.marks.of(session) == Some(reached) {
+            self.marks.set(session, left.unwrap_or(covered));
         }
     }
 
     /// Whether the message is not held, or only by the connection that deletes it.
-    fn is_free(&self, deletion: &Deletion, stored: &StoredMessage, cx: &Context<'_>) -> bool {
-        let locked = self.sub(Subqueue::Main).locks.contains(stored.number);
+    fn is_free(
+        &self,
+        deletion: &Deletion,
+        stored: &StoredMessage,
+        parts: &Parts<'_>,
+        now: Mono,
+    ) -> bool {
+        let locked = parts.main.locks.contains(stored.number);
         let held = match &deletion.session {
             None => {
-                let mut holders = self.require_sessions().holders(stored.row.session_hash);
+                let mut holders = self.holders(stored.row.session_hash);
                 holders.next().is_some()
             }
-            Some(_) => self.is_held_from(deletion, cx),
+            Some(_) => self.is_held_from(deletion, now),
         };
         !locked && !held
     }
+}
 
-    fn delete_stored(
-        &mut self,
-        deletion: &mut Deletion,
-        stored: &StoredMessage,
-        cx: &mut Context<'_>,
-    ) {
-        let entry = entry_of(stored, cx.effects.submitted);
-        let message = Message::available(stored.part, stored.number, &entry, None);
-        let patched = entry.may_have_patch();
-        let expired = Self::is_expired(Subqueue::Main, &stored.row, cx.now.wall);
-        if !expired || !self.may_expire(cx) {
-            self.erase(&message, patched, cx);
-            deletion.count_one();
-        } else if self.can_expire_at_once(&entry, cx) {
-            self.expire(&message, patched, cx);
+fn deletion_query(deletion: &Deletion, limit: usize, parts: &Parts<'_>) -> Query {
+    match &deletion.session {
+        Some(session) => Query::Entries {
+            entity: parts.rows.id,
+            index: Index::Session,
+            from: key::active(session.hash, deletion.cursor),
+            until: key::active(session.hash, deletion.until),
+            limit,
+            max_bytes: usize::MAX,
+        },
+        None => Query::Range {
+            entity: parts.rows.id,
+            part: Part::Active,
+            from: deletion.cursor,
+            until: deletion.until,
+            limit,
+            bodies: false,
+            max_bytes: 0,
+        },
+    }
+}
+
+fn ask_for_deletion(
+    deletion: &mut Deletion,
+    query: Query,
+    limit: usize,
+    covered: SequenceNumber,
+    parts: &mut Parts<'_>,
+    cx: &mut Context<'_>,
+) {
+    let read = cx.ask(query, Purpose::Delete(parts.rows.id));
+    parts.rows.journal.begin(read);
+    deletion.asked = Some(Asked {
+        read,
+        limit,
+        covered,
+    });
+}
+
+/// A piece came back.
+pub(crate) fn loaded(
+    queue: &mut Queue,
+    read: ReadId,
+    found: Result<Found, StoreError>,
+    cx: &mut Context<'_>,
+) {
+    let touched = queue.rows.journal.finish(read);
+    let deletion = queue.deletions.pop_front();
+    let mut deletion = deletion.expect("a deletion stays first while it waits for a read");
+    let asked = deletion
+        .asked
+        .take()
+        .expect("it waits because it has asked");
+    assert_eq!(asked.read, read, "a deletion waits for one read at a time");
+    match found {
+        Ok(Found::Entries(entries)) => {
+            let (sessions, mut parts) = queue.sessions_mut();
+            sessions.delete_by_order(&mut deletion, asked, &entries, &mut parts, cx);
         }
+        Ok(Found::Messages(rows)) => {
+            let untouched = |row: &StoredMessage| !touched.contains(&row.number);
+            delete_rows(queue, &mut deletion, asked, &rows, untouched, cx);
+        }
+        Err(error) => return refuse(&deletion, &error, cx),
+    }
+    queue.deletions.push_front(deletion);
+}
+
+fn delete_rows(
+    queue: &mut Queue,
+    deletion: &mut Deletion,
+    asked: Asked,
+    rows: &[StoredMessage],
+    untouched: impl Fn(&StoredMessage) -> bool,
+    cx: &mut Context<'_>,
+) {
+    let mut covered = match rows.last() {
+        Some(last) if rows.len() >= asked.limit => last.number.next(),
+        _ => asked.covered,
+    };
+    let mut mark = None;
+    for stored in rows {
+        cx.take_work();
+        if deletion.left == 0 || stored.row.enqueued_ms >= deletion.before.0 {
+            // Those behind it were enqueued later still.
+            covered = stored.number;
+            deletion.until = covered;
+            break;
+        }
+        let (sessions, parts) = queue.sessions_mut();
+        if !untouched(stored) {
+            // It may be available again, or gone.
+            mark.get_or_insert(stored.number);
+        } else if sessions.is_free(deletion, stored, &parts, cx.now.mono) {
+            delete_stored(queue, deletion, stored, cx);
+        }
+    }
+    let (sessions, _) = queue.sessions_mut();
+    sessions.deleted_below(deletion, covered, mark);
+}
+
+fn delete_stored(
+    queue: &mut Queue,
+    deletion: &mut Deletion,
+    stored: &StoredMessage,
+    cx: &mut Context<'_>,
+) {
+    let entry = entry_of(stored, cx.effects.submitted);
+    let message = Message::available(stored.part, stored.number, &entry, None);
+    let patched = entry.may_have_patch();
+    let expired = is_expired(Subqueue::Main, &stored.row, cx.now.wall);
+    if !expired || !queue.may_expire(cx) {
+        queue.erase(&message, patched, cx);
+        deletion.count_one();
+    } else if queue.can_expire_at_once(&entry, cx) {
+        queue.expire(&message, patched, cx);
     }
 }
 

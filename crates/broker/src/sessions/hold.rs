@@ -16,8 +16,8 @@ use crate::api::settings::BrokerSettings;
 use crate::api::time::Mono;
 use crate::context::clients::{HoldId, ReceiverSlot};
 use crate::message::entry::Entry;
+use crate::queue::session_key::SessionKey;
 use crate::sessions::Sessions;
-use crate::sessions::key::SessionKey;
 use crate::sessions::state::StateRequest;
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
@@ -85,7 +85,7 @@ impl Hold {
             true => IDLE_GRACE_MS,
             false => 0,
         };
-        Mono(self.until.0.saturating_add(grace))
+        self.until.after(grace)
     }
 
     /// Milliseconds until its time is up.

@@ -5,19 +5,20 @@
 //! the two are merged in the order of their keys. A page that goes on where one before stopped
 //! starts there; any other walks from the beginning. (docs/spec/entities.md#18)
 
+use crate::sessions::Parts;
 use bytes::Bytes;
 use store::{EntityId, Entry, Index, Query, StoreError};
 
-use crate::api::id::{RequestId, Subqueue};
+use crate::api::id::RequestId;
 use crate::api::output::{Output, RequestError, SessionPage};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::queue::Queue;
+use crate::queue::session_key::SessionKey;
+use crate::sessions::Sessions;
 use crate::sessions::read::SessionRead;
 use crate::sessions::state::read_note;
-use crate::sessions::{SessionKey, Sessions};
 
 /// Notes that are read at once.
 const PIECE: usize = 1_024;
@@ -63,7 +64,7 @@ pub(crate) fn list(
     let Some(queue) = directory.get_mut(entity) else {
         return listing.refuse(RequestError::NotFound, cx);
     };
-    let Some(sessions) = &mut queue.sessions else {
+    let Some((sessions, mut parts)) = queue.by_session() else {
         return listing.refuse(RequestError::SessionsNotSupported, cx);
     };
     let place = (updated_after, skip);
@@ -75,9 +76,9 @@ pub(crate) fn list(
     if updated_after.is_none() && !sessions.survey.is_complete() {
         // Which sessions have messages is not known yet.
         sessions.listings.push(listing);
-        queue.sub_mut(Subqueue::Main).needs_pump = true;
+        parts.main.needs_pump = true;
     } else {
-        queue.list_on(listing, cx);
+        Sessions::list_on(listing, &mut parts, cx);
     }
     queue.run(cx);
 }
@@ -106,25 +107,25 @@ impl Listing {
     }
 }
 
-impl Queue {
+impl Sessions {
     /// The survey is complete, so listings can begin.
-    pub(super) fn list_at_last(&mut self, cx: &mut Context<'_>) {
-        for listing in std::mem::take(&mut self.require_sessions_mut().listings) {
-            self.list_on(listing, cx);
+    pub(super) fn list_at_last(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        for listing in std::mem::take(&mut self.listings) {
+            Self::list_on(listing, parts, cx);
         }
     }
 
     /// Asks for the next notes. Those of a group that shares a hash with the one before are few.
-    fn list_on(&mut self, listing: Listing, cx: &mut Context<'_>) {
+    fn list_on(listing: Listing, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
         let after = listing.after.as_ref();
         let query = Query::Groups {
-            entity: self.id,
+            entity: parts.rows.id,
             index: Index::SessionState,
             after: after.map(|key| key.state_note().group),
             limit: PIECE,
         };
         let read = SessionRead::List(Box::new(listing));
-        cx.ask(query, Purpose::Session(self.id, Box::new(read)));
+        cx.ask(query, Purpose::Session(parts.rows.id, Box::new(read)));
     }
 
     /// Some notes came back.
@@ -132,9 +133,9 @@ impl Queue {
         &mut self,
         mut listing: Listing,
         found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        let sessions = self.require_sessions_mut();
         let entries = match found {
             Ok(entries) => entries,
             Err(error) => return listing.refuse(RequestError::Invalid(error.to_string()), cx),
@@ -144,15 +145,15 @@ impl Queue {
             .filter(|entry| entry.key.group_u64().is_some());
         let notes: Vec<_> = notes.filter_map(|entry| read_note(&entry.value)).collect();
         let whole = entries.len() < PIECE || notes.len() < entries.len();
-        sessions.merge(&mut listing, &notes, whole);
+        self.merge(&mut listing, &notes, whole);
         if !listing.is_full() && !whole {
-            return self.list_on(listing, cx);
+            return Self::list_on(listing, parts, cx);
         }
         let skip = listing.skip.saturating_add(listing.ids.len());
         if listing.is_full()
             && let Some(after) = listing.after
         {
-            sessions.remember_bookmark(((listing.updated_after, skip), after));
+            self.remember_bookmark(((listing.updated_after, skip), after));
         }
         let ids = listing.ids;
         cx.emit(Output::Sessions {

@@ -4,6 +4,9 @@
 //! only while the holder wants messages. A read that failed is tried again after a second; a
 //! damaged message is set aside for as long as the session is held.
 
+use crate::sessions::Parts;
+use crate::sessions::Sessions;
+use crate::subqueue::lock::Lock;
 use store::{CommitId, Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
@@ -11,10 +14,10 @@ use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::message::Message;
-use crate::message::stored::{Rows, entry_of, known_of, take_body};
-use crate::queue::Queue;
+use crate::message::stored::{ReadRows, entry_of, known_of, take_body};
+use crate::queue::session_key as key;
+use crate::sessions::id_of;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{id_of, key};
 use crate::subqueue::lock::Origin;
 use crate::subqueue::window::Ask;
 
@@ -23,16 +26,15 @@ const FETCH_MESSAGES: usize = 1_024;
 /// Most bytes of bodies that are read at once.
 const FETCH_BYTES: usize = 1 << 20;
 
-impl Queue {
-    fn ask_of(&self, query: Query, read: SessionRead, cx: &mut Context<'_>) -> ReadId {
-        cx.ask(query, Purpose::Session(self.id, Box::new(read)))
+impl Sessions {
+    fn ask_of(query: Query, read: SessionRead, parts: &Parts<'_>, cx: &mut Context<'_>) -> ReadId {
+        cx.ask(query, Purpose::Session(parts.rows.id, Box::new(read)))
     }
 
     /// Asks for more messages if the hold's window runs low.
-    pub(super) fn load_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        let (entity, until) = (self.id, self.head.next_number);
-        let sessions = self.require_sessions_mut();
-        let hold = sessions.existing_hold_mut(id);
+    pub(crate) fn load_session(&mut self, id: HoldId, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        let (entity, until) = (parts.rows.id, parts.rows.end());
+        let hold = self.existing_hold_mut(id);
         if hold.resting
             || hold.window.wants(hold.beyond(), until).is_none()
             || hold.knows_enough(&cx.shared.settings)
@@ -40,9 +42,9 @@ impl Queue {
             return;
         }
         if hold.was_full {
-            sessions.widen(id, cx.shared.settings.window);
+            self.widen(id, cx.shared.settings.window);
         }
-        let hold = sessions.existing_hold(id);
+        let hold = self.existing_hold(id);
         let Some(Ask::From(from, limit)) = hold.window.wants(hold.beyond(), until) else {
             unreachable!("a wider window wants no less, and a hold's has no stragglers");
         };
@@ -55,18 +57,19 @@ impl Queue {
             limit,
             max_bytes: usize::MAX,
         };
-        sessions.raise_floor(id, until);
+        self.raise_floor(id, until);
         let read = SessionRead::Order {
             hold: id,
             limit,
             until,
         };
-        let read = self.ask_of(query, read, cx);
-        let hold = self.require_sessions_mut().existing_hold_mut(id);
+        let read = Self::ask_of(query, read, parts, cx);
+        let hold = self.existing_hold_mut(id);
         hold.window.asked(read, Ask::From(from, limit), until);
     }
 
     /// The numbers of a hold's next messages came back.
+    #[allow(clippy::too_many_arguments, reason = "what was asked, and its answer")]
     pub(super) fn order_loaded(
         &mut self,
         read: ReadId,
@@ -74,17 +77,17 @@ impl Queue {
         limit: usize,
         until: SequenceNumber,
         found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        let sessions = self.require_sessions_mut();
         // The hold may have ended since.
-        let Some(key) = sessions.hold(id).map(|hold| hold.key.clone()) else {
+        let Some(key) = self.hold(id).map(|hold| hold.key.clone()) else {
             return;
         };
         let Ok(entries) = found else {
-            return self.loading_failed(id, read, cx);
+            return self.loading_failed(id, read, parts, cx);
         };
-        sessions.note_strangers(&key, &entries, until);
+        self.note_strangers(&key, &entries, until);
         let covered = match entries.last() {
             Some(last) if entries.len() >= limit => last.key.number.next(),
             _ => until,
@@ -92,22 +95,22 @@ impl Queue {
         let own = entries.iter().filter(|entry| **id_of(entry) == *key.id);
         let numbers: Vec<_> = own.map(|entry| entry.key.number).collect();
         if numbers.is_empty() {
-            return self.take_rows(id, read, Vec::new(), covered, cx);
+            return self.take_rows(id, read, Vec::new(), covered, parts, cx);
         }
-        self.ask_rows(id, read, numbers, covered, true, cx);
+        Self::ask_rows(id, read, numbers, covered, true, parts, cx);
     }
 
     fn ask_rows(
-        &self,
         hold: HoldId,
         asked: ReadId,
         numbers: Vec<SequenceNumber>,
         covered: SequenceNumber,
         bodies: bool,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         let query = Query::Points {
-            entity: self.id,
+            entity: parts.rows.id,
             part: Subqueue::Main.part(),
             numbers: numbers.clone(),
             bodies,
@@ -120,7 +123,7 @@ impl Queue {
             covered,
             bodies,
         };
-        self.ask_of(query, read, cx);
+        Self::ask_of(query, read, parts, cx);
     }
 
     /// A hold's next messages came back. Fewer bodies than asked for end what is covered.
@@ -132,19 +135,20 @@ impl Queue {
         numbers: Vec<SequenceNumber>,
         covered: SequenceNumber,
         bodies: bool,
-        found: Rows,
+        found: ReadRows,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        if self.require_sessions().hold(id).is_none() {
+        if self.hold(id).is_none() {
             // The hold has ended since.
             return;
         }
         let rows = match found {
             Ok(rows) => rows,
             Err(StoreError::Corrupt { .. }) if bodies => {
-                return self.ask_rows(id, asked, numbers, covered, false, cx);
+                return Self::ask_rows(id, asked, numbers, covered, false, parts, cx);
             }
-            Err(_) => return self.loading_failed(id, asked, cx),
+            Err(_) => return self.loading_failed(id, asked, parts, cx),
         };
         let sizes = rows.iter().filter_map(|row| row.body.as_ref());
         let cut_short = sizes.map(bytes::Bytes::len).sum::<usize>() >= FETCH_BYTES;
@@ -152,7 +156,7 @@ impl Queue {
             Some(last) if cut_short && numbers.last() > Some(&last.number) => last.number.next(),
             _ => covered,
         };
-        self.take_rows(id, asked, rows, covered, cx);
+        self.take_rows(id, asked, rows, covered, parts, cx);
     }
 
     fn take_rows(
@@ -161,12 +165,12 @@ impl Queue {
         asked: ReadId,
         rows: Vec<StoredMessage>,
         covered: SequenceNumber,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        let entity = self.id;
-        let locks = &self.subs[Subqueue::Main as usize].locks;
-        let sessions = self.sessions.as_mut().expect("it has the hold");
-        let hold = sessions.existing_hold_mut(id);
+        let entity = parts.rows.id;
+        let locks = &parts.main.locks;
+        let hold = self.existing_hold_mut(id);
         let submitted = cx.effects.submitted;
         let bodies = &mut cx.shared.bodies;
         let rows = rows.into_iter().map(|mut row| {
@@ -183,31 +187,37 @@ impl Queue {
         for entry in spilled {
             drop(cx.shared.bodies.take(entry.body));
         }
-        self.mark_session_pending(id);
+        self.wake_hold(id, parts);
     }
 
-    fn loading_failed(&mut self, id: HoldId, read: ReadId, cx: &Context<'_>) {
-        let hold = self.require_sessions_mut().existing_hold_mut(id);
+    fn loading_failed(
+        &mut self,
+        id: HoldId,
+        read: ReadId,
+        parts: &mut Parts<'_>,
+        cx: &Context<'_>,
+    ) {
+        let hold = self.existing_hold_mut(id);
         hold.window.failed(read);
-        self.rest_session(id, cx);
+        self.rest_session(id, parts, cx);
     }
 
-    fn rest_session(&mut self, id: HoldId, cx: &Context<'_>) {
-        let sessions = self.require_sessions_mut();
-        sessions.rest(cx.now.mono);
-        sessions.resting.insert(id);
-        sessions.existing_hold_mut(id).resting = true;
-        self.mark_session_pending(id);
+    fn rest_session(&mut self, id: HoldId, parts: &mut Parts<'_>, cx: &Context<'_>) {
+        self.rest(cx.now.mono);
+        self.resting.insert(id);
+        self.existing_hold_mut(id).resting = true;
+        self.wake_hold(id, parts);
     }
 
-    pub(crate) fn mark_session_pending(&mut self, id: HoldId) {
-        self.require_sessions_mut().mark_pending(id);
-        self.sub_mut(Subqueue::Main).needs_pump = true;
+    /// Something has happened to a hold, so there may be something to do.
+    pub(crate) fn wake_hold(&mut self, id: HoldId, parts: &mut Parts<'_>) {
+        self.mark_pending(id);
+        parts.main.needs_pump = true;
     }
 
     /// Asks for the bodies of the first messages that are wanted and not in memory.
-    pub(super) fn fetch_bodies(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        let hold = self.require_sessions().existing_hold(id);
+    pub(crate) fn fetch_bodies(&mut self, id: HoldId, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        let hold = self.existing_hold(id);
         if hold.fetch.count() > 0 || hold.resting {
             return;
         }
@@ -234,14 +244,18 @@ impl Queue {
         );
         let numbers: Vec<_> = known.iter().map(|known| known.number).collect();
         let query = Query::Bodies {
-            entity: self.id,
+            entity: parts.rows.id,
             part: Subqueue::Main.part(),
             known,
         };
         let asked = numbers.clone();
         let read = SessionRead::Bodies { hold: id, numbers };
-        let read = cx.ask_after(after, query, Purpose::Session(self.id, Box::new(read)));
-        let hold = self.require_sessions_mut().existing_hold_mut(id);
+        let read = cx.ask_after(
+            after,
+            query,
+            Purpose::Session(parts.rows.id, Box::new(read)),
+        );
+        let hold = self.existing_hold_mut(id);
         hold.fetch.begin(read, asked);
     }
 
@@ -251,11 +265,12 @@ impl Queue {
         id: HoldId,
         read: ReadId,
         numbers: &[SequenceNumber],
-        found: Rows,
+        found: ReadRows,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         // The hold may have ended since.
-        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
+        let Some(hold) = self.hold_mut(id) else {
             return;
         };
         let returned = hold.fetch.finish(read);
@@ -270,17 +285,19 @@ impl Queue {
                         missing.retain(|number| *number != stored.number);
                         if let Some(entry) = hold.window.get_mut(stored.number) {
                             drop(cx.shared.bodies.take(entry.body));
-                            entry.body = cx.shared.bodies.put(self.id, body);
+                            entry.body = cx.shared.bodies.put(parts.rows.id, body);
                         }
                     }
                 }
-                self.lock_unreadable_of_session(id, &missing, cx);
+                self.lock_unreadable_of_session(id, &missing, parts, cx);
             }
             Err(StoreError::Corrupt { .. }) if numbers.len() > 1 => hold.cautious = true,
-            Err(StoreError::Corrupt { .. }) => self.lock_unreadable_of_session(id, numbers, cx),
-            Err(_) => return self.rest_session(id, cx),
+            Err(StoreError::Corrupt { .. }) => {
+                self.lock_unreadable_of_session(id, numbers, parts, cx);
+            }
+            Err(_) => return self.rest_session(id, parts, cx),
         }
-        self.mark_session_pending(id);
+        self.wake_hold(id, parts);
     }
 
     /// Locks messages that cannot be read, without a holder, until another receiver holds the
@@ -289,17 +306,19 @@ impl Queue {
         &mut self,
         id: HoldId,
         numbers: &[SequenceNumber],
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         for &number in numbers {
-            let hold = self.require_sessions_mut().existing_hold_mut(id);
+            let hold = self.existing_hold_mut(id);
             // The message may have gone, or been lent, while it was being read.
             let Some(entry) = hold.window.take(number) else {
                 continue;
             };
-            let message = Message::available(Subqueue::Main.part(), number, &entry, None);
+            let message = Message::available(parts.main.part(), number, &entry, None);
             let token = cx.shared.tokens.next(number);
-            self.lock_of(id, message, token, None, Origin::Unreadable, cx);
+            let lock = Lock::new(message, token, None, Origin::Unreadable);
+            self.lock(id, number, lock, parts, cx.now.mono);
         }
     }
 }

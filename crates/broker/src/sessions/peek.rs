@@ -4,6 +4,9 @@
 //! deferred ones last, since a message only ever moves that way, so none is missed between two
 //! reads. One that is activated meanwhile has a number that is not looked at.
 
+use crate::receive::peek::peeked;
+use crate::sessions::Parts;
+use crate::sessions::Sessions;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -11,17 +14,18 @@ use store::{
     EntityId, Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage,
 };
 
-use crate::api::id::{RequestId, Subqueue};
+use crate::api::id::RequestId;
 use crate::api::output::{Browsed, Output, RequestError};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::message::stored::{size_of_body, unreadable};
-use crate::queue::Queue;
+use crate::queue::session_key as key;
+use crate::queue::session_key::SessionKey;
 use crate::receive::peek::MOST;
+use crate::sessions::id_of;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{SessionKey, id_of, key};
 
 /// A peek on its way.
 #[derive(Debug)]
@@ -53,26 +57,26 @@ pub(crate) fn peek(
     max_bytes: usize,
     cx: &mut Context<'_>,
 ) {
-    let refused = match directory.receivable(entity) {
-        Ok(queue) if queue.sessions.is_some() => {
-            let peek = SessionPeek {
-                request,
-                key: SessionKey::new(session),
-                from,
-                until: queue.head.next_number,
-                count: count.min(MOST),
-                max_bytes,
-                part: Part::Scheduled,
-                next: from,
-                cut: None,
-                found: BTreeMap::new(),
-            };
-            return queue.ask_order(peek, cx);
-        }
-        Ok(_) => RequestError::SessionsNotSupported,
-        Err(error) => error,
+    let queue = match directory.receivable(entity) {
+        Ok(queue) => queue,
+        Err(error) => return refuse(request, error, cx),
     };
-    refuse(request, refused, cx);
+    let Some((_, parts)) = queue.by_session() else {
+        return refuse(request, RequestError::SessionsNotSupported, cx);
+    };
+    let peek = SessionPeek {
+        request,
+        key: SessionKey::new(session),
+        from,
+        until: parts.rows.end(),
+        count: count.min(MOST),
+        max_bytes,
+        part: Part::Scheduled,
+        next: from,
+        cut: None,
+        found: BTreeMap::new(),
+    };
+    Sessions::ask_order(peek, &parts, cx);
 }
 
 fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
@@ -80,45 +84,52 @@ fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
     cx.emit(Output::Browsed { request, result });
 }
 
-impl Queue {
+impl Sessions {
     /// Asks for the next numbers, of the part whose turn it is.
-    fn ask_order(&mut self, peek: SessionPeek, cx: &mut Context<'_>) {
-        let resume = SequenceNumber(self.head.part(peek.part).resume);
+    fn ask_order(peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
+        let resume = parts.rows.resume(peek.part);
         let from = peek.next.max(resume);
         let query = Query::Entries {
-            entity: self.id,
+            entity: parts.rows.id,
             index: Index::Session,
             from: key::of(peek.part, peek.key.hash, from),
             until: key::of(peek.part, peek.key.hash, peek.until),
             limit: peek.count,
             max_bytes: usize::MAX,
         };
-        self.ask_peek(query, peek, cx);
+        Self::ask_peek(query, peek, parts, cx);
     }
 
-    fn ask_peek(&self, query: Query, peek: SessionPeek, cx: &mut Context<'_>) {
+    fn ask_peek(query: Query, peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
         let read = SessionRead::Peek(Box::new(peek));
-        cx.ask(query, Purpose::Session(self.id, Box::new(read)));
+        cx.ask(query, Purpose::Session(parts.rows.id, Box::new(read)));
     }
 
     /// Part of it was read.
     pub(super) fn session_peeked(
-        &mut self,
+        &self,
         mut peek: SessionPeek,
         found: Result<Found, StoreError>,
+        parts: &Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         match found {
-            Ok(Found::Entries(entries)) => self.peek_numbers(peek, &entries, cx),
+            Ok(Found::Entries(entries)) => self.peek_numbers(peek, &entries, parts, cx),
             Ok(Found::Messages(rows)) => {
                 peek.take(rows);
-                self.session_peek_on(peek, cx);
+                self.session_peek_on(peek, parts, cx);
             }
             Err(error) => refuse(peek.request, RequestError::Invalid(error.to_string()), cx),
         }
     }
 
-    fn peek_numbers(&mut self, mut peek: SessionPeek, entries: &[Entry], cx: &mut Context<'_>) {
+    fn peek_numbers(
+        &self,
+        mut peek: SessionPeek,
+        entries: &[Entry],
+        parts: &Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
         let full = entries.len() >= peek.count;
         peek.cut = entries.last().map(|last| last.key.number).filter(|_| full);
         // Only the entries of available and locked messages tell an id.
@@ -129,30 +140,30 @@ impl Queue {
             .map(|entry| entry.key.number)
             .collect();
         if numbers.is_empty() {
-            return self.session_peek_on(peek, cx);
+            return self.session_peek_on(peek, parts, cx);
         }
         let query = Query::Points {
-            entity: self.id,
+            entity: parts.rows.id,
             part: peek.part,
             numbers,
             bodies: true,
             max_bytes: peek.max_bytes,
         };
-        self.ask_peek(query, peek, cx);
+        Self::ask_peek(query, peek, parts, cx);
     }
 
     /// Messages may have gone while they were about to be read: then those behind them are wanted.
-    fn session_peek_on(&mut self, mut peek: SessionPeek, cx: &mut Context<'_>) {
+    fn session_peek_on(&self, mut peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
         match peek.cut.take() {
             Some(cut) if peek.found.len() < peek.count && cut < peek.until => {
                 peek.next = cut.next();
-                self.ask_order(peek, cx);
+                Self::ask_order(peek, parts, cx);
             }
-            _ => self.peek_next_part(peek, cx),
+            _ => self.peek_next_part(peek, parts, cx),
         }
     }
 
-    fn peek_next_part(&mut self, mut peek: SessionPeek, cx: &mut Context<'_>) {
+    fn peek_next_part(&self, mut peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
         let next = match peek.part {
             Part::Scheduled => Some(Part::Active),
             Part::Active => Some(Part::Deferred),
@@ -161,11 +172,11 @@ impl Queue {
         if let Some(part) = next.filter(|_| peek.count > 0) {
             peek.part = part;
             peek.next = peek.from;
-            return self.ask_order(peek, cx);
+            return Self::ask_order(peek, parts, cx);
         }
         cx.emit(Output::Browsed {
             request: peek.request,
-            result: peek.shown(self, cx.now.mono),
+            result: peek.shown(self, parts, cx.now.mono),
         });
     }
 }
@@ -175,7 +186,12 @@ impl SessionPeek {
         refuse(self.request, error, cx);
     }
 
-    fn shown(self, queue: &Queue, now: Mono) -> Result<Vec<Browsed>, RequestError> {
+    fn shown(
+        self,
+        sessions: &Sessions,
+        parts: &Parts<'_>,
+        now: Mono,
+    ) -> Result<Vec<Browsed>, RequestError> {
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();
         for stored in self.found.into_values().take(self.count) {
@@ -183,7 +199,7 @@ impl SessionPeek {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
-            let browsed = queue.peeked(Subqueue::Main, &stored, now);
+            let browsed = peeked(parts.main, Some(sessions), &stored, now);
             shown.push(browsed.ok_or_else(|| unreadable(stored.number))?);
         }
         Ok(shown)

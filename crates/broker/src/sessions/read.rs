@@ -1,5 +1,6 @@
 //! Reads about sessions, and which operation continues with the answer.
 
+use crate::sessions::session_expiry;
 use store::{Found, SequenceNumber, StoreError};
 
 use crate::api::id::ReadId;
@@ -7,7 +8,7 @@ use crate::api::output::RequestError;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::queue::Queue;
-use crate::sessions::SessionKey;
+use crate::queue::session_key::SessionKey;
 use crate::sessions::list::Listing;
 use crate::sessions::peek::SessionPeek;
 use crate::sessions::session_expiry::{Piece, SessionExpiry};
@@ -74,42 +75,51 @@ impl SessionRead {
     }
 }
 
-impl Queue {
-    /// Hands the answer to the operation that asked for it.
-    pub(crate) fn session_loaded(
-        &mut self,
-        read: ReadId,
-        what: SessionRead,
-        found: Result<Found, StoreError>,
-        cx: &mut Context<'_>,
-    ) {
-        let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
-        let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
-        match what {
-            SessionRead::Survey => self.surveyed(entries(found), cx),
-            SessionRead::Check => self.checked(entries(found), cx),
-            SessionRead::Age(key, number) => self.age_loaded(key, number, rows(found)),
-            SessionRead::Order { hold, limit, until } => {
-                self.order_loaded(read, hold, limit, until, entries(found), cx);
-            }
-            SessionRead::Rows {
-                hold,
-                asked,
-                numbers,
-                covered,
-                bodies,
-            } => self.rows_loaded(hold, asked, numbers, covered, bodies, rows(found), cx),
-            SessionRead::Bodies { hold, numbers } => {
-                self.bodies_loaded(hold, read, &numbers, rows(found), cx);
-            }
-            SessionRead::State(hold) => self.state_loaded(hold, entries(found), cx),
-            SessionRead::Expiring(expiry) => self.expiring_found(expiry, entries(found), cx),
-            SessionRead::ExpiringRows(expiry, piece) => {
-                self.expiring_loaded(read, expiry, piece, rows(found), cx);
-            }
-            SessionRead::Recall => self.expiries_recalled(entries(found), cx),
-            SessionRead::List(listing) => self.list_loaded(*listing, entries(found), cx),
-            SessionRead::Peek(peek) => self.session_peeked(*peek, found, cx),
+/// Hands the answer to the operation that asked for it.
+pub(crate) fn loaded(
+    queue: &mut Queue,
+    read: ReadId,
+    what: SessionRead,
+    found: Result<Found, StoreError>,
+    cx: &mut Context<'_>,
+) {
+    let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
+    let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
+    let (sessions, mut parts) = queue.sessions_mut();
+    let parts = &mut parts;
+    match what {
+        SessionRead::Survey => sessions.surveyed(entries(found), parts, cx),
+        SessionRead::Check => sessions.checked(entries(found), parts, cx),
+        SessionRead::Age(key, number) => sessions.age_loaded(key, number, rows(found), parts),
+        SessionRead::Order { hold, limit, until } => {
+            sessions.order_loaded(read, hold, limit, until, entries(found), parts, cx);
         }
+        SessionRead::Rows {
+            hold,
+            asked,
+            numbers,
+            covered,
+            bodies,
+        } => sessions.rows_loaded(
+            hold,
+            asked,
+            numbers,
+            covered,
+            bodies,
+            rows(found),
+            parts,
+            cx,
+        ),
+        SessionRead::Bodies { hold, numbers } => {
+            sessions.bodies_loaded(hold, read, &numbers, rows(found), parts, cx);
+        }
+        SessionRead::State(hold) => sessions.state_loaded(hold, entries(found), parts, cx),
+        SessionRead::Expiring(expiry) => sessions.expiring_found(expiry, entries(found), parts, cx),
+        SessionRead::ExpiringRows(expiry, piece) => {
+            session_expiry::expiring_loaded(queue, read, expiry, piece, rows(found), cx);
+        }
+        SessionRead::Recall => sessions.expiries_recalled(entries(found), parts, cx),
+        SessionRead::List(listing) => sessions.list_loaded(*listing, entries(found), parts, cx),
+        SessionRead::Peek(peek) => sessions.session_peeked(*peek, found, parts, cx),
     }
 }

@@ -3,6 +3,7 @@
 //! What its holder had not settled returns in order at once. The delivery count rises only when
 //! the time was up (docs/spec/amqp.md#4.4); a link or connection that goes leaves it as it is.
 
+use crate::sessions::Sessions;
 use bytes::Bytes;
 use store::EntityId;
 
@@ -14,7 +15,8 @@ use crate::context::clients::{HoldId, SessionRole};
 use crate::context::clients::{Receiver, ReceiverSlot};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::sessions::{Hold, Record, SessionKey};
+use crate::queue::session_key::SessionKey;
+use crate::sessions::{Hold, Record};
 use crate::subqueue::lock::Origin;
 
 /// Renews a session's lock for its holder's connection.
@@ -25,27 +27,31 @@ pub(crate) fn renew(
     session: &Bytes,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(entity) {
-        Some(queue) => queue.renew_session(request.connection, session, cx),
-        None => Err(RequestError::NotFound),
+    let Some(queue) = directory.get_mut(entity) else {
+        let result = Err(RequestError::NotFound);
+        return cx.emit(Output::SessionRenewed { request, result });
+    };
+    let result = match queue.by_session() {
+        Some((sessions, parts)) => {
+            let duration = parts.settings.lock_duration;
+            sessions.renew(request.connection, session, duration, cx.now.mono)
+        }
+        None => Err(RequestError::SessionsNotSupported),
     };
     cx.emit(Output::SessionRenewed { request, result });
-    if let Some(queue) = directory.get_mut(entity) {
-        queue.run(cx);
-    }
+    queue.run(cx);
 }
 
-impl Queue {
-    fn renew_session(
+impl Sessions {
+    fn renew(
         &mut self,
         connection: ConnectionId,
         session: &Bytes,
-        cx: &Context<'_>,
+        duration: u64,
+        now: Mono,
     ) -> Result<u64, RequestError> {
-        let id = self.held_session(connection, session, cx)?;
-        let duration = self.settings.lock_duration;
-        let until = Mono(cx.now.mono.0.saturating_add(duration));
-        self.require_sessions_mut().extend(id, until);
+        let id = self.held_session(connection, session, now)?;
+        self.extend(id, now.after(duration));
         Ok(duration)
     }
 
@@ -54,116 +60,100 @@ impl Queue {
         &self,
         connection: ConnectionId,
         session: &Bytes,
-        cx: &Context<'_>,
+        now: Mono,
     ) -> Result<HoldId, RequestError> {
-        let sessions = self.sessions.as_ref();
-        let sessions = sessions.ok_or(RequestError::SessionsNotSupported)?;
-        let holder = sessions.holder(&SessionKey::new(session));
-        let holder = holder.filter(|id| self.is_held_by(*id, connection, cx));
+        let holder = self.holder(&SessionKey::new(session));
+        let holder = holder.filter(|id| self.is_held_by(*id, connection, now));
         holder.ok_or(RequestError::SessionLockLost)
     }
 
+    /// Whether a session is lent still; its end may not have been noticed.
+    pub(crate) fn is_live(&self, id: HoldId, now: Mono) -> bool {
+        self.hold(id).is_some_and(|hold| hold.is_live(now))
+    }
+
     /// Whether a connection holds a session, and its time is not up.
-    pub(crate) fn is_held_by(
-        &self,
-        id: HoldId,
-        connection: ConnectionId,
-        cx: &Context<'_>,
-    ) -> bool {
-        let hold = self.sessions.as_ref().and_then(|s| s.hold(id));
-        let live = hold.filter(|hold| hold.is_live(cx.now.mono));
+    pub(crate) fn is_held_by(&self, id: HoldId, connection: ConnectionId, now: Mono) -> bool {
+        let live = self.hold(id).filter(|hold| hold.is_live(now));
         live.is_some_and(|hold| hold.receiver.connection == connection)
     }
 
     /// The session of this hash that a connection holds.
-    pub(crate) fn held_by(
-        &self,
-        connection: ConnectionId,
-        hash: u64,
-        cx: &Context<'_>,
-    ) -> Option<HoldId> {
-        let sessions = self.sessions.as_ref()?;
-        let mut held = sessions.holders(hash);
-        held.find(|id| self.is_held_by(*id, connection, cx))
+    pub(crate) fn held_by(&self, connection: ConnectionId, hash: u64, now: Mono) -> Option<HoldId> {
+        let mut held = self.holders(hash);
+        held.find(|id| self.is_held_by(*id, connection, now))
     }
+}
 
-    /// A receiver that had to do with sessions has gone.
-    pub(crate) fn leave_session(&mut self, receiver: &Receiver, cx: &mut Context<'_>) {
-        match receiver.session_role {
-            SessionRole::None => {}
-            SessionRole::Waiting(waiter) => {
-                self.require_sessions_mut().remove_waiter(waiter);
-            }
-            SessionRole::Holding(id) => {
-                // Its time may be up, although the expiry is not dealt with yet.
-                let late = !self.session_is_live(id, cx);
-                self.end_hold(id, late, cx);
-            }
+/// A receiver that had to do with sessions has gone.
+pub(crate) fn leave(queue: &mut Queue, receiver: &Receiver, cx: &mut Context<'_>) {
+    let (sessions, _) = queue.sessions_mut();
+    match receiver.session_role {
+        SessionRole::None => {}
+        SessionRole::Waiting(waiter) => {
+            sessions.remove_waiter(waiter);
+        }
+        SessionRole::Holding(id) => {
+            // Its time may be up, although the expiry is not dealt with yet.
+            let late = !sessions.is_live(id, cx.now.mono);
+            end_hold(queue, id, late, cx);
         }
     }
+}
 
-    /// Sessions whose time is up are taken from their holders, waiters that gave up are told, and
-    /// reads that failed are tried again.
-    pub(crate) fn tick_sessions(&mut self, cx: &mut Context<'_>) {
-        while cx.shared.work_left > 0
-            && let Some(sessions) = &mut self.sessions
-            && let Some(id) = sessions.due_hold(cx.now.mono)
-        {
-            cx.take_work();
-            let end = sessions.existing_hold(id).ends();
-            if end > cx.now.mono {
-                sessions.look_at(id, end);
-            } else {
-                self.expire_session(id, cx);
-            }
+/// Sessions whose time is up are taken from their holders, waiters that gave up are told, and
+/// reads that failed are tried again.
+pub(crate) fn tick(queue: &mut Queue, cx: &mut Context<'_>) {
+    while cx.shared.work_left > 0
+        && let Some((sessions, _)) = queue.by_session()
+        && let Some(id) = sessions.due_hold(cx.now.mono)
+    {
+        cx.take_work();
+        let end = sessions.existing_hold(id).ends();
+        if end > cx.now.mono {
+            sessions.look_at(id, end);
+        } else {
+            expire(queue, id, cx);
         }
-        self.refuse_late_waiters(cx);
-        // Every entity ticks, whether or not it has sessions.
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
-        let retry = sessions.retry_at.take_if(|at| *at <= cx.now.mono);
-        if retry.is_some() {
-            sessions.wake();
-        }
-        let needs_pump = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
-        self.sub_mut(Subqueue::Main).needs_pump |= needs_pump;
     }
+    // Every entity ticks, whether or not it has sessions.
+    let Some((sessions, parts)) = queue.by_session() else {
+        return;
+    };
+    sessions.refuse_late_waiters(cx);
+    let retry = sessions.retry_at.take_if(|at| *at <= cx.now.mono);
+    if retry.is_some() {
+        sessions.wake();
+    }
+    let needs_pump = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
+    parts.main.needs_pump |= needs_pump;
+}
 
-    /// A session's time is up: its holder is told.
-    pub(super) fn expire_session(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        let slot = self.end_hold(id, true, cx);
-        let receiver = cx.shared.clients.detach(slot).id;
-        cx.emit(Output::SessionLost { receiver });
-    }
+/// A session's time is up: its holder is told.
+pub(super) fn expire(queue: &mut Queue, id: HoldId, cx: &mut Context<'_>) {
+    let slot = end_hold(queue, id, true, cx);
+    let receiver = cx.shared.clients.detach(slot).id;
+    cx.emit(Output::SessionLost { receiver });
+}
 
-    /// Ends a hold: its messages return, and the session can be held again.
-    fn end_hold(&mut self, id: HoldId, late: bool, cx: &mut Context<'_>) -> ReceiverSlot {
-        let hold = self.require_sessions_mut().existing_hold_mut(id);
-        for number in std::mem::take(&mut hold.locked) {
-            let lock = self.take_lock(Subqueue::Main, number, cx);
-            if late && lock.origin != Origin::Unreadable {
-                self.abandon(Subqueue::Main, number, lock, Vec::new(), cx);
-            } else {
-                self.give_back(Subqueue::Main, number, lock, cx);
-            }
+/// Ends a hold: its messages return, and the session can be held again.
+fn end_hold(queue: &mut Queue, id: HoldId, late: bool, cx: &mut Context<'_>) -> ReceiverSlot {
+    let (sessions, _) = queue.sessions_mut();
+    for number in std::mem::take(&mut sessions.existing_hold_mut(id).locked) {
+        let lock = queue.take_lock(Subqueue::Main, number, cx);
+        if late && lock.origin != Origin::Unreadable {
+            queue.abandon(Subqueue::Main, number, lock, Vec::new(), cx);
+        } else {
+            queue.give_back(Subqueue::Main, number, lock, cx);
         }
-        let sessions = self.require_sessions_mut();
-        let hold = sessions.remove_hold(id);
-        if let Some(record) = record_of(&hold) {
-            sessions.marks.lower(record.first);
-            if !record.certain {
-                sessions.doubts.insert(hold.key.clone());
-            }
-            sessions.put_idle(hold.key.clone(), record);
-        }
-        let sub = self.sub_mut(Subqueue::Main);
-        sub.attached -= 1;
-        sub.needs_pump = true;
-        let slot = hold.slot;
-        hold.end(&RequestError::SessionLockLost, cx);
-        slot
     }
+    let (sessions, parts) = queue.sessions_mut();
+    parts.main.attached -= 1;
+    parts.main.needs_pump = true;
+    let hold = sessions.release(id);
+    let slot = hold.slot;
+    hold.end(&RequestError::SessionLockLost, cx);
+    slot
 }
 
 impl Hold {
@@ -193,7 +183,20 @@ fn record_of(hold: &Hold) -> Option<Record> {
     })
 }
 
-impl super::Sessions {
+impl Sessions {
+    /// Takes out a hold that ends; its session can be held again.
+    fn release(&mut self, id: HoldId) -> Hold {
+        let hold = self.remove_hold(id);
+        if let Some(record) = record_of(&hold) {
+            self.marks.lower(record.first);
+            if !record.certain {
+                self.doubts.insert(hold.key.clone());
+            }
+            self.put_idle(hold.key.clone(), record);
+        }
+        hold
+    }
+
     /// The queue is gone, and its receivers have been told.
     pub(crate) fn end(self, cx: &mut Context<'_>) {
         for listing in self.listings {

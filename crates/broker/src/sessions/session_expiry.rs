@@ -6,20 +6,22 @@
 //! the turn has left of such a session is stored with the turn, until the last of it is gone, so
 //! a restart goes on with it. (docs/spec/README.md#settled)
 
+use crate::sessions::Parts;
 use std::collections::{BTreeMap, BTreeSet};
+use store::EntityId;
 
 use bytes::Bytes;
 use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::api::id::{ReadId, Subqueue};
-use crate::api::settings::Expiry;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::Message;
-use crate::message::stored::{Rows, body_of};
+use crate::message::stored::{ReadRows, body_of};
 use crate::queue::Queue;
+use crate::queue::session_key as key;
+use crate::sessions::Sessions;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{Sessions, key};
 
 /// Messages, and bytes of them, that are read at once.
 const PIECE: usize = 64;
@@ -96,40 +98,28 @@ impl SessionExpiries {
     }
 }
 
-impl Queue {
-    /// A message has expired: in the mode `cloud` its session does.
-    pub(crate) fn expire_whole_session(&mut self, message: &Message, cx: &Context<'_>) {
-        let cloud = self.settings.expiry.unwrap_or(cx.shared.settings.expiry) == Expiry::Cloud;
-        let active = message.part == Subqueue::Main.part();
-        let until = self.head.next_number;
+impl Sessions {
+    /// A message has expired, and all of its session are to.
+    pub(crate) fn expire_with(&mut self, message: &Message, parts: &mut Parts<'_>) {
+        let until = parts.rows.end();
         let hash = message.row.session_hash;
-        // Messages of any queue expire, in whatever mode.
-        let Some(sessions) = self.sessions.as_mut().filter(|_| cloud && active) else {
-            return;
-        };
-        let expiries = &mut sessions.expiries;
-        let running = expiries.running.filter(|running| running.0 == hash);
+        let running = self.expiries.running.filter(|running| running.0 == hash);
         if running.is_none_or(|(_, until)| message.number >= until) {
-            expiries.add(hash, until);
-            expiries.fresh.insert(hash);
-            self.sub_mut(Subqueue::Main).needs_pump = true;
+            self.expiries.add(hash, until);
+            self.expiries.fresh.insert(hash);
+            parts.main.needs_pump = true;
         }
     }
 
     /// The turn ends: what it has left of sessions that expire is stored with it.
-    pub(crate) fn write_session_expiries(&mut self, cx: &mut Context<'_>) {
-        let entity = self.id;
-        // Every entity's head is written, whether or not it has sessions.
-        let Some(sessions) = &mut self.sessions else {
-            return;
-        };
-        for hash in std::mem::take(&mut sessions.expiries.fresh) {
+    pub(crate) fn write_session_expiries(&mut self, entity: EntityId, cx: &mut Context<'_>) {
+        for hash in std::mem::take(&mut self.expiries.fresh) {
             // A session may come up and be dealt with in the same turn.
-            let Some(until) = sessions.expiries.reach(hash) else {
+            let Some(until) = self.expiries.reach(hash) else {
                 continue;
             };
-            if sessions.may_have_messages(hash) {
-                sessions.expiries.stored.insert(hash);
+            if self.may_have_messages(hash) {
+                self.expiries.stored.insert(hash);
                 cx.write(Write::PutEntry {
                     entity,
                     index: Index::Doom,
@@ -141,17 +131,16 @@ impl Queue {
     }
 
     /// Takes up the next session that is to expire, and what a restart has left.
-    pub(super) fn expire_whole_sessions(&mut self, cx: &mut Context<'_>) {
-        self.recall_expiries(cx);
-        let cursor = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
-        while let Some(sessions) = &mut self.sessions
-            && sessions.retry_at.is_none()
-            && sessions.expiries.running.is_none()
-            && let Some((hash, until)) = sessions.expiries.waiting.pop_first()
+    pub(super) fn expire_whole_sessions(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        self.recall_expiries(parts, cx);
+        let cursor = parts.rows.resume(Subqueue::Main.part());
+        while self.retry_at.is_none()
+            && self.expiries.running.is_none()
+            && let Some((hash, until)) = self.expiries.waiting.pop_first()
         {
-            let stored = sessions.expiries.stored.contains(&hash);
-            if stored || sessions.may_have_messages(hash) {
-                sessions.expiries.running = Some((hash, until));
+            let stored = self.expiries.stored.contains(&hash);
+            if stored || self.may_have_messages(hash) {
+                self.expiries.running = Some((hash, until));
                 let cautious = false;
                 let expiry = SessionExpiry {
                     hash,
@@ -159,14 +148,14 @@ impl Queue {
                     until,
                     cautious,
                 };
-                self.ask_expiring(expiry, cx);
+                Self::ask_expiring(expiry, parts, cx);
             }
         }
     }
 
-    fn ask_expiring(&self, expiry: SessionExpiry, cx: &mut Context<'_>) {
+    fn ask_expiring(expiry: SessionExpiry, parts: &Parts<'_>, cx: &mut Context<'_>) {
         let query = Query::Entries {
-            entity: self.id,
+            entity: parts.rows.id,
             index: Index::Session,
             from: key::active(expiry.hash, expiry.cursor),
             until: key::active(expiry.hash, expiry.until),
@@ -174,7 +163,7 @@ impl Queue {
             max_bytes: usize::MAX,
         };
         let read = SessionRead::Expiring(expiry);
-        cx.ask(query, Purpose::Session(self.id, Box::new(read)));
+        cx.ask(query, Purpose::Session(parts.rows.id, Box::new(read)));
     }
 
     /// Numbers of messages that are to expire came back.
@@ -182,91 +171,40 @@ impl Queue {
         &mut self,
         expiry: SessionExpiry,
         found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         let Ok(entries) = found else {
             return self.rest_expiry(expiry, cx);
         };
         let Some(last) = entries.last().map(|entry| entry.key.number) else {
-            return self.finish_expiry(cx);
+            return self.finish_expiry(parts, cx);
         };
         let whole = entries.len() < expiry.limit();
         let numbers = entries.iter().map(|entry| entry.key.number).collect();
         let query = Query::Points {
-            entity: self.id,
+            entity: parts.rows.id,
             part: Subqueue::Main.part(),
             numbers,
             bodies: true,
             max_bytes: PIECE_BYTES,
         };
         let read = SessionRead::ExpiringRows(expiry, Piece { last, whole });
-        let read = cx.ask(query, Purpose::Session(self.id, Box::new(read)));
-        self.journal.begin(read);
-    }
-
-    /// The messages came back: those that were not touched since expire. The others are read again,
-    /// for their locks may have ended.
-    pub(super) fn expiring_loaded(
-        &mut self,
-        read: ReadId,
-        expiry: SessionExpiry,
-        piece: Piece,
-        rows: Rows,
-        cx: &mut Context<'_>,
-    ) {
-        let touched = self.journal.finish(read);
-        let rows = match rows {
-            Ok(rows) => rows,
-            // It is damaged: its own deadline, or its next delivery, will show.
-            Err(_) if expiry.cautious => Vec::new(),
-            Err(_) => {
-                let cautious = true;
-                return self.ask_expiring(SessionExpiry { cautious, ..expiry }, cx);
-            }
-        };
-        let bytes: usize = rows.iter().map(|row| row.row.size as usize).sum();
-        let reached = match rows.last() {
-            Some(row) if bytes >= PIECE_BYTES => row.number,
-            _ => piece.last,
-        };
-        let again = rows.iter().map(|row| row.number);
-        let again = again.filter(|number| touched.contains(number)).min();
-        for stored in rows {
-            let number = stored.number;
-            let locked = self.sub(Subqueue::Main).locks.contains(number);
-            if let Some(body) = body_of(&stored)
-                && !locked
-                && !touched.contains(&number)
-            {
-                let message = Message {
-                    number,
-                    part: stored.part,
-                    row: stored.row,
-                    delivery_count: stored.delivery_count,
-                    patch: body.patch,
-                };
-                self.expire(&message, true, cx);
-            }
-        }
-        let more = reached.next() < expiry.until && !(piece.whole && reached == piece.last);
-        match again.or(more.then(|| reached.next())) {
-            Some(cursor) => self.ask_expiring(SessionExpiry { cursor, ..expiry }, cx),
-            None => self.finish_expiry(cx),
-        }
+        let read = cx.ask(query, Purpose::Session(parts.rows.id, Box::new(read)));
+        parts.rows.journal.begin(read);
     }
 
     /// Nothing could be read: the session waits for its next turn.
     fn rest_expiry(&mut self, expiry: SessionExpiry, cx: &Context<'_>) {
-        let sessions = self.require_sessions_mut();
-        sessions.expiries.running = None;
-        sessions.expiries.add(expiry.hash, expiry.until);
-        sessions.rest(cx.now.mono);
+        self.expiries.running = None;
+        self.expiries.add(expiry.hash, expiry.until);
+        self.rest(cx.now.mono);
     }
 
     /// A session has expired, unless it is to once more.
-    fn finish_expiry(&mut self, cx: &mut Context<'_>) {
-        let entity = self.id;
-        let expiries = &mut self.require_sessions_mut().expiries;
+    fn finish_expiry(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        let entity = parts.rows.id;
+        let expiries = &mut self.expiries;
         let running = expiries.running.take();
         let (hash, _) = running.expect("one session expires at a time, and ends once");
         if !expiries.waiting.contains_key(&hash) && expiries.stored.remove(&hash) {
@@ -276,20 +214,19 @@ impl Queue {
                 key: key_of(hash),
             });
         }
-        self.sub_mut(Subqueue::Main).needs_pump = true;
+        parts.main.needs_pump = true;
     }
 
     /// Asks for what was left when the process before this one ended.
-    fn recall_expiries(&mut self, cx: &mut Context<'_>) {
-        let entity = self.id;
-        let sessions = self.require_sessions_mut();
-        if sessions.retry_at.is_some() {
+    fn recall_expiries(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        let entity = parts.rows.id;
+        if self.retry_at.is_some() {
             return;
         }
-        let Recall::Due(from) = sessions.expiries.recall else {
+        let Recall::Due(from) = self.expiries.recall else {
             return;
         };
-        sessions.expiries.recall = Recall::Reading(from);
+        self.expiries.recall = Recall::Reading(from);
         let query = Query::Entries {
             entity,
             index: Index::Doom,
@@ -306,17 +243,17 @@ impl Queue {
     pub(super) fn expiries_recalled(
         &mut self,
         found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
         cx: &Context<'_>,
     ) {
-        let sessions = self.sessions.as_mut().expect("it has asked for them");
-        let Recall::Reading(from) = sessions.expiries.recall else {
+        let Recall::Reading(from) = self.expiries.recall else {
             unreachable!("one piece is read at a time");
         };
         let Ok(entries) = found else {
-            sessions.expiries.recall = Recall::Due(from);
-            return sessions.rest(cx.now.mono);
+            self.expiries.recall = Recall::Due(from);
+            return self.rest(cx.now.mono);
         };
-        sessions.expiries.recall = match entries.last().and_then(|entry| entry.key.group_u64()) {
+        self.expiries.recall = match entries.last().and_then(|entry| entry.key.group_u64()) {
             Some(last) if entries.len() == RECALLED && last < u64::MAX => Recall::Due(last + 1),
             _ => Recall::Complete,
         };
@@ -325,13 +262,66 @@ impl Queue {
                 && let Ok(until) = entry.value.as_ref().try_into()
             {
                 let until = SequenceNumber(u64::from_be_bytes(until));
-                sessions
-                    .expiries
-                    .add(hash, until.min(self.head.next_number));
-                sessions.expiries.stored.insert(hash);
+                self.expiries.add(hash, until.min(parts.rows.end()));
+                self.expiries.stored.insert(hash);
             }
         }
-        self.sub_mut(Subqueue::Main).needs_pump = true;
+        parts.main.needs_pump = true;
+    }
+}
+
+/// The messages came back: those that were not touched since expire. The others are read again,
+/// for their locks may have ended.
+pub(super) fn expiring_loaded(
+    queue: &mut Queue,
+    read: ReadId,
+    expiry: SessionExpiry,
+    piece: Piece,
+    rows: ReadRows,
+    cx: &mut Context<'_>,
+) {
+    let touched = queue.rows.journal.finish(read);
+    let rows = match rows {
+        Ok(rows) => rows,
+        // It is damaged: its own deadline, or its next delivery, will show.
+        Err(_) if expiry.cautious => Vec::new(),
+        Err(_) => {
+            let cautious = true;
+            let (_, parts) = queue.sessions_mut();
+            return Sessions::ask_expiring(SessionExpiry { cautious, ..expiry }, &parts, cx);
+        }
+    };
+    let bytes: usize = rows.iter().map(|row| row.row.size as usize).sum();
+    let reached = match rows.last() {
+        Some(row) if bytes >= PIECE_BYTES => row.number,
+        _ => piece.last,
+    };
+    let again = rows.iter().map(|row| row.number);
+    let again = again.filter(|number| touched.contains(number)).min();
+    for stored in rows {
+        let number = stored.number;
+        let locked = queue.sub(Subqueue::Main).locks.contains(number);
+        if let Some(body) = body_of(&stored)
+            && !locked
+            && !touched.contains(&number)
+        {
+            let message = Message {
+                number,
+                part: stored.part,
+                row: stored.row,
+                delivery_count: stored.delivery_count,
+                patch: body.patch,
+            };
+            queue.expire(&message, true, cx);
+        }
+    }
+    let more = reached.next() < expiry.until && !(piece.whole && reached == piece.last);
+    let (sessions, mut parts) = queue.sessions_mut();
+    match again.or(more.then(|| reached.next())) {
+        Some(cursor) => {
+            Sessions::ask_expiring(SessionExpiry { cursor, ..expiry }, &parts, cx);
+        }
+        None => sessions.finish_expiry(&mut parts, cx),
     }
 }
 

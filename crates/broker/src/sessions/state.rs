@@ -5,6 +5,11 @@
 //! when the session is empty, and beside it stands a note for listings: when it was set, and
 //! whose it is. (docs/spec/entities.md#18)
 
+use crate::api::settings::QueueSettings;
+use crate::api::time::Mono;
+use crate::queue::rows::Rows;
+use crate::sessions::Parts;
+use crate::sessions::Sessions;
 use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};
 
@@ -15,8 +20,7 @@ use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::queue::Queue;
-use crate::sessions::SessionKey;
+use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
 
 /// What a state costs besides its bytes; it counts towards the entity's size too.
@@ -44,6 +48,13 @@ impl StateRequest {
         });
     }
 
+    fn check(&self, settings: &QueueSettings, cx: &Context<'_>) -> Result<(), RequestError> {
+        match self {
+            Self::Get(_) => Ok(()),
+            Self::Set(_, state) => check(state.as_ref(), settings, cx),
+        }
+    }
+
     fn request(&self) -> RequestId {
         match self {
             Self::Get(request) | Self::Set(request, _) => *request,
@@ -62,46 +73,49 @@ pub(crate) fn ask(
     let Some(queue) = directory.get_mut(entity) else {
         return wanted.refuse(RequestError::NotFound, cx);
     };
+    let Some((sessions, mut parts)) = queue.by_session() else {
+        wanted.refuse(RequestError::SessionsNotSupported, cx);
+        return queue.run(cx);
+    };
     let connection = wanted.request().connection;
-    let held = queue.held_session(connection, session, cx);
-    match held.and_then(|id| queue.check_wanted(&wanted, cx).map(|()| id)) {
-        Ok(id) => queue.ask_state(id, wanted, cx),
+    let held = sessions.held_session(connection, session, cx.now.mono);
+    match held.and_then(|id| wanted.check(parts.settings, cx).map(|()| id)) {
+        Ok(id) => sessions.ask_state(id, wanted, &mut parts, cx),
         Err(error) => wanted.refuse(error, cx),
     }
     queue.run(cx);
 }
 
-impl Queue {
-    fn check_wanted(&self, wanted: &StateRequest, cx: &Context<'_>) -> Result<(), RequestError> {
-        match wanted {
-            StateRequest::Get(_) => Ok(()),
-            StateRequest::Set(_, state) => self.check_state(state.as_ref(), cx),
-        }
+/// Whether a state could be set, its entity's size aside.
+pub(crate) fn check(
+    state: Option<&Bytes>,
+    settings: &QueueSettings,
+    cx: &Context<'_>,
+) -> Result<(), RequestError> {
+    let Some(state) = state else {
+        return Ok(());
+    };
+    let limit = settings.max_message_size.unwrap_or(u64::MAX);
+    let size = state.len() as u64;
+    if size > limit {
+        return Err(RequestError::Refused(SendError::TooLarge { size, limit }));
     }
-
-    /// Whether a state could be set, its entity's size aside.
-    pub(crate) fn check_state(
-        &self,
-        state: Option<&Bytes>,
-        cx: &Context<'_>,
-    ) -> Result<(), RequestError> {
-        let Some(state) = state else {
-            return Ok(());
-        };
-        let limit = self.settings.max_message_size.unwrap_or(u64::MAX);
-        let size = state.len() as u64;
-        if size > limit {
-            return Err(RequestError::Refused(SendError::TooLarge { size, limit }));
-        }
-        if cx.shared.nearly_full {
-            return Err(RequestError::Refused(SendError::DiskNearlyFull));
-        }
-        Ok(())
+    if cx.shared.nearly_full {
+        return Err(RequestError::Refused(SendError::DiskNearlyFull));
     }
+    Ok(())
+}
 
-    fn ask_state(&mut self, id: HoldId, wanted: StateRequest, cx: &mut Context<'_>) {
-        let entity = self.id;
-        let hold = self.require_sessions_mut().existing_hold_mut(id);
+impl Sessions {
+    fn ask_state(
+        &mut self,
+        id: HoldId,
+        wanted: StateRequest,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let entity = parts.rows.id;
+        let hold = self.existing_hold_mut(id);
         hold.states.push_back(wanted);
         if hold.states.len() > 1 {
             // The first one's read serves them all.
@@ -117,10 +131,11 @@ impl Queue {
         &mut self,
         id: HoldId,
         found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         // The hold may have ended since; its requests were refused then.
-        let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) else {
+        let Some(hold) = self.hold_mut(id) else {
             return;
         };
         let (wanted, key) = (std::mem::take(&mut hold.states), hold.key.clone());
@@ -139,13 +154,13 @@ impl Queue {
                     result: Ok(state.clone()),
                 }),
                 (Ok(state), StateRequest::Set(request, new)) => {
-                    let result = self.set_state(&key, state, new, cx);
+                    let result = self.set_state(&key, state, new, parts, cx);
                     cx.emit(Output::SessionStateSet { request, result });
                 }
             }
         }
         if let Ok(state) = &state {
-            let hold = self.require_sessions_mut().existing_hold_mut(id);
+            let hold = self.existing_hold_mut(id);
             hold.state_cost = Some(cost(state.as_ref()));
         }
     }
@@ -155,12 +170,14 @@ impl Queue {
         key: &SessionKey,
         old: &mut Option<Bytes>,
         new: Option<Bytes>,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) -> Result<(), RequestError> {
         let before = cost(old.as_ref());
-        let room = self.check_state_room(before, cost(new.as_ref()), 0);
+        let after = cost(new.as_ref());
+        let room = self.check_state_room(before, after, 0, parts.rows, parts.settings);
         room.map_err(RequestError::Refused)?;
-        self.put_state(key, before, new.clone(), cx);
+        self.put_state(key, before, new.clone(), parts, cx);
         *old = new;
         Ok(())
     }
@@ -172,9 +189,12 @@ impl Queue {
         before: u64,
         after: u64,
         held: u64,
+        rows: &Rows,
+        settings: &QueueSettings,
     ) -> Result<(), SendError> {
-        let size = self.bytes().saturating_add(held);
-        let limit = self.settings.max_size;
+        let size = rows.message_bytes().saturating_add(self.state_bytes);
+        let size = size.saturating_add(held);
+        let limit = settings.max_size;
         if after > before && size.saturating_sub(before).saturating_add(after) > limit {
             return Err(SendError::QuotaExceeded { size, limit });
         }
@@ -182,27 +202,33 @@ impl Queue {
     }
 
     /// What there is to read before it is known what the state of a held session takes.
-    pub(crate) fn unknown_state(&self, id: HoldId) -> Option<Query> {
-        let hold = self.sessions.as_ref()?.hold(id)?;
-        hold.state_cost.is_none().then(|| query(self.id, &hold.key))
+    pub(crate) fn unknown_state(&self, id: HoldId, entity: EntityId) -> Option<Query> {
+        let hold = self.hold(id)?;
+        hold.state_cost.is_none().then(|| query(entity, &hold.key))
     }
 
     /// What the state of a held session took when it was read. It may have been set since.
     pub(crate) fn learn_state(&mut self, id: HoldId, cost: u64) {
-        if let Some(hold) = self.sessions.as_mut().and_then(|s| s.hold_mut(id)) {
+        if let Some(hold) = self.hold_mut(id) {
             hold.state_cost.get_or_insert(cost);
         }
     }
 
     /// What the state of a session takes, if that is held.
-    pub(crate) fn state_cost(&self, id: HoldId, cx: &Context<'_>) -> Option<u64> {
-        let hold = self.sessions.as_ref()?.hold(id)?;
-        hold.state_cost.filter(|_| hold.is_live(cx.now.mono))
+    pub(crate) fn state_cost(&self, id: HoldId, now: Mono) -> Option<u64> {
+        let hold = self.hold(id)?;
+        hold.state_cost.filter(|_| hold.is_live(now))
     }
 
     /// Sets a state whose session is held and which has room.
-    pub(crate) fn commit_state(&mut self, id: HoldId, state: Option<Bytes>, cx: &mut Context<'_>) {
-        let hold = self.require_sessions_mut().existing_hold_mut(id);
+    pub(crate) fn commit_state(
+        &mut self,
+        id: HoldId,
+        state: Option<Bytes>,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let hold = self.existing_hold_mut(id);
         let before = hold.state_cost.replace(cost(state.as_ref()));
         let before = before.expect("the check has looked up what the old state takes");
         if !hold.states.is_empty() {
@@ -210,7 +236,7 @@ impl Queue {
             hold.state_meanwhile = Some(state.clone());
         }
         let key = hold.key.clone();
-        self.put_state(&key, before, state, cx);
+        self.put_state(&key, before, state, parts, cx);
     }
 
     fn put_state(
@@ -218,18 +244,18 @@ impl Queue {
         key: &SessionKey,
         before: u64,
         new: Option<Bytes>,
+        parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
         let after = cost(new.as_ref());
-        self.write_state(key, new, cx);
-        let sessions = self.require_sessions_mut();
-        let left = sessions.state_bytes.saturating_sub(before);
-        sessions.state_bytes = left.saturating_add(after);
-        self.touch(cx);
+        Self::write_state(parts.rows.id, key, new, cx);
+        let left = self.state_bytes.saturating_sub(before);
+        self.state_bytes = left.saturating_add(after);
+        parts.rows.touch(cx);
     }
 
-    fn write_state(&self, key: &SessionKey, state: Option<Bytes>, cx: &mut Context<'_>) {
-        let (entity, index) = (self.id, Index::SessionState);
+    fn write_state(entity: EntityId, key: &SessionKey, state: Option<Bytes>, cx: &mut Context<'_>) {
+        let index = Index::SessionState;
         match state {
             Some(value) => {
                 cx.write(Write::PutEntry {

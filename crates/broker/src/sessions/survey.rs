@@ -5,6 +5,7 @@
 //! since, and a first message may expire: a session is checked (one entry of its group is read)
 //! before it is handed out, unless its first message is known to be there.
 
+use crate::sessions::Parts;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -15,9 +16,10 @@ use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
-use crate::queue::Queue;
+use crate::queue::session_key as key;
+use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{Record, SessionKey, Sessions, id_of, key};
+use crate::sessions::{Record, Sessions, id_of};
 
 /// Sessions that are learnt of with one read.
 const PIECE: usize = 1_024;
@@ -105,20 +107,19 @@ impl Sessions {
     }
 
     pub(super) fn rest(&mut self, now: Mono) {
-        let at = Mono(now.0.saturating_add(RETRY_MS));
+        let at = now.after(RETRY_MS);
         self.retry_at.get_or_insert(at);
     }
 }
 
-impl Queue {
+impl Sessions {
     /// Asks for what is to be learnt next.
-    pub(super) fn survey_sessions(&mut self, cx: &mut Context<'_>) {
-        let entity = self.id;
-        let sessions = self.require_sessions_mut();
-        if sessions.retry_at.is_some() {
+    pub(super) fn survey_sessions(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        let entity = parts.rows.id;
+        if self.retry_at.is_some() {
             return;
         }
-        if let Survey::Due(after) = &mut sessions.survey {
+        if let Survey::Due(after) = &mut self.survey {
             let after = after.take();
             let query = Query::Groups {
                 entity,
@@ -131,26 +132,29 @@ impl Queue {
                 Purpose::Session(entity, Box::new(SessionRead::Survey)),
             );
             let changed = BTreeSet::new();
-            sessions.survey = Survey::Reading { after, changed };
+            self.survey = Survey::Reading { after, changed };
         }
-        while let Some(sessions) = &mut self.sessions
-            && sessions.check.is_none()
-            && let Some(key) = sessions.doubts.pop_first()
+        while self.check.is_none()
+            && let Some(key) = self.doubts.pop_first()
         {
-            self.check_session(key, cx);
+            self.check_session(key, parts, cx);
         }
     }
 
     /// Looks whether an idle session has messages, unless another one is looked at.
-    pub(super) fn check_session(&mut self, key: SessionKey, cx: &mut Context<'_>) {
-        let resume = SequenceNumber(self.head.part(Subqueue::Main.part()).resume);
-        let (entity, until) = (self.id, self.head.next_number);
-        let sessions = self.require_sessions_mut();
+    pub(super) fn check_session(
+        &mut self,
+        key: SessionKey,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let resume = parts.rows.resume(Subqueue::Main.part());
+        let (entity, until) = (parts.rows.id, parts.rows.end());
         // A session in doubt may be held by now, or have lost its last message.
-        let Some(record) = sessions.idle.get(&key).filter(|_| sessions.check.is_none()) else {
+        let Some(record) = self.idle.get(&key).filter(|_| self.check.is_none()) else {
             return;
         };
-        if record.certain || sessions.retry_at.is_some() {
+        if record.certain || self.retry_at.is_some() {
             return;
         }
         let first = record.first;
@@ -166,8 +170,8 @@ impl Queue {
             query,
             Purpose::Session(entity, Box::new(SessionRead::Check)),
         );
-        sessions.doubts.remove(&key);
-        sessions.check = Some(Check {
+        self.doubts.remove(&key);
+        self.check = Some(Check {
             key,
             first,
             until,
@@ -176,15 +180,19 @@ impl Queue {
     }
 
     /// A piece of the survey came back.
-    pub(super) fn surveyed(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
-        let until = self.head.next_number;
-        let sessions = self.require_sessions_mut();
-        let Survey::Reading { after, changed } = std::mem::take(&mut sessions.survey) else {
+    pub(super) fn surveyed(
+        &mut self,
+        found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let until = parts.rows.end();
+        let Survey::Reading { after, changed } = std::mem::take(&mut self.survey) else {
             unreachable!("one piece is read at a time");
         };
         let Ok(entries) = found else {
-            sessions.survey = Survey::Due(after);
-            return sessions.rest(cx.now.mono);
+            self.survey = Survey::Due(after);
+            return self.rest(cx.now.mono);
         };
         let active = entries
             .iter()
@@ -192,37 +200,41 @@ impl Queue {
         for entry in active.clone() {
             let key = SessionKey::new(id_of(entry));
             if changed.contains(&key.hash) {
-                sessions.doubts.insert(key.clone());
+                self.doubts.insert(key.clone());
             }
-            sessions.found(key, entry.key.number, until);
+            self.found(key, entry.key.number, until);
         }
         let whole = entries.len() < PIECE || active.count() < entries.len();
         if !whole {
-            sessions.survey = Survey::Due(entries.last().map(|entry| entry.key.group.clone()));
+            self.survey = Survey::Due(entries.last().map(|entry| entry.key.group.clone()));
         } else {
-            self.list_at_last(cx);
+            self.list_at_last(parts, cx);
         }
-        self.sub_mut(Subqueue::Main).needs_pump = true;
+        parts.main.needs_pump = true;
     }
 
     /// A session was looked at.
-    pub(super) fn checked(&mut self, found: Result<Vec<Entry>, StoreError>, cx: &mut Context<'_>) {
-        self.sub_mut(Subqueue::Main).needs_pump = true;
-        let sessions = self.require_sessions_mut();
-        let check = sessions.check.take();
+    pub(super) fn checked(
+        &mut self,
+        found: Result<Vec<Entry>, StoreError>,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        parts.main.needs_pump = true;
+        let check = self.check.take();
         let check = check.expect("one session is looked at at a time");
         let Ok(entries) = found else {
-            sessions.doubts.insert(check.key);
-            return sessions.rest(cx.now.mono);
+            self.doubts.insert(check.key);
+            return self.rest(cx.now.mono);
         };
-        sessions.note_strangers(&check.key, &entries, check.until);
+        self.note_strangers(&check.key, &entries, check.until);
         // The session may be held by now, or have lost its last message.
-        let Some(record) = sessions.idle.get(&check.key).copied() else {
+        let Some(record) = self.idle.get(&check.key).copied() else {
             return;
         };
         if check.changed || record.first < check.first {
             // What was read is not all there may be, or is no longer there.
-            sessions.doubts.insert(check.key);
+            self.doubts.insert(check.key);
             return;
         }
         let own = entries.iter().find(|entry| **id_of(entry) == *check.key.id);
@@ -242,9 +254,9 @@ impl Queue {
                     certain,
                     enqueued,
                 };
-                sessions.put_idle(check.key, record);
+                self.put_idle(check.key, record);
             }
-            None => drop(sessions.take_idle(&check.key)),
+            None => drop(self.take_idle(&check.key)),
         }
     }
 }

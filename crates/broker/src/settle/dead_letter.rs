@@ -3,7 +3,7 @@
 //! Reasons and other changes go into the message's patch. Changes that outgrow what a patch may
 //! hold dead-letter the message themselves. (docs/spec/entities.md#8.2)
 
-use store::{Part, SequenceNumber, Write};
+use store::{Part, SequenceNumber};
 
 use crate::api::id::Subqueue;
 use crate::context::Context;
@@ -32,7 +32,7 @@ impl Queue {
             "only messages of the main queue are dead-lettered"
         );
         self.remove_row(message.part, message.number, &message.row, cx);
-        self.put_patch(message.number, patch, cx);
+        self.rows.put_patch(message.number, patch, cx);
         let entry = Entry::written(message.row, message.delivery_count, cx.commit());
         self.enter(to, message.number, entry, cx);
     }
@@ -52,14 +52,15 @@ impl Queue {
         }
         match Patch::merged(lock.patch.as_deref(), changes) {
             Ok(patch) => {
-                self.put_patch(number, &patch, cx);
+                self.rows.put_patch(number, &patch, cx);
                 lock.patch = Some(Box::new(patch));
                 true
             }
             Err(_) if subqueue != Subqueue::Main => true,
             Err(_) => {
                 let message = lock.message(subqueue, number);
-                self.put_delivery_count(number, message.delivery_count, cx);
+                self.rows
+                    .put_delivery_count(number, message.delivery_count, cx);
                 self.dead_letter_outgrown(&message, cx);
                 false
             }
@@ -87,47 +88,18 @@ impl Queue {
         let description = format!("Message could not be consumed after {most} delivery attempts.");
         let old = message.patch.as_deref();
         let patch = Patch::with_reason(old, "MaxDeliveryCountExceeded", &description);
-        self.put_delivery_count(message.number, message.delivery_count, cx);
+        self.rows
+            .put_delivery_count(message.number, message.delivery_count, cx);
         self.dead_letter(message, &patch, cx);
     }
 
     /// A message past its deadline expires as its lock ends.
     pub(crate) fn expire_unlocked(&mut self, message: &Message, cx: &mut Context<'_>) {
         if self.settings.dead_lettering_on_message_expiration {
-            self.put_delivery_count(message.number, message.delivery_count, cx);
+            self.rows
+                .put_delivery_count(message.number, message.delivery_count, cx);
         }
         let patched = message.patch.is_some();
         self.expire(message, patched, cx);
-    }
-
-    pub(crate) fn put_delivery_count(
-        &mut self,
-        number: SequenceNumber,
-        count: u32,
-        cx: &mut Context<'_>,
-    ) {
-        if count > 0 {
-            cx.write(Write::PutDeliveryCount {
-                entity: self.id,
-                number,
-                count,
-            });
-        }
-    }
-
-    /// Writes a message's patch, if there is anything in it.
-    pub(crate) fn put_patch(
-        &mut self,
-        number: SequenceNumber,
-        patch: &Patch,
-        cx: &mut Context<'_>,
-    ) {
-        if !patch.is_empty() {
-            cx.write(Write::PutPatch {
-                entity: self.id,
-                number,
-                patch: patch.encode(),
-            });
-        }
     }
 }

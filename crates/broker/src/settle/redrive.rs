@@ -63,16 +63,16 @@ impl Queue {
         let lock = self.take_lock(subqueue, number, cx);
         let message = lock.into_message(subqueue, number);
         self.erase(&message, message.patch.is_some(), cx);
-        let arriving = self.take_number();
-        let enqueued = self.take_enqueued_time(cx);
+        let arriving = self.rows.take_number();
+        let enqueued = self.rows.take_enqueued_time(cx);
         let mut row = self.arriving_row(&message.row, number, arriving, enqueued);
         row.enqueued_number = 0;
-        row.session_hash = self.session_hash(session);
+        row.session_hash = self.rows.session_hash(session);
         let patch = message.patch.map(|patch| patch.without(&REASONS));
         let patch = patch.filter(|patch| !patch.is_empty());
         row.flags = row::arrived(patch.is_some());
         if let Some(patch) = &patch {
-            self.put_patch(arriving, patch, cx);
+            self.rows.put_patch(arriving, patch, cx);
         }
         let body = Body {
             patch: patch.map(Box::new),

@@ -4,7 +4,6 @@ use store::EntityId;
 
 use crate::api::id::{LockToken, RequestId};
 use crate::api::output::{Output, RequestError};
-use crate::api::time::Mono;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
@@ -34,7 +33,7 @@ impl Queue {
             return Err(RequestError::LockedWithSession);
         }
         let duration = self.settings.lock_duration;
-        let until = Mono(cx.now.mono.0.saturating_add(duration));
+        let until = cx.now.mono.after(duration);
         for (subqueue, number) in held {
             let locks = &mut self.sub_mut(subqueue).locks;
             locks.extend(number, until, duration);

@@ -6,22 +6,22 @@
 //! so a browser keeps a number in memory and nothing else. Dead letters keep their numbers: one
 //! that arrives behind the number that the browser has come to is shown then.
 
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
+use crate::subqueue::is_expired;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use filter::Selector;
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
-use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::id::{ReadId, SubqueueId};
 use crate::api::output::{Delivery, MessageState, Output};
-use crate::api::time::Mono;
 use crate::context::Context;
-use crate::context::RETRY_MS;
-use crate::context::clients::{Readiness, ReceiverSlot, ReceiverState};
+use crate::context::clients::ReceiverSlot;
 use crate::context::read::Purpose;
-use crate::message::stored::{Rows, body_of};
+use crate::message::stored::{ReadRows, body_of};
 use crate::message::stored::{shown_of, size_of_body};
-use crate::queue::Queue;
 use crate::subqueue::selections::REST_MS;
 use crate::subqueue::selections::judge::judge;
 
@@ -119,6 +119,11 @@ impl Browsers {
         }
     }
 
+    /// Whether a browser has credit.
+    pub(crate) fn are_hungry(&self) -> bool {
+        !self.hungry.is_empty()
+    }
+
     /// Whether a browser has been shown everything below `end`.
     pub(crate) fn is_exhausted(&self, slot: ReceiverSlot, end: SequenceNumber) -> bool {
         let is_done = |b: &Browser| b.asked.is_none() && b.late.is_empty() && b.cursor >= end;
@@ -145,11 +150,11 @@ impl Browser {
     }
 
     /// What has gone is not walked over: a few messages may be left of all before the others.
-    fn skip_to(&mut self, (first, stragglers): (SequenceNumber, Vec<SequenceNumber>)) {
-        if self.asked.is_none() && self.cursor < first {
-            let cursor = std::mem::replace(&mut self.cursor, first);
+    fn skip_to(&mut self, (first, stragglers): &(SequenceNumber, Vec<SequenceNumber>)) {
+        if self.asked.is_none() && self.cursor < *first {
+            let cursor = std::mem::replace(&mut self.cursor, *first);
             self.late
-                .extend(stragglers.into_iter().filter(|number| *number >= cursor));
+                .extend(stragglers.iter().filter(|number| **number >= cursor));
         }
     }
 
@@ -171,44 +176,48 @@ impl Browser {
     }
 }
 
-impl Queue {
-    /// Reads on for the browsers that have room for more.
-    pub(crate) fn show_to_browsers(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
-        if self.sub(subqueue).browsers.hungry.is_empty() {
-            return;
-        }
-        let hungry: Vec<_> = self.sub(subqueue).browsers.hungry.iter().copied().collect();
+impl Sub {
+    /// Reads on for the browsers that have room for more. The subqueue's messages are found from
+    /// `first` on.
+    pub(crate) fn show_to_browsers(
+        &mut self,
+        first: &(SequenceNumber, Vec<SequenceNumber>),
+        rows: &Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let hungry: Vec<_> = self.browsers.hungry.iter().copied().collect();
         for slot in hungry {
-            if self.has_room(subqueue, slot, cx) {
-                self.browse_on(subqueue, slot, cx);
+            if self.has_room(slot, cx) {
+                self.browse_on(slot, first, rows, cx);
             }
         }
     }
 
     /// Whether a browser can be shown something now. One that cannot waits until it can.
-    fn has_room(&mut self, subqueue: Subqueue, slot: ReceiverSlot, cx: &mut Context<'_>) -> bool {
+    fn has_room(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) -> bool {
         let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
-        let clients = &mut cx.shared.clients;
-        match clients.readiness(slot, output_buffer_bytes) {
-            Readiness::Ready => return true,
-            Readiness::OutputFull => clients.block(slot),
-            Readiness::NoCredit => clients.get_mut(slot).state = ReceiverState::Idle,
+        let has_room = cx.shared.clients.make_ready(slot, output_buffer_bytes);
+        if !has_room {
+            self.browsers.hungry.remove(&slot);
         }
-        self.sub_mut(subqueue).browsers.hungry.remove(&slot);
-        false
+        has_room
     }
 
     /// Asks for what a browser is to be shown next.
-    fn browse_on(&mut self, subqueue: Subqueue, slot: ReceiverSlot, cx: &mut Context<'_>) {
-        let first = self.place_of_first(subqueue);
-        let (end, place) = (self.head.next_number, self.place(subqueue));
-        let empty = self.head.part(subqueue.part()).count == 0;
+    fn browse_on(
+        &mut self,
+        slot: ReceiverSlot,
+        first: &(SequenceNumber, Vec<SequenceNumber>),
+        rows: &Rows,
+        cx: &mut Context<'_>,
+    ) {
+        let (end, place) = (rows.end(), self.place);
+        let empty = rows.count(self.part()) == 0;
         let credit = cx.shared.clients.get(slot).credit();
-        let sub = self.sub_mut(subqueue);
-        if sub.retry_at.is_some() {
+        if self.retry_at.is_some() {
             return;
         }
-        let browser = sub.browsers.get_mut(slot);
+        let browser = self.browsers.get_mut(slot);
         if empty && browser.asked.is_none() {
             browser.late.clear();
             browser.cursor = end;
@@ -236,67 +245,65 @@ impl Queue {
         });
     }
 
-    /// What a browser is to be shown came back.
+    /// What a browser is to be shown came back. Returns whether it was shown any of it.
     pub(crate) fn show_loaded(
         &mut self,
-        subqueue: Subqueue,
         slot: ReceiverSlot,
         read: ReadId,
-        rows: Rows,
+        rows: ReadRows,
         cx: &mut Context<'_>,
-    ) {
-        let sub = self.sub_mut(subqueue);
+    ) -> bool {
         // The browser may have gone since, and another may have its slot.
-        let Some(browser) = sub.browsers.all.get_mut(&slot) else {
-            return;
+        let Some(browser) = self.browsers.all.get_mut(&slot) else {
+            return false;
         };
         let Some(asked) = browser.asked.take_if(|asked| asked.read == read) else {
-            return;
+            return false;
         };
-        sub.needs_pump = true;
+        self.needs_pump = true;
         match rows {
             Ok(rows) if browser.stride == Stride::Over && asked.points.is_none() => {
                 browser.stride = Stride::Many;
                 browser.cursor = rows.last().map_or(asked.until, |row| row.number.next());
             }
-            Ok(rows) => self.show(subqueue, slot, &asked, &rows, cx),
+            Ok(rows) => return self.show(slot, &asked, &rows, cx),
             Err(StoreError::Corrupt { .. }) => browser.meet_damage(asked.points.as_ref()),
-            Err(_) => sub.retry_at = Some(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
+            Err(_) => self.retry_at = Some(cx.retry_at()),
         }
+        false
     }
 
-    /// Shows what was read, as far as there is room for it.
+    /// Shows what was read, as far as there is room for it. Returns whether that was any.
     fn show(
         &mut self,
-        subqueue: Subqueue,
         slot: ReceiverSlot,
         asked: &Asked,
         rows: &[StoredMessage],
         cx: &mut Context<'_>,
-    ) {
-        let browser = self.sub_mut(subqueue).browsers.get_mut(slot);
+    ) -> bool {
+        let browser = self.browsers.get_mut(slot);
         browser.stride = Stride::Many;
         browser.reach = browser.reach.saturating_mul(2).min(MOST);
         if let Some(points) = &asked.points {
             browser.note_missing(points, rows);
         }
         let mut grace = LEAST_JUDGED;
+        let mut was_shown = false;
         for stored in rows {
-            if !self.has_room(subqueue, slot, cx) {
-                return;
+            if !self.has_room(slot, cx) {
+                return was_shown;
             }
-            match self.is_to_be_shown(subqueue, slot, stored, &mut grace, cx) {
-                Some(true) => self.show_one(slot, stored, cx),
+            match self.is_to_be_shown(slot, stored, &mut grace, cx) {
+                Some(true) => was_shown |= self.show_one(slot, stored, cx),
                 Some(false) => {}
                 None => {
-                    let at = Mono(cx.now.mono.0.saturating_add(REST_MS));
-                    self.sub_mut(subqueue).resume_at = Some(at);
                     // It is read again then.
-                    return;
+                    self.resume_at = Some(cx.now.mono.after(REST_MS));
+                    return was_shown;
                 }
             }
         }
-        let browser = self.sub_mut(subqueue).browsers.get_mut(slot);
+        let browser = self.browsers.get_mut(slot);
         if asked.points.is_none() {
             let bytes: usize = rows.iter().map(size_of_body).sum();
             let is_cut_off = rows.len() >= asked.limit || bytes >= BYTES;
@@ -304,25 +311,25 @@ impl Queue {
                 browser.cursor = browser.cursor.max(asked.until);
             }
         }
+        was_shown
     }
 
     /// Whether a message is one that the browser wants to see; it is passed then. `None` if that
     /// cannot be found out in this turn.
     fn is_to_be_shown(
         &mut self,
-        subqueue: Subqueue,
         slot: ReceiverSlot,
         stored: &StoredMessage,
         grace: &mut usize,
         cx: &mut Context<'_>,
     ) -> Option<bool> {
         let now = cx.now.wall;
-        let browser = self.sub_mut(subqueue).browsers.get_mut(slot);
+        let browser = self.browsers.get_mut(slot);
         if browser.selector.is_some() && !cx.take_judging() {
             *grace = grace.checked_sub(1)?;
         }
         browser.pass(stored.number);
-        if Self::is_expired(subqueue, &stored.row, now) {
+        if is_expired(self.place.subqueue, &stored.row, now) {
             return Some(false);
         }
         let (Some(selector), Some(body)) = (&browser.selector, body_of(stored)) else {
@@ -337,21 +344,21 @@ impl Queue {
         Some(is_selected)
     }
 
-    fn show_one(&mut self, slot: ReceiverSlot, stored: &StoredMessage, cx: &mut Context<'_>) {
+    fn show_one(&self, slot: ReceiverSlot, stored: &StoredMessage, cx: &mut Context<'_>) -> bool {
         let receiver = cx.shared.clients.get(slot).id;
         // What cannot be read cannot be shown.
         let Some(message) = shown_of(stored, MessageState::Active) else {
-            return;
+            return false;
         };
-        self.note_access(cx);
         let delivery = Box::new(Delivery {
-            entity: self.id,
+            entity: self.place.entity,
             token: cx.shared.tokens.next(message.number),
             message,
             rests_on: cx.commit(),
         });
         cx.shared.clients.count_delivery(slot, delivery.size());
         cx.emit(Output::Deliver { receiver, delivery });
+        true
     }
 }
 

@@ -6,6 +6,7 @@
 //! settled or renewed lock leaves a stale entry in its lane that is skipped, and swept up when
 //! most of a lane is stale.
 
+use crate::message::Message;
 use std::collections::VecDeque;
 use std::ops::RangeBounds;
 
@@ -49,6 +50,26 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
+    /// A lock on a message, for as long as nothing else is said.
+    pub(crate) fn new(
+        message: Message,
+        token: LockToken,
+        holder: Option<Holder>,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            token,
+            until: Mono(u64::MAX),
+            row: message.row,
+            delivery_count: message.delivery_count,
+            patch: message.patch,
+            holder,
+            origin,
+            session: None,
+            enlisted: false,
+        }
+    }
+
     fn patch_bytes(&self) -> usize {
         self.patch.as_ref().map_or(0, |patch| patch.bytes())
     }

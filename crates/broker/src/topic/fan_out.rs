@@ -150,7 +150,7 @@ fn facts(transfer: &Transfer) -> Facts<'_> {
 impl Queue {
     /// A message leaves its topic; its body stays for those that share it.
     fn pass_on(&mut self, transfer: &Transfer, sharing: u32, cx: &mut Context<'_>) {
-        self.take_available(Subqueue::Main, transfer.number);
+        self.sub_mut(Subqueue::Main).take_available(transfer.number);
         drop(cx.shared.bodies.take(transfer.entry.body));
         let patch = transfer.body.patch.clone();
         let part = Subqueue::Main.part();
@@ -173,8 +173,8 @@ impl Queue {
         shared: bool,
         cx: &mut Context<'_>,
     ) {
-        let number = self.take_number();
-        let enqueued = self.take_enqueued_time(cx);
+        let number = self.rows.take_number();
+        let enqueued = self.rows.take_enqueued_time(cx);
         let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
         let mut body = Body {
             distribution: None,
@@ -212,9 +212,9 @@ impl Queue {
             body.patch = Some(Box::new(patch));
         }
         row.flags = row::copied(&transfer.entry.row, body.patch.is_some(), shares);
-        row.session_hash = self.session_hash(properties.session_id.as_ref());
+        row.session_hash = self.rows.session_hash(properties.session_id.as_ref());
         if let Some(patch) = &body.patch {
-            self.put_patch(number, patch, cx);
+            self.rows.put_patch(number, patch, cx);
         }
         let subqueue = match reason {
             Some(_) => Subqueue::DeadLetter,

@@ -161,7 +161,8 @@ fn commit(
                 tokens, outcome, ..
             } => queue.end_locks(&tokens, &outcome, cx),
             Operation::SetSessionState { state, .. } => {
-                queue.commit_state(transaction.session_at(place), state, cx);
+                let (sessions, mut parts) = queue.sessions_mut();
+                sessions.commit_state(transaction.session_at(place), state, &mut parts, cx);
             }
             Operation::Cancel { .. } => {
                 let rows = cancelled.remove(&place);

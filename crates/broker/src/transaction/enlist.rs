@@ -15,7 +15,6 @@ use crate::api::command::{Incoming, Operation};
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
 use crate::api::output::{Output, RequestError, SendError, SettleError, TransactionError};
 use crate::api::settings::TransactionSettings;
-use crate::api::time::Mono;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::settle::Asker;
@@ -103,7 +102,7 @@ fn enlist_send(
     // A scheduled message's number is told at once, so it has to be its own from now on.
     let is_later = |message: &Incoming| message.scheduled.is_some_and(|due| due > cx.now.wall);
     let promised = messages.iter().any(is_later);
-    let promised = promised.then(|| queue.promise_numbers(messages.len(), cx));
+    let promised = promised.then(|| queue.rows.promise_numbers(messages.len(), cx));
     let place = hold(request, id, operation.unpinned(), cx);
     if let Some(first) = promised {
         let transaction = cx.shared.transactions.open(id, request.connection)?;
@@ -203,7 +202,7 @@ pub(super) fn hold(
     let transaction = transactions.open(id, request.connection);
     let transaction = transaction.expect("its bounds were checked in this step");
     let (bytes, begins) = (operation.bytes(), transaction.until.is_none());
-    let until = Mono(cx.now.mono.0.saturating_add(life));
+    let until = cx.now.mono.after(life);
     let until = *transaction.until.get_or_insert(until);
     transaction.operations += operation.len();
     transaction.bytes += bytes;

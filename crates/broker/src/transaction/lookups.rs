@@ -15,7 +15,7 @@ use crate::api::id::{ReadId, TransactionId};
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::message::stored::Rows;
+use crate::message::stored::ReadRows;
 use crate::send::cancel;
 use crate::send::duplicates::{Inquiry, Known};
 
@@ -26,7 +26,7 @@ struct Scheduled {
     entity: EntityId,
     numbers: Vec<SequenceNumber>,
     read: ReadId,
-    rows: Option<Rows>,
+    rows: Option<ReadRows>,
 }
 
 /// All lookups of one transaction.
@@ -66,7 +66,7 @@ impl Lookups {
                     let numbers = numbers.clone();
                     let query = queue.scheduled(numbers.clone());
                     let read = cx.ask(query, Purpose::Transaction(entity, id));
-                    queue.journal.begin(read);
+                    queue.rows.journal.begin(read);
                     lookups.scheduled.push(Scheduled {
                         place,
                         entity,
@@ -126,7 +126,7 @@ impl Lookups {
                 continue;
             };
             // Also when it is refused already, since this may be the last read of the journal.
-            let touched = queue.journal.finish(asked.read);
+            let touched = queue.rows.journal.finish(asked.read);
             let rows = asked
                 .rows
                 .expect("a transaction is decided when all lookups are answered");

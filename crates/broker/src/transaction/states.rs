@@ -20,7 +20,7 @@ use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::sessions::state::cost;
+use crate::sessions::state::{self, cost};
 
 /// Takes the setting of a state into a transaction.
 pub(super) fn enlist(
@@ -40,8 +40,10 @@ pub(super) fn enlist(
         unreachable!("only states of sessions come here");
     };
     let queue = directory.get(*entity).ok_or(RequestError::NotFound)?;
-    let session = queue.held_session(request.connection, session, cx)?;
-    queue.check_state(state.as_ref(), cx)?;
+    let sessions = queue.sessions.as_ref();
+    let sessions = sessions.ok_or(RequestError::SessionsNotSupported)?;
+    let session = sessions.held_session(request.connection, session, cx.now.mono)?;
+    state::check(state.as_ref(), &queue.settings, cx)?;
     let place = hold(request, id, operation, cx);
     let transaction = cx.shared.transactions.open(id, request.connection)?;
     transaction.sessions.insert(place, session);
@@ -65,7 +67,7 @@ impl Asked {
         id: TransactionId,
         cx: &mut Context<'_>,
     ) -> Option<Self> {
-        let query = queue.unknown_state(session)?;
+        let query = queue.sessions.as_ref()?.unknown_state(session, queue.id)?;
         let entity = queue.id;
         Some(Self {
             entity,
@@ -82,9 +84,10 @@ impl Asked {
             .found
             .expect("a transaction is decided when all lookups are answered");
         let entries = found.and_then(Found::into_entries).map_err(unreadable)?;
-        if let Some(queue) = directory.get_mut(self.entity) {
+        let queue = directory.get_mut(self.entity);
+        if let Some((sessions, _)) = queue.and_then(Queue::by_session) {
             let state = entries.first().map(|entry| &entry.value);
-            queue.learn_state(self.session, cost(state));
+            sessions.learn_state(self.session, cost(state));
         }
         Ok(())
     }
@@ -105,11 +108,13 @@ impl Costs {
         held: &mut u64,
         cx: &Context<'_>,
     ) -> Result<(), String> {
-        let stored = queue.state_cost(session, cx);
-        let stored = stored.ok_or("a session was lost before the commit")?;
+        let lost = "a session was lost before the commit";
+        let sessions = queue.sessions.as_ref().ok_or(lost)?;
+        let stored = sessions.state_cost(session, cx.now.mono).ok_or(lost)?;
         let known = self.0.entry((queue.id, session)).or_insert(stored);
         let after = cost(state);
-        let room = queue.check_state_room(*known, after, *held);
+        let (rows, settings) = (&queue.rows, &queue.settings);
+        let room = sessions.check_state_room(*known, after, *held, rows, settings);
         room.map_err(|error| error.to_string())?;
         *held = held.saturating_add(after.saturating_sub(*known));
         *known = after;

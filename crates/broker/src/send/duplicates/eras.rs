@@ -78,9 +78,10 @@ impl Queue {
     /// The era of an id that is accepted at this moment.
     pub(super) fn era_at(&mut self, at: Wall, cx: &mut Context<'_>) -> u64 {
         let length = length(self.settings.duplicate_detection_history_time_window);
-        match self.head.eras.last() {
+        match self.rows.head.eras.last() {
             Some(last)
-                if at.0 < last.saturating_add(length) || self.head.eras.len() == Head::MAX_ERAS =>
+                if at.0 < last.saturating_add(length)
+                    || self.rows.head.eras.len() == Head::MAX_ERAS =>
             {
                 *last
             }
@@ -89,8 +90,8 @@ impl Queue {
                 // that.
                 let behind = last.map(|_| self.duplicates.newest.0.saturating_add(1));
                 let start = behind.map_or(at.0, |behind| behind.min(at.0));
-                self.head.eras.push(start);
-                self.touch(cx);
+                self.rows.head.eras.push(start);
+                self.rows.touch(cx);
                 start
             }
         }
@@ -98,7 +99,7 @@ impl Queue {
 
     /// When the history wants a tick: the windows of all ids of its first era are over then.
     pub(crate) fn history_alarm(&self) -> Option<Wall> {
-        let first = *self.head.eras.first()?;
+        let first = *self.rows.head.eras.first()?;
         if !self.settings.requires_duplicate_detection {
             return None;
         }
@@ -106,22 +107,22 @@ impl Queue {
         // While it is the last one more may come, until another begins.
         let latest = first.saturating_add(length(window));
         let last = latest.max(self.duplicates.newest.0);
-        let end = self.head.eras.get(1).copied().unwrap_or(last);
+        let end = self.rows.head.eras.get(1).copied().unwrap_or(last);
         Some(Wall(end.saturating_add(window)))
     }
 
     /// Removes the eras that are over.
     pub(crate) fn sweep_history(&mut self, cx: &mut Context<'_>) {
         while self.history_alarm().is_some_and(|at| at <= cx.now.wall) && cx.take_work() {
-            let era = self.head.eras.remove(0);
-            self.touch(cx);
+            let era = self.rows.head.eras.remove(0);
+            self.rows.touch(cx);
             self.remove_ids(Index::DuplicateId, keys(era), cx);
             if era == 0 {
                 let first = EntryKey::by_u64(0, SequenceNumber(0));
                 let times = first..EntryKey::by_u64(u64::MAX, SequenceNumber::MAX);
                 self.remove_ids(Index::DuplicateTime, times, cx);
             }
-            let next = self.head.eras.first().copied();
+            let next = self.rows.head.eras.first().copied();
             self.duplicates.filter.swept(Wall(next.unwrap_or(u64::MAX)));
         }
     }

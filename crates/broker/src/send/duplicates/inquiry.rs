@@ -73,7 +73,7 @@ impl Queue {
         let answers = self.duplicates.known(ids);
         let keys: BTreeSet<EntryKey> = self
             .duplicates
-            .undecided(ids, &self.head.eras)
+            .undecided(ids, &self.rows.head.eras)
             .into_iter()
             .collect();
         let waiting = (!keys.is_empty()).then(|| {

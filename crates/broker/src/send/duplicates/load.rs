@@ -58,7 +58,7 @@ impl Queue {
         if !matches!(self.duplicates.load, Load::NotStarted) {
             return;
         }
-        match self.head.eras.first() {
+        match self.rows.head.eras.first() {
             None => self.duplicates.load = Load::Complete,
             Some(first) => self.load_piece(eras::keys_from(*first).start, cx),
         }

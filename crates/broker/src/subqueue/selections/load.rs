@@ -3,20 +3,19 @@
 //! An answer may be old: what became of a message since it was asked for is noted meanwhile. A
 //! body that is damaged is found by reading one at a time, and passed over.
 
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
 use std::collections::BTreeMap;
 
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
 use super::Selections;
 use super::page::Page;
-use crate::api::id::{ReadId, Subqueue, SubqueueId};
-use crate::api::time::Mono;
+use crate::api::id::{ReadId, SubqueueId};
 use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
 use crate::message::entry::Entry;
-use crate::message::stored::{Rows, body_of, entry_of};
-use crate::queue::Queue;
+use crate::message::stored::{ReadRows, body_of, entry_of};
 
 /// Most messages and bytes of bodies of a page.
 const PAGE_MESSAGES: usize = 256;
@@ -66,27 +65,21 @@ impl Reading {
     }
 }
 
-impl Queue {
+impl Sub {
     /// Asks for messages, unless something is being read already.
-    pub(super) fn read_for_selections(
-        &mut self,
-        subqueue: Subqueue,
-        ask: Ask,
-        cx: &mut Context<'_>,
-    ) {
-        let sub = self.sub(subqueue);
-        if sub.selections.reading.is_some() || sub.retry_at.is_some() {
+    pub(super) fn read_for_selections(&mut self, ask: Ask, rows: &Rows, cx: &mut Context<'_>) {
+        if self.selections.reading.is_some() || self.retry_at.is_some() {
             return;
         }
         // What the window can hold is judged there as it arrives.
-        self.refill(subqueue, cx);
-        let selections = &mut self.sub_mut(subqueue).selections;
+        self.refill(rows, cx);
+        let selections = &mut self.selections;
         let bodies = selections.cautious == 0 || matches!(ask, Ask::Points(_));
         selections.cautious -= usize::from(selections.cautious > 0 && bodies);
-        let (place, until) = (self.place(subqueue), self.head.next_number);
+        let (place, until) = (self.place, rows.end());
         let query = query_for(place, &ask, until, bodies);
         let read = cx.ask(query, Purpose::Select(place));
-        self.sub_mut(subqueue).selections.reading = Some(Reading {
+        self.selections.reading = Some(Reading {
             read,
             ask,
             until,
@@ -96,46 +89,33 @@ impl Queue {
     }
 
     /// A page, or some messages of it, came back.
-    pub(crate) fn selections_loaded(
-        &mut self,
-        subqueue: Subqueue,
-        read: ReadId,
-        rows: Rows,
-        cx: &mut Context<'_>,
-    ) {
-        let sub = self.sub_mut(subqueue);
-        let reading = &mut sub.selections.reading;
+    pub(crate) fn selections_loaded(&mut self, read: ReadId, rows: ReadRows, cx: &mut Context<'_>) {
+        let reading = &mut self.selections.reading;
         // All receivers may have gone since.
         let Some(reading) = reading.take_if(|reading| reading.read == read) else {
             return;
         };
-        sub.needs_pump = true;
-        sub.selections.resume();
+        self.needs_pump = true;
+        self.selections.resume();
         match rows {
-            Ok(rows) => self.take_page(subqueue, &reading, &rows, cx),
+            Ok(rows) => self.take_page(&reading, &rows, cx),
             Err(StoreError::Corrupt { .. }) if reading.bodies => {
-                sub.selections.look_for_damage(&reading.ask);
+                self.selections.look_for_damage(&reading.ask);
             }
-            Err(_) => sub.retry_at = Some(Mono(cx.now.mono.0.saturating_add(RETRY_MS))),
+            Err(_) => self.retry_at = Some(cx.retry_at()),
         }
     }
 
-    fn take_page(
-        &mut self,
-        subqueue: Subqueue,
-        reading: &Reading,
-        rows: &[StoredMessage],
-        cx: &mut Context<'_>,
-    ) {
-        self.turn_page(subqueue, reading, rows, cx);
+    fn take_page(&mut self, reading: &Reading, rows: &[StoredMessage], cx: &mut Context<'_>) {
+        self.turn_page(reading, rows, cx);
         for stored in rows {
             let number = stored.number;
-            let is_locked = self.sub(subqueue).locks.contains(number);
+            let is_locked = self.locks.contains(number);
             if !is_locked && !reading.changed.contains_key(&number) {
-                self.take_row(subqueue, stored, reading.bodies, cx);
+                self.take_row(stored, reading.bodies, cx);
             }
         }
-        let page = &mut self.sub_mut(subqueue).selections.page;
+        let page = &mut self.selections.page;
         for (number, entry) in &reading.changed {
             if let Some(entry) = entry {
                 page.note_available(*number, *entry);
@@ -147,49 +127,35 @@ impl Queue {
     }
 
     /// Makes room for what was read.
-    fn turn_page(
-        &mut self,
-        subqueue: Subqueue,
-        reading: &Reading,
-        rows: &[StoredMessage],
-        cx: &mut Context<'_>,
-    ) {
-        let sub = self.sub_mut(subqueue);
+    fn turn_page(&mut self, reading: &Reading, rows: &[StoredMessage], cx: &mut Context<'_>) {
         let Ask::From(from) = reading.ask else {
-            return sub.selections.page.drop_strays();
+            return self.selections.page.drop_strays();
         };
-        for (number, entry) in sub.selections.page.entries() {
-            if sub.window.get(number).is_none() {
+        for (number, entry) in self.selections.page.entries() {
+            if self.window.get(number).is_none() {
                 drop(cx.shared.bodies.take(entry.body));
             }
         }
-        sub.selections.page = Page::new(from, reading.covered(rows));
+        self.selections.page = Page::new(from, reading.covered(rows));
     }
 
-    fn take_row(
-        &mut self,
-        subqueue: Subqueue,
-        stored: &StoredMessage,
-        bodies: bool,
-        cx: &mut Context<'_>,
-    ) {
-        let entity = self.id;
-        let sub = self.sub_mut(subqueue);
+    fn take_row(&mut self, stored: &StoredMessage, bodies: bool, cx: &mut Context<'_>) {
+        let entity = self.entity();
         let mut entry = entry_of(stored, cx.effects.submitted);
         match body_of(stored) {
             Some(body) => entry.body = cx.shared.bodies.put(entity, body),
-            None if bodies => sub.selections.page.set_unreadable(stored.number),
+            None if bodies => self.selections.page.set_unreadable(stored.number),
             None => {}
         }
         let has_body = cx.shared.bodies.is_resident(entry.body);
-        if let Some(known) = sub.window.get_mut(stored.number).filter(|_| has_body) {
+        if let Some(known) = self.window.get_mut(stored.number).filter(|_| has_body) {
             drop(cx.shared.bodies.take(known.body));
             known.body = entry.body;
         }
-        let is_unreadable = sub.selections.page.is_unreadable(stored.number);
-        sub.selections.page.put(stored.number, entry);
+        let is_unreadable = self.selections.page.is_unreadable(stored.number);
+        self.selections.page.put(stored.number, entry);
         if is_unreadable {
-            sub.selections.page.set_unreadable(stored.number);
+            self.selections.page.set_unreadable(stored.number);
         }
     }
 }

@@ -4,16 +4,17 @@
 //! one, else through the window, else by a read. Work is bounded; what is left of it goes on with
 //! the next tick.
 
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
+use crate::subqueue::is_expired;
 use store::SequenceNumber;
 
 use super::Selection;
 use super::judge::judge;
 use super::load::Ask;
-use crate::api::id::Subqueue;
 use crate::context::Context;
 use crate::context::clients::SelectionId;
 use crate::message::entry::Entry;
-use crate::queue::Queue;
 
 /// Most messages, and bytes of them, that are asked for by number at once.
 const POINTS: usize = 256;
@@ -44,17 +45,12 @@ enum Next {
     End,
 }
 
-impl Queue {
+impl Sub {
     /// The next message of a selection.
-    pub(super) fn search(
-        &mut self,
-        subqueue: Subqueue,
-        id: SelectionId,
-        cx: &mut Context<'_>,
-    ) -> Found {
+    pub(super) fn search(&mut self, id: SelectionId, rows: &Rows, cx: &mut Context<'_>) -> Found {
         loop {
-            let next = self.next_of_search(subqueue, id, cx);
-            let selection = self.sub_mut(subqueue).selections.get_mut(id);
+            let next = self.next_of_search(id, rows, cx);
+            let selection = self.selections.get_mut(id);
             match next {
                 Next::PassOver(number) => selection.pass(number),
                 Next::Advance(number) => selection.cursor = number,
@@ -63,22 +59,20 @@ impl Queue {
                     selection.available(number);
                 }
                 Next::Read(ask) => {
-                    self.read_for_selections(subqueue, ask, cx);
+                    self.read_for_selections(ask, rows, cx);
                     return Found::Nothing;
                 }
                 Next::Wait => {
                     // What a restart knows by number only comes before all else.
-                    self.refill(subqueue, cx);
+                    self.refill(rows, cx);
                     return Found::Nothing;
                 }
                 Next::End => return Found::Nothing,
-                Next::Judge(number, entry) => {
-                    match self.judge_next(subqueue, id, number, &entry, cx) {
-                        Some(true) => return Found::Match(number, entry),
-                        Some(false) => {}
-                        None => return Found::Interrupted,
-                    }
-                }
+                Next::Judge(number, entry) => match self.judge_next(id, number, &entry, cx) {
+                    Some(true) => return Found::Match(number, entry),
+                    Some(false) => {}
+                    None => return Found::Interrupted,
+                },
             }
         }
     }
@@ -86,13 +80,12 @@ impl Queue {
     /// Judges a message, which is passed then. `None` if there is no more work to be done now.
     fn judge_next(
         &mut self,
-        subqueue: Subqueue,
         id: SelectionId,
         number: SequenceNumber,
         entry: &Entry,
         cx: &mut Context<'_>,
     ) -> Option<bool> {
-        let selections = &mut self.sub_mut(subqueue).selections;
+        let selections = &mut self.selections;
         if !cx.take_judging() {
             selections.grace = selections.grace.checked_sub(1)?;
         }
@@ -101,7 +94,7 @@ impl Queue {
         let body = body.expect("it was found in memory in this step, during which bodies stay");
         selection.pass(number);
         // What is past its deadline is the sweep's to take away.
-        if Self::is_expired(subqueue, &entry.row, cx.now.wall) {
+        if is_expired(self.place.subqueue, &entry.row, cx.now.wall) {
             return Some(false);
         }
         let count = entry.delivery_count;
@@ -110,47 +103,47 @@ impl Queue {
         Some(is_selected)
     }
 
-    fn next_of_search(&self, subqueue: Subqueue, id: SelectionId, cx: &Context<'_>) -> Next {
-        let sub = self.sub(subqueue);
-        let selections = &sub.selections;
-        if sub.window.has_stragglers() {
+    fn next_of_search(&self, id: SelectionId, rows: &Rows, cx: &Context<'_>) -> Next {
+        let selections = &self.selections;
+        if self.window.has_stragglers() {
             return Next::Wait;
         }
         let selection = selections.get(id);
         if let Some(number) = selection.again.first() {
-            return self.look_at_again(subqueue, *number, selection, cx);
+            return self.look_at_again(*number, selection, cx);
         }
-        let (cursor, end) = (selection.cursor, self.head.next_number);
+        let (cursor, end) = (selection.cursor, rows.end());
         if cursor >= end {
             return Next::End;
         }
         if selections.page.covers(cursor) {
             return match selections.page.next(cursor) {
-                Some(number) => self.look_at(subqueue, number, cx),
+                Some(number) => self.look_at(number, cx),
                 None => Next::Advance(selections.page.until()),
             };
         }
-        let mut known = sub.window.range(cursor..SequenceNumber::MAX);
+        let mut known = self.window.range(cursor..SequenceNumber::MAX);
         match known.next() {
-            Some((number, _)) => self.look_at(subqueue, number, cx),
-            None if cursor < sub.window.end().min(end) => Next::Advance(sub.window.end().min(end)),
-            None if self.beyond(subqueue) == 0 => Next::Advance(end),
+            Some((number, _)) => self.look_at(number, cx),
+            None if cursor < self.window.end().min(end) => {
+                Next::Advance(self.window.end().min(end))
+            }
+            None if self.beyond(rows) == 0 => Next::Advance(end),
             None => Next::Read(Ask::From(cursor)),
         }
     }
 
     fn look_at_again(
         &self,
-        subqueue: Subqueue,
         number: SequenceNumber,
         selection: &Selection,
         cx: &Context<'_>,
     ) -> Next {
-        let selections = &self.sub(subqueue).selections;
+        let selections = &self.selections;
         if selections.page.is_unreadable(number) {
             return Next::PassOver(number);
         }
-        if let Some(entry) = self.in_memory(subqueue, number, cx) {
+        if let Some(entry) = self.in_memory(number, cx) {
             return Next::Judge(number, entry);
         }
         let most = if selections.cautious > 0 { 1 } else { POINTS };
@@ -159,15 +152,15 @@ impl Queue {
         ))
     }
 
-    fn look_at(&self, subqueue: Subqueue, number: SequenceNumber, cx: &Context<'_>) -> Next {
-        let selections = &self.sub(subqueue).selections;
+    fn look_at(&self, number: SequenceNumber, cx: &Context<'_>) -> Next {
+        let selections = &self.selections;
         if selections.page.is_unreadable(number) {
             return Next::PassOver(number);
         }
-        match self.in_memory(subqueue, number, cx) {
+        match self.in_memory(number, cx) {
             Some(entry) => Next::Judge(number, entry),
-            None if self.sub(subqueue).window.get(number).is_some() => {
-                Next::Read(Ask::Points(self.in_window_from(subqueue, number, cx)))
+            None if self.window.get(number).is_some() => {
+                Next::Read(Ask::Points(self.in_window_from(number, cx)))
             }
             None if selections.cautious > 0 => Next::Aside(number),
             None => Next::Read(Ask::From(number)),
@@ -176,19 +169,13 @@ impl Queue {
 
     /// The next messages of the window whose bodies are not in memory. What has gone between them
     /// is not walked over.
-    fn in_window_from(
-        &self,
-        subqueue: Subqueue,
-        from: SequenceNumber,
-        cx: &Context<'_>,
-    ) -> Vec<SequenceNumber> {
-        let sub = self.sub(subqueue);
-        let most = if sub.selections.cautious > 0 {
+    fn in_window_from(&self, from: SequenceNumber, cx: &Context<'_>) -> Vec<SequenceNumber> {
+        let most = if self.selections.cautious > 0 {
             1
         } else {
             POINTS
         };
-        let known = sub.window.range(from..SequenceNumber::MAX).take(most);
+        let known = self.window.range(from..SequenceNumber::MAX).take(most);
         let unread = known.filter(|(_, entry)| !cx.shared.bodies.is_resident(entry.body));
         let mut bytes = 0_usize;
         let fitting = unread.take_while(|(_, entry)| {
@@ -200,14 +187,8 @@ impl Queue {
     }
 
     /// An available message whose body is in memory.
-    fn in_memory(
-        &self,
-        subqueue: Subqueue,
-        number: SequenceNumber,
-        cx: &Context<'_>,
-    ) -> Option<Entry> {
-        let sub = self.sub(subqueue);
-        let known = [sub.window.get(number), sub.selections.page.get(number)];
+    fn in_memory(&self, number: SequenceNumber, cx: &Context<'_>) -> Option<Entry> {
+        let known = [self.window.get(number), self.selections.page.get(number)];
         let mut known = known.into_iter().flatten();
         known
             .find(|entry| cx.shared.bodies.is_resident(entry.body))

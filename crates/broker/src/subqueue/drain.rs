@@ -1,0 +1,52 @@
+//! Drain: a receiver that drains is told when nothing more can come.
+
+use crate::api::output::Output;
+use crate::context::Context;
+use crate::context::clients::Choice;
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
+
+impl Sub {
+    /// Answers the drains that are over, after the last delivery.
+    pub(crate) fn answer_drains(&mut self, rows: &Rows, cx: &mut Context<'_>) {
+        if self.draining.is_empty() {
+            return;
+        }
+        let exhausted = self.is_exhausted(rows, cx);
+        let (end, stopped) = (rows.end(), self.is_stopped(cx));
+        let unreadable = self.retry_at.is_some();
+        let Self {
+            draining,
+            selections,
+            browsers,
+            ..
+        } = self;
+        draining.retain(|slot| {
+            let receiver = cx.shared.clients.get_mut(*slot);
+            let done = match receiver.choice {
+                _ if receiver.credit() == 0 => true,
+                Choice::Next => exhausted,
+                Choice::Selected(id) => stopped || selections.is_exhausted(id, end),
+                Choice::Shown => unreadable || browsers.is_exhausted(*slot, end),
+            };
+            if done {
+                receiver.finish_drain();
+                let receiver = receiver.id;
+                cx.emit(Output::Drained { receiver });
+            }
+            !done
+        });
+    }
+
+    /// Whether nothing is available, nor will be when the reads under way have come back.
+    fn is_exhausted(&self, rows: &Rows, cx: &Context<'_>) -> bool {
+        let read_all = !self.window.is_refilling() && self.window.end() >= rows.end();
+        let empty = self.window.len() == 0 && (read_all || self.beyond(rows) == 0);
+        empty || self.is_stopped(cx)
+    }
+
+    /// Whether nothing is handed out for now, be it available or not.
+    fn is_stopped(&self, cx: &Context<'_>) -> bool {
+        self.is_full_of_locks(&cx.shared.settings) || self.retry_at.is_some()
+    }
+}
