@@ -27,7 +27,7 @@ use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::message::bodies::Bodies;
 use crate::topic::sizes::Sizes;
-use crate::transaction::Transactions;
+use crate::transaction::table::Transactions;
 
 /// How long to leave a store alone that could not read.
 pub(crate) const RETRY_MS: u64 = 1_000;

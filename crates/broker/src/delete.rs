@@ -8,11 +8,15 @@
 //! deletions are done one after the other, at a rate set by the deletion scheduler; the
 //! answer tells how many went. (docs/spec/entities.md#20)
 
+use crate::delete::deletion::Deletion;
+use crate::delete::deletion::Progress;
 use crate::subqueue::is_expired;
+pub(crate) mod deletion;
+
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
+use crate::api::id::{RequestId, Subqueue, SubqueueId};
 use crate::api::output::{Output, RequestError};
 use crate::api::time::Wall;
 use crate::context::Context;
@@ -32,43 +36,6 @@ pub(crate) struct Wanted {
     pub before: Wall,
     /// The most messages to delete.
     pub count: usize,
-}
-
-/// A deletion on its way.
-#[derive(Debug)]
-pub(crate) struct Deletion {
-    pub request: RequestId,
-    pub subqueue: Subqueue,
-    pub session: Option<SessionKey>,
-    pub before: Wall,
-    pub left: usize,
-    pub deleted: usize,
-    /// Everything below has been looked at.
-    pub cursor: SequenceNumber,
-    /// What arrived since is not its business.
-    pub until: SequenceNumber,
-    /// What it has asked for, in a queue with sessions.
-    pub asked: Option<Asked>,
-}
-
-/// A read of a queue with sessions, and the number up to which it looks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub read: ReadId,
-    pub limit: usize,
-    pub covered: SequenceNumber,
-}
-
-/// Where a deletion stands after a piece.
-#[derive(Debug)]
-pub(crate) enum Progress {
-    /// It goes on when the queue's turn has come again.
-    Interrupted,
-    /// It goes on when a read comes back.
-    Waiting,
-    Finished,
-    /// There is nothing to be read.
-    Failed(String),
 }
 
 /// Deletes messages.
@@ -100,22 +67,6 @@ pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
             queue.is_in_line = false;
             queue.delete_share(cx);
             queue.run_on(cx);
-        }
-    }
-}
-
-impl Deletion {
-    /// One message less to delete.
-    pub(crate) fn count_one(&mut self) {
-        self.deleted += 1;
-        self.left -= 1;
-    }
-
-    /// What went before something could not be read has gone all the same.
-    pub(crate) fn result(&self, progress: Progress) -> Result<usize, RequestError> {
-        match progress {
-            Progress::Failed(error) if self.deleted == 0 => Err(RequestError::Invalid(error)),
-            _ => Ok(self.deleted),
         }
     }
 }

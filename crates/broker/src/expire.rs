@@ -75,7 +75,8 @@ impl Queue {
         self.activate(cx);
         sessions::release::tick(self, cx);
         self.sweep(cx);
-        self.sweep_history(cx);
+        self.duplicates
+            .sweep_history(&mut self.rows, &self.settings, cx);
         self.run(cx);
     }
 

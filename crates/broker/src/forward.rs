@@ -26,7 +26,7 @@ use crate::message::id::IdHash;
 use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::kind::Kind;
-use crate::send::duplicates::Known;
+use crate::send::duplicates::known::Known;
 use crate::topic::fan_out;
 
 /// More often than this a message does not go on. (docs/spec/entities.md#14.3)
@@ -210,7 +210,7 @@ pub(crate) fn looked_up(
 ) {
     // Destination and source may have been deleted since.
     let queue = directory.get_mut(destination);
-    let seen = queue.map(|queue| queue.release_lookup(read));
+    let seen = queue.map(|queue| queue.duplicates.release_lookup(read));
     let Some(source) = directory.get_mut(place.entity) else {
         return;
     };

@@ -29,7 +29,7 @@ use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
-use crate::delete::Deletion;
+use crate::delete::deletion::Deletion;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
 use crate::message::entry::Entry;
@@ -326,7 +326,7 @@ impl Queue {
     fn wall_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
         let alarms = [
             self.expiry_alarm(cx),
-            self.history_alarm(),
+            self.duplicates.history_alarm(&self.rows, &self.settings),
             self.schedule_alarm(),
         ];
         alarms.into_iter().flatten().min()

@@ -8,3 +8,5 @@ pub(crate) mod deferred;
 pub(crate) mod dispatch;
 pub(crate) mod hand_out;
 pub(crate) mod peek;
+pub(crate) mod pending_peek;
+pub(crate) mod retrieval;

@@ -5,8 +5,10 @@
 //! disabled, the disk is nearly full, the entity is full, or a message is too large.
 
 pub(crate) mod cancel;
+pub(crate) mod cancellation;
 pub(crate) mod duplicates;
 pub(crate) mod schedule;
+pub(crate) mod send_once;
 pub(crate) mod timetable;
 
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use crate::message::bodies::Body;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
-use crate::send::duplicates::Known;
+use crate::send::duplicates::known::Known;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
 const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
@@ -42,7 +44,7 @@ pub(crate) fn send(
 ) {
     match directory.get_mut(entity) {
         Some(queue) if queue.settings.requires_duplicate_detection => {
-            queue.send_once(request, messages, cx);
+            send_once::send_once(queue, request, messages, cx);
         }
         Some(queue) => {
             let sent = queue.send(request, messages, &Known::default(), cx);
@@ -107,14 +109,18 @@ impl Queue {
         let mut duplicates = Vec::new();
         for (index, message) in messages.into_iter().enumerate() {
             let id = known.id(index);
-            if let Some(before) = id.and_then(|id| self.duplicate_of(id, known, cx)) {
+            if let Some(before) =
+                id.and_then(|id| self.duplicates.duplicate_of(id, known, &self.settings, cx))
+            {
                 duplicates.push((index, before));
                 continue;
             }
             let promised = promised.map(|first| plus(first, index));
             let number = self.enqueue(message, enqueued, promised, cx);
             if let Some(id) = id {
-                self.remember(id, Wall(enqueued), number, cx);
+                let (rows, settings) = (&mut self.rows, &self.settings);
+                self.duplicates
+                    .remember(id, Wall(enqueued), number, rows, settings, cx);
             }
         }
         (first, duplicates)

@@ -22,20 +22,28 @@ use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
 use crate::message::entry::Entry;
 use crate::queue::session_key::SessionKey;
 
-pub(crate) mod accept;
-pub(crate) mod age;
-pub(crate) mod delete;
-pub(crate) mod enter;
+mod accept;
+mod age;
+pub(crate) mod command;
+mod delete;
+pub(crate) mod delete_rows;
+mod enter;
+mod expire_rows;
 pub(crate) mod hold;
-pub(crate) mod lend;
-pub(crate) mod list;
-pub(crate) mod load;
-pub(crate) mod peek;
+mod lend;
+mod list;
+pub(crate) mod listing;
+mod load;
+pub(crate) mod loaded;
+mod marks;
+mod peek;
+pub(crate) mod pending_peek;
 pub(crate) mod read;
 pub(crate) mod release;
-pub(crate) mod session_expiry;
+mod session_expiry;
 pub(crate) mod state;
-pub(crate) mod survey;
+pub(crate) mod state_request;
+mod survey;
 
 pub(crate) use hold::Hold;
 use survey::{Check, Survey};
@@ -100,9 +108,9 @@ pub(crate) struct Sessions {
     expiries: session_expiry::SessionExpiries,
     bookmarks: Vec<Bookmark>,
     /// Where deletions have come to.
-    marks: delete::Marks,
+    marks: marks::Marks,
     /// Listings that wait for the survey.
-    listings: Vec<list::Listing>,
+    listings: Vec<listing::Listing>,
     /// How much wider the windows of all holds are than to begin with.
     extra: usize,
     /// Bytes of all sessions' states.

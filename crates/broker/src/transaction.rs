@@ -11,176 +11,22 @@
 mod discharge;
 mod enlist;
 mod locks;
-mod lookups;
+mod look_up;
+pub(crate) mod lookups;
 mod states;
+pub(crate) mod table;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::transaction::table::NOT_OVER;
+use crate::transaction::table::Transaction;
 
-use bytes::Bytes;
-use store::{EntityId, SequenceNumber};
-
-use crate::api::command::{Incoming, Operation};
-use crate::api::id::{ConnectionId, RequestId, SubqueueId, TransactionId};
-use crate::api::output::{Output, TransactionError};
-use crate::api::settings::TransactionSettings;
-use crate::api::time::Mono;
+use crate::api::command::Operation;
+use crate::api::id::{ConnectionId, RequestId, TransactionId};
+use crate::api::output::Output;
 use crate::context::Context;
-use crate::context::clients::HoldId;
 use crate::entities::directory::Directory;
-use discharge::Decision;
 
 pub(crate) use discharge::{discharge, loaded};
 pub(crate) use enlist::{enlist, mark_failed};
-
-/// How many of a connection's transactions that took too long are told apart from unknown ones.
-const MAX_TIMED_OUT: usize = 64;
-
-/// Why there is a transaction of an id.
-const NOT_OVER: &str = "a transaction stays until it is committed or rolled back";
-
-/// One that is not over.
-#[derive(Debug)]
-struct Transaction {
-    connection: ConnectionId,
-    coordinator: u32,
-    /// When its time is up; its time runs from its first operation to its discharge.
-    until: Option<Mono>,
-    held: Vec<Operation>,
-    /// The first numbers of sends that schedule, by their place in `held`.
-    promised: BTreeMap<usize, SequenceNumber>,
-    /// The sessions whose states it sets, by the place in `held`.
-    sessions: BTreeMap<usize, HoldId>,
-    /// Messages that it sends and settles, and states that it sets.
-    operations: usize,
-    bytes: usize,
-    /// Why it cannot be committed: an operation was refused, and the client was not told.
-    failure: Option<String>,
-    /// It is discharged, but what has to be read to decide is not there yet.
-    decision: Option<Decision>,
-}
-
-impl Transaction {
-    /// The session whose state is set at this place.
-    fn session_at(&self, place: usize) -> HoldId {
-        let session = self.sessions.get(&place);
-        *session.expect("it is noted when the setting of a state is enlisted")
-    }
-}
-
-/// What a connection has declared.
-#[derive(Debug, Default)]
-struct Controller {
-    open: BTreeSet<TransactionId>,
-    timed_out: VecDeque<TransactionId>,
-}
-
-/// All transactions of a broker.
-#[derive(Debug, Default)]
-pub(crate) struct Transactions {
-    all: BTreeMap<TransactionId, Transaction>,
-    controllers: BTreeMap<ConnectionId, Controller>,
-    ends: BTreeSet<(Mono, TransactionId)>,
-    bytes: usize,
-}
-
-impl Transactions {
-    /// When the first one's time is up.
-    pub(crate) fn deadline(&self) -> Option<Mono> {
-        self.ends.first().map(|(at, _)| *at)
-    }
-
-    fn declare(
-        &mut self,
-        id: TransactionId,
-        connection: ConnectionId,
-        coordinator: u32,
-        settings: &TransactionSettings,
-    ) -> Result<TransactionId, TransactionError> {
-        let limit = settings.open;
-        let controller = self.controllers.entry(connection).or_default();
-        if controller.open.len() >= limit {
-            return Err(TransactionError::TooManyOpen { limit });
-        }
-        controller.open.insert(id);
-        let transaction = Transaction {
-            connection,
-            coordinator,
-            until: None,
-            held: Vec::new(),
-            promised: BTreeMap::new(),
-            sessions: BTreeMap::new(),
-            operations: 0,
-            bytes: 0,
-            failure: None,
-            decision: None,
-        };
-        self.all.insert(id, transaction);
-        Ok(id)
-    }
-
-    /// The transaction, if the connection may still use it.
-    fn open(
-        &mut self,
-        id: TransactionId,
-        connection: ConnectionId,
-    ) -> Result<&mut Transaction, TransactionError> {
-        let controller = self.controllers.get(&connection);
-        if controller.is_some_and(|controller| controller.timed_out.contains(&id)) {
-            return Err(TransactionError::TimedOut);
-        }
-        let open = self.all.get_mut(&id).filter(|transaction| {
-            transaction.connection == connection && transaction.decision.is_none()
-        });
-        open.ok_or(TransactionError::Unknown)
-    }
-
-    /// Takes a transaction out that is not over; its operations go with it.
-    fn take(&mut self, id: TransactionId) -> Transaction {
-        let transaction = self.all.remove(&id).expect(NOT_OVER);
-        self.bytes -= transaction.bytes;
-        self.stop_clock(id, transaction.until);
-        self.edit_controller(transaction.connection, |controller| {
-            controller.open.remove(&id);
-        });
-        transaction
-    }
-
-    fn stop_clock(&mut self, id: TransactionId, until: Option<Mono>) {
-        if let Some(until) = until {
-            self.ends.remove(&(until, id));
-        }
-    }
-
-    /// A controller of which nothing has to be known goes.
-    fn edit_controller(&mut self, id: ConnectionId, edit: impl FnOnce(&mut Controller)) {
-        if let Some(controller) = self.controllers.get_mut(&id) {
-            edit(controller);
-            if controller.open.is_empty() && controller.timed_out.is_empty() {
-                self.controllers.remove(&id);
-            }
-        }
-    }
-
-    fn note_timed_out(&mut self, id: TransactionId, connection: ConnectionId) {
-        let controller = self.controllers.entry(connection).or_default();
-        if controller.timed_out.len() == MAX_TIMED_OUT {
-            controller.timed_out.pop_front();
-        }
-        controller.timed_out.push_back(id);
-    }
-
-    /// A transaction's time is up, and its controller has been told.
-    fn forget_timed_out(&mut self, id: TransactionId, connection: ConnectionId) {
-        self.edit_controller(connection, |controller| {
-            controller.timed_out.retain(|other| *other != id);
-        });
-    }
-
-    fn next_due(&self, now: Mono) -> Option<TransactionId> {
-        let (at, id) = self.ends.first()?;
-        (*at <= now).then_some(*id)
-    }
-}
 
 /// A transaction begins.
 pub(crate) fn declare(request: RequestId, coordinator: u32, cx: &mut Context<'_>) {
@@ -259,46 +105,4 @@ fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>)
         }
     }
     transaction
-}
-
-impl Operation {
-    fn entity(&self) -> EntityId {
-        match self {
-            Self::Send { entity, .. }
-            | Self::Settle {
-                subqueue: SubqueueId { entity, .. },
-                ..
-            }
-            | Self::Cancel { entity, .. }
-            | Self::SetSessionState { entity, .. } => *entity,
-        }
-    }
-
-    /// How many messages it sends or settles, or states it sets.
-    fn len(&self) -> usize {
-        match self {
-            Self::Send { messages, .. } => messages.len(),
-            Self::Settle { tokens, .. } => tokens.len(),
-            Self::Cancel { numbers, .. } => numbers.len(),
-            Self::SetSessionState { .. } => 1,
-        }
-    }
-
-    /// What holding it costs.
-    fn bytes(&self) -> usize {
-        /// Of each message or token, besides its bytes.
-        const OVERHEAD: usize = 256;
-        let bytes = match self {
-            Self::Send { messages, .. } => {
-                let sizes = messages.iter().map(Incoming::size);
-                sizes.fold(0, usize::saturating_add)
-            }
-            Self::Settle { outcome, .. } => outcome.size(),
-            Self::Cancel { .. } => 0,
-            Self::SetSessionState { session, state, .. } => {
-                session.len() + state.as_ref().map_or(0, Bytes::len)
-            }
-        };
-        bytes.saturating_add(self.len().saturating_mul(OVERHEAD))
-    }
 }

@@ -140,6 +140,48 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    pub(crate) fn entity(&self) -> EntityId {
+        match self {
+            Self::Send { entity, .. }
+            | Self::Settle {
+                subqueue: SubqueueId { entity, .. },
+                ..
+            }
+            | Self::Cancel { entity, .. }
+            | Self::SetSessionState { entity, .. } => *entity,
+        }
+    }
+
+    /// How many messages it sends or settles, or states it sets.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Send { messages, .. } => messages.len(),
+            Self::Settle { tokens, .. } => tokens.len(),
+            Self::Cancel { numbers, .. } => numbers.len(),
+            Self::SetSessionState { .. } => 1,
+        }
+    }
+
+    /// What holding it costs.
+    pub(crate) fn bytes(&self) -> usize {
+        /// Of each message or token, besides its bytes.
+        const OVERHEAD: usize = 256;
+        let bytes = match self {
+            Self::Send { messages, .. } => {
+                let sizes = messages.iter().map(Incoming::size);
+                sizes.fold(0, usize::saturating_add)
+            }
+            Self::Settle { outcome, .. } => outcome.size(),
+            Self::Cancel { .. } => 0,
+            Self::SetSessionState { session, state, .. } => {
+                session.len() + state.as_ref().map_or(0, Bytes::len)
+            }
+        };
+        bytes.saturating_add(self.len().saturating_mul(OVERHEAD))
+    }
+}
+
 /// What the broker is told. A command about something unknown (a detached receiver, a closed
 /// connection) changes nothing.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! Loaded: which operation continues with what was read, one arm for each purpose.
 
+use crate::queue::Queue;
+use crate::send::send_once;
 use crate::sessions;
 use store::{Found, StoreError};
 
@@ -7,7 +9,7 @@ use crate::api::id::ReadId;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::forward;
-use crate::send::duplicates::Known;
+use crate::send::duplicates::known::Known;
 use crate::transaction;
 
 use crate::context::read::Purpose;
@@ -38,7 +40,10 @@ pub(crate) fn loaded(
         return directory.advance_tombstone(entity, |tombstone, cx| tombstone.loaded(rows, cx), cx);
     }
     let Some(queue) = directory.get_mut(purpose.entity()) else {
-        return purpose.refuse(cx);
+        if let Some(output) = purpose.refusal() {
+            cx.emit(output);
+        }
+        return;
     };
     let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
     let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
@@ -67,15 +72,20 @@ pub(crate) fn loaded(
         Purpose::SweepPatches(_, numbers) => {
             queue.sweep_patches_loaded(read, &numbers, rows(found), cx);
         }
-        Purpose::DuplicateLookup(_) => queue.looked_up(read, entries(found), cx),
-        Purpose::DuplicateLoad(_) => queue.history_loaded(read, entries(found), cx),
-        Purpose::Session(_, what) => sessions::read::loaded(queue, read, *what, found, cx),
+        Purpose::DuplicateLookup(_) => send_once::looked_up(queue, read, entries(found), cx),
+        Purpose::DuplicateLoad(_) => {
+            let Queue {
+                duplicates, rows, ..
+            } = queue;
+            duplicates.history_loaded(read, entries(found), rows, cx);
+        }
+        Purpose::Session(_, what) => sessions::loaded::loaded(queue, read, *what, found, cx),
         Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }
         Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
-        Purpose::Delete(_) => sessions::delete::loaded(queue, read, found, cx),
+        Purpose::Delete(_) => sessions::delete_rows::loaded(queue, read, found, cx),
         Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),
         Purpose::Cancel(cancellation) => queue.cancel_loaded(read, &cancellation, rows(found), cx),
     }

@@ -14,7 +14,7 @@ use crate::expire;
 use crate::receive::{attach, deferred, peek};
 use crate::send::{self, cancel};
 use crate::sessions;
-use crate::sessions::state::StateRequest;
+use crate::sessions::state_request::StateRequest;
 use crate::settle::Asker;
 use crate::settle::{self, redrive, renew};
 use crate::topic;
@@ -157,7 +157,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             session,
         } => {
             directory.note_use(entity, cx);
-            sessions::accept::accept(directory, receiver, entity, mode, session, cx);
+            sessions::command::accept(directory, receiver, entity, mode, session, cx);
         }
         Command::RenewSession {
             request,
@@ -165,7 +165,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             session,
         } => {
             directory.note_use(entity, cx);
-            sessions::release::renew(directory, request, entity, &session, cx);
+            sessions::command::renew(directory, request, entity, &session, cx);
         }
         Command::GetSessionState {
             request,
@@ -173,7 +173,13 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             session,
         } => {
             directory.note_use(entity, cx);
-            sessions::state::ask(directory, entity, &session, StateRequest::Get(request), cx);
+            sessions::command::ask_state(
+                directory,
+                entity,
+                &session,
+                StateRequest::Get(request),
+                cx,
+            );
         }
         Command::SetSessionState {
             request,
@@ -183,7 +189,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         } => {
             directory.note_use(entity, cx);
             let wanted = StateRequest::Set(request, state);
-            sessions::state::ask(directory, entity, &session, wanted, cx);
+            sessions::command::ask_state(directory, entity, &session, wanted, cx);
         }
         Command::ListSessions {
             request,
@@ -193,7 +199,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             top,
         } => {
             directory.note_use(entity, cx);
-            sessions::list::list(directory, request, entity, updated_after, skip, top, cx);
+            sessions::command::list(directory, request, entity, updated_after, skip, top, cx);
         }
         Command::PeekSession {
             request,
@@ -204,7 +210,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             max_bytes,
         } => {
             directory.note_use(entity, cx);
-            sessions::peek::peek(
+            sessions::command::peek(
                 directory, request, entity, &session, from, count, max_bytes, cx,
             );
         }

@@ -1,14 +1,14 @@
 //! Reads: what was asked of the store, and which operation continues with the answer.
 
+use crate::api::output::Output;
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::api::id::{SubqueueId, TransactionId};
 use crate::api::output::RequestError;
-use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
-use crate::receive::deferred::Retrieval;
-use crate::receive::peek::Peek;
-use crate::send::cancel::Cancellation;
+use crate::receive::pending_peek::PendingPeek;
+use crate::receive::retrieval::Retrieval;
+use crate::send::cancellation::Cancellation;
 use crate::sessions::read::SessionRead;
 
 /// Why something was read.
@@ -32,7 +32,7 @@ pub(crate) enum Purpose {
     Session(EntityId, Box<SessionRead>),
     /// Something that decides about a transaction that is to be committed.
     Transaction(EntityId, TransactionId),
-    Peek(Box<Peek>),
+    Peek(Box<PendingPeek>),
     Deferred(Box<Retrieval>),
     /// Messages for receivers with selectors.
     Select(SubqueueId),
@@ -72,13 +72,14 @@ impl Purpose {
 }
 
 impl Purpose {
-    /// Its entity is gone: a request that waits for the answer is refused.
-    pub(crate) fn refuse(self, cx: &mut Context<'_>) {
+    /// Its entity is gone: how a request that waits for the answer is refused.
+    pub(crate) fn refusal(self) -> Option<Output> {
+        let gone = RequestError::NotFound;
         match self {
-            Self::Peek(peek) => peek.refuse(RequestError::NotFound, cx),
-            Self::Deferred(retrieval) => retrieval.refuse(RequestError::NotFound, cx),
-            Self::Cancel(cancellation) => cancellation.refuse(RequestError::NotFound, cx),
-            Self::Session(_, read) => read.refuse(cx),
+            Self::Peek(peek) => Some(peek.answer(Err(gone))),
+            Self::Deferred(retrieval) => Some(retrieval.answer(Err(gone))),
+            Self::Cancel(cancellation) => Some(cancellation.answer(Err(gone))),
+            Self::Session(_, read) => read.refusal(gone),
             // No request waits for these, or it was answered when the entity went.
             Self::Refill(..)
             | Self::Fetch(..)
@@ -92,7 +93,7 @@ impl Purpose {
             | Self::Transaction(..)
             | Self::Tombstone(_)
             | Self::Delete(_)
-            | Self::Schedule(_) => {}
+            | Self::Schedule(_) => None,
         }
     }
 }

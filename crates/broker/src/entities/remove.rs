@@ -4,6 +4,8 @@
 //! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
 //! since ids are never used again; so nothing of it can touch another entity that takes its path.
 
+use crate::api::output::SendError;
+use crate::send::answer_refusal;
 use store::{EntityId, SequenceNumber, Write};
 
 use crate::api::id::Subqueue;
@@ -55,7 +57,9 @@ impl Queue {
             cx.write(Write::RemoveEntity(self.id));
         }
         self.evict_all(cx);
-        self.refuse_waiting_sends(cx);
+        for request in self.duplicates.take_waiting() {
+            answer_refusal(request, Err(SendError::NotFound), cx);
+        }
         self.refuse_deletions(cx);
         if let Some(sessions) = self.sessions.take() {
             sessions.end(cx);

@@ -1,6 +1,7 @@
 //! Hop: what a queue does with messages that pass through: it says which goes on next, judges
 //! what would arrive, lets go and takes in.
 
+use crate::send::duplicates::known::Known;
 use crate::subqueue::is_expired;
 use store::SequenceNumber;
 
@@ -159,11 +160,16 @@ impl Queue {
             here && self.duplicates.is_remembered_since(looked.seen)
         });
         let known = looked.map(|looked| looked.known);
-        match known.or_else(|| self.known_at_once(id, cx)) {
+        match known.or_else(|| self.duplicates.known_at_once(id, &self.rows, cx)) {
             None => Verdict::Ask(id),
-            Some(known) if self.duplicate_of(id, &known, cx).is_some() => Verdict::Duplicate,
+            Some(known) if self.is_duplicate(id, &known, cx) => Verdict::Duplicate,
             Some(_) => self.judge_size(transfer, cx).unwrap_or(Verdict::Take),
         }
+    }
+
+    fn is_duplicate(&self, id: IdHash, known: &Known, cx: &Context<'_>) -> bool {
+        let before = self.duplicates.duplicate_of(id, known, &self.settings, cx);
+        before.is_some()
     }
 
     /// Why there is no room for a message, if so.
@@ -199,8 +205,9 @@ impl Queue {
         let number = self.arrive_as(Subqueue::Main, from, source, transfer, None, cx);
         if let Some(id) = id.filter(|_| self.settings.requires_duplicate_detection) {
             let at = Wall(self.rows.head.last_enqueued_ms);
-            self.remember(id, at, number, cx);
-            self.trim_recent(cx);
+            let (rows, settings) = (&mut self.rows, &self.settings);
+            self.duplicates.remember(id, at, number, rows, settings, cx);
+            self.duplicates.trim_recent(cx);
         }
     }
 
@@ -290,6 +297,6 @@ impl Queue {
         cx: &mut Context<'_>,
     ) -> ReadId {
         let purpose = Purpose::TransferLookup(place, self.id);
-        self.look_up_one(id, purpose, cx)
+        self.duplicates.look_up_one(id, purpose, &self.rows, cx)
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::context::clients::HoldId;
 use crate::receive::hand_out::Source;
+use crate::receive::retrieval::Retrieval;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Query, SequenceNumber, StoredMessage};
@@ -24,17 +25,6 @@ use crate::subqueue::lock::Holder;
 
 /// Most messages of one request.
 const MOST: usize = 1_000;
-
-/// A request that waits for the messages.
-#[derive(Debug)]
-pub(crate) struct Retrieval {
-    pub place: SubqueueId,
-    request: RequestId,
-    /// As asked for, each once.
-    numbers: Vec<SequenceNumber>,
-    mode: ReceiveMode,
-    max_bytes: usize,
-}
 
 /// Asks for deferred messages.
 pub(crate) fn receive(
@@ -65,24 +55,6 @@ pub(crate) fn receive(
 fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
     let result = Err(error);
     cx.emit(Output::Deferred { request, result });
-}
-
-impl Retrieval {
-    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
-        refuse(self.request, error, cx);
-    }
-
-    /// Nothing is taken that could not be answered: one message always can be. A read that was
-    /// cut short has reached the bound.
-    fn check_size(&self, rows: &[StoredMessage]) -> Result<(), RequestError> {
-        let bodies = rows.iter().filter_map(|row| row.body.as_ref());
-        let bytes: usize = bodies.map(bytes::Bytes::len).sum();
-        let cut_short = bytes >= self.max_bytes && rows.len() < self.numbers.len();
-        if cut_short || rows.len() > 1 && bytes > self.max_bytes {
-            return Err(RequestError::AnswerTooLarge);
-        }
-        Ok(())
-    }
 }
 
 impl Queue {
@@ -129,10 +101,7 @@ impl Queue {
         let result = self
             .check_retrieval(retrieval, rows, &touched, cx)
             .map(|messages| self.hand_over(retrieval, messages, cx));
-        cx.emit(Output::Deferred {
-            request: retrieval.request,
-            result,
-        });
+        cx.emit(retrieval.answer(result));
     }
 
     /// All of the messages, if all can be had.

@@ -9,6 +9,8 @@ use crate::message::stored::shown_of;
 use crate::message::stored::size_of_body;
 use crate::message::stored::state_of;
 use crate::message::stored::unreadable;
+use crate::receive::pending_peek::PendingPeek;
+use crate::receive::pending_peek::Stage;
 use crate::sessions::Sessions;
 use crate::subqueue::Sub;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,18 +29,6 @@ use crate::queue::Queue;
 /// Most messages of one answer. (docs/spec/entities.md#13)
 pub(crate) const MOST: usize = 250;
 
-/// What is being read next.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stage {
-    /// Messages that wait for their time.
-    Scheduled,
-    /// Messages that the window or a lock knows.
-    Known,
-    /// Messages that are on disk only.
-    Disk,
-    Deferred,
-}
-
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
@@ -48,25 +38,6 @@ pub(crate) struct Wanted {
     pub from: SequenceNumber,
     pub count: usize,
     pub max_bytes: usize,
-}
-
-/// A peek on its way.
-#[derive(Debug)]
-pub(crate) struct Peek {
-    pub place: SubqueueId,
-    request: RequestId,
-    state: Option<MessageState>,
-    from: SequenceNumber,
-    count: usize,
-    max_bytes: usize,
-    stage: Stage,
-    /// Where the next read of the stage begins.
-    cursor: SequenceNumber,
-    /// Messages from here on are not shown: others before them may not have been read.
-    until: SequenceNumber,
-    bytes: usize,
-    found: BTreeMap<SequenceNumber, StoredMessage>,
-    scheduled: Vec<StoredMessage>,
 }
 
 /// Starts to browse.
@@ -80,7 +51,7 @@ pub(crate) fn peek(
         Ok(queue) => queue,
         Err(error) => return refuse(request, error, cx),
     };
-    let peek = Peek {
+    let peek = PendingPeek {
         place: wanted.place,
         request,
         state: wanted.state,
@@ -104,7 +75,7 @@ fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
 
 impl Queue {
     /// Asks for what comes next, or answers.
-    fn peek_on(&mut self, mut peek: Peek, cx: &mut Context<'_>) {
+    fn peek_on(&mut self, mut peek: PendingPeek, cx: &mut Context<'_>) {
         if peek.stage == Stage::Scheduled {
             let scheduled = self.rows.head.part(Part::Scheduled);
             let from = peek.from.max(SequenceNumber(scheduled.resume));
@@ -147,11 +118,11 @@ impl Queue {
             Self::ask_range(peek, subqueue.deferred_part(), cx);
             return;
         }
-        peek.answer(self, cx);
+        self.answer_peek(peek, cx);
     }
 
     /// The next numbers that the window or a lock knows. The cursor moves behind them.
-    fn peek_known(&self, peek: &mut Peek) -> Vec<SequenceNumber> {
+    fn peek_known(&self, peek: &mut PendingPeek) -> Vec<SequenceNumber> {
         let sub = self.sub(peek.place.subqueue);
         let end = self.known_until(peek.place.subqueue);
         let room = peek.count.saturating_sub(peek.found.len());
@@ -192,7 +163,7 @@ impl Queue {
         }
     }
 
-    fn ask_points(&self, peek: Peek, numbers: Vec<SequenceNumber>, cx: &mut Context<'_>) {
+    fn ask_points(&self, peek: PendingPeek, numbers: Vec<SequenceNumber>, cx: &mut Context<'_>) {
         let query = Query::Points {
             entity: self.id,
             part: peek.place.subqueue.part(),
@@ -203,7 +174,7 @@ impl Queue {
         cx.ask(query, Purpose::Peek(Box::new(peek)));
     }
 
-    fn ask_range(peek: Peek, part: Part, cx: &mut Context<'_>) -> ReadId {
+    fn ask_range(peek: PendingPeek, part: Part, cx: &mut Context<'_>) -> ReadId {
         let active = peek.stage == Stage::Disk;
         let query = Query::Range {
             entity: peek.place.entity,
@@ -226,7 +197,7 @@ impl Queue {
     pub(crate) fn peek_loaded(
         &mut self,
         read: ReadId,
-        mut peek: Peek,
+        mut peek: PendingPeek,
         rows: ReadRows,
         cx: &mut Context<'_>,
     ) {
@@ -237,7 +208,10 @@ impl Queue {
         };
         let rows = match rows {
             Ok(rows) => rows,
-            Err(error) => return peek.refuse(RequestError::Invalid(error.to_string()), cx),
+            Err(error) => {
+                let error = RequestError::Invalid(error.to_string());
+                return cx.emit(peek.answer(Err(error)));
+            }
         };
         match peek.stage {
             Stage::Scheduled => {
@@ -263,94 +237,22 @@ impl Queue {
             }
             Stage::Deferred => {
                 peek.take_deferred(rows);
-                peek.answer(self, cx);
+                self.answer_peek(peek, cx);
             }
         }
     }
 }
 
 impl Queue {
-    /// What was read from the start of the scheduled part tells where it starts by now: numbers
-    /// only ever come at its end. So the next peek does not walk over what has gone.
-    fn note_first_scheduled(&mut self, peek: &Peek, rows: &[StoredMessage]) {
-        let part = self.rows.head.part_mut(Part::Scheduled);
-        if peek.cursor.0 == part.resume {
-            part.resume = rows.first().map_or(peek.until, |first| first.number).0;
-        }
-    }
-}
-
-impl Peek {
-    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
-        refuse(self.request, error, cx);
-    }
-
-    fn wants(&self, state: MessageState) -> bool {
-        self.state.is_none_or(|only| only == state)
-    }
-
-    fn has_room(&self) -> bool {
-        self.found.len() < self.count && (self.bytes < self.max_bytes || self.found.is_empty())
-    }
-
-    fn take(&mut self, rows: Vec<StoredMessage>) {
-        for row in rows {
-            self.bytes = self.bytes.saturating_add(size_of_body(&row));
-            self.found.insert(row.number, row);
-        }
-        if !self.has_room()
-            && let Some(last) = self.found.last_key_value()
-        {
-            self.until = last.0.next();
-        }
-    }
-
-    /// Those that are still there; where they were cut off all others are too. Returns whether they
-    /// were.
-    fn take_scheduled(
-        &mut self,
-        rows: Vec<StoredMessage>,
-        touched: &BTreeSet<SequenceNumber>,
-    ) -> bool {
-        let bytes: usize = rows.iter().map(size_of_body).sum();
-        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
-        if cut && let Some(last) = rows.last() {
-            self.until = last.number.next();
-        }
-        self.scheduled = rows;
-        self.scheduled
-            .retain(|stored| !touched.contains(&stored.number));
-        self.stage = Stage::Known;
-        self.cursor = self.from;
-        cut
-    }
-
-    /// Merges the deferred ones; what they were cut off at cuts off the others too.
-    fn take_deferred(&mut self, rows: Vec<StoredMessage>) {
-        let bytes: usize = rows.iter().map(size_of_body).sum();
-        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
-        if cut && let Some(last) = rows.last() {
-            self.until = self.until.min(last.number.next());
-            drop(self.found.split_off(&self.until));
-        }
-        for row in rows {
-            self.found.entry(row.number).or_insert(row);
-        }
-    }
-
-    fn answer(mut self, queue: &Queue, cx: &mut Context<'_>) {
-        for stored in std::mem::take(&mut self.scheduled) {
-            if stored.number < self.until {
-                self.found.insert(stored.number, stored);
-            }
-        }
-        let sub = queue.sub(self.place.subqueue);
-        let sessions = queue.sessions.as_deref();
+    /// Shows what was found.
+    fn answer_peek(&self, mut peek: PendingPeek, cx: &mut Context<'_>) {
+        let sub = self.sub(peek.place.subqueue);
+        let sessions = self.sessions.as_deref();
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();
         let mut result = Ok(());
-        for stored in self.found.into_values().take(self.count) {
-            if bytes >= self.max_bytes && !shown.is_empty() {
+        for stored in peek.take_found().into_values().take(peek.count) {
+            if bytes >= peek.max_bytes && !shown.is_empty() {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
@@ -359,10 +261,16 @@ impl Peek {
                 None => result = Err(unreadable(stored.number)),
             }
         }
-        cx.emit(Output::Browsed {
-            request: self.request,
-            result: result.map(|()| shown),
-        });
+        cx.emit(peek.answer(result.map(|()| shown)));
+    }
+
+    /// What was read from the start of the scheduled part tells where it starts by now: numbers
+    /// only ever come at its end. So the next peek does not walk over what has gone.
+    fn note_first_scheduled(&mut self, peek: &PendingPeek, rows: &[StoredMessage]) {
+        let part = self.rows.head.part_mut(Part::Scheduled);
+        if peek.cursor.0 == part.resume {
+            part.resume = rows.first().map_or(peek.until, |first| first.number).0;
+        }
     }
 }
 

@@ -4,26 +4,18 @@
 //! that was activated or cancelled at any moment until the answer, is not there.
 //! (docs/spec/entities.md#11)
 
+use crate::send::cancellation::Cancellation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, MessageRow, Part, Query, SequenceNumber};
 
 use crate::api::id::{ReadId, RequestId};
-use crate::api::output::{Output, RequestError};
+use crate::api::output::RequestError;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::message::stored::ReadRows;
 use crate::queue::Queue;
-
-/// A request that waits for the rows.
-#[derive(Debug)]
-pub(crate) struct Cancellation {
-    pub entity: EntityId,
-    request: RequestId,
-    /// As asked for, each once.
-    numbers: Vec<SequenceNumber>,
-}
 
 /// Cancels scheduled messages.
 pub(crate) fn cancel(
@@ -42,14 +34,7 @@ pub(crate) fn cancel(
     };
     match directory.get_mut(entity) {
         Some(queue) => queue.start_cancellation(cancellation, cx),
-        None => cancellation.refuse(RequestError::NotFound, cx),
-    }
-}
-
-impl Cancellation {
-    pub(crate) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
-        let (request, result) = (self.request, Err(error));
-        cx.emit(Output::Cancelled { request, result });
+        None => cx.emit(cancellation.answer(Err(RequestError::NotFound))),
     }
 }
 
@@ -85,10 +70,7 @@ impl Queue {
                 self.erase_scheduled(number, row, cx);
             }
         });
-        cx.emit(Output::Cancelled {
-            request: cancellation.request,
-            result,
-        });
+        cx.emit(cancellation.answer(result));
     }
 }
 

@@ -10,58 +10,33 @@
 
 mod eras;
 mod filter;
-mod inquiry;
+pub(crate) mod inquiry;
+pub(crate) mod known;
 mod load;
 mod recent;
 
+use crate::api::settings::QueueSettings;
+use crate::queue::rows::Rows;
+use crate::send::duplicates::inquiry::Inquiry;
+use crate::send::duplicates::known::Answers;
+use crate::send::duplicates::known::Known;
+use crate::send::duplicates::known::answers_of;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use store::{Entry, EntryKey, Head, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::api::command::Incoming;
 use crate::api::id::{ReadId, RequestId, TransactionId};
-use crate::api::output::{Output, SendError};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::id::{Acceptance, IdHash};
-use crate::queue::Queue;
 use filter::Filter;
-pub(crate) use inquiry::Inquiry;
 use load::Load;
 use recent::Recent;
 
 /// Recent ids that are known exactly when no send waits.
 const RECENT: usize = 4_096;
-
-/// What the store knows of the ids that were looked up.
-type Answers = BTreeMap<IdHash, Acceptance>;
-
-/// The ids of a send's messages, and what the store knows of those that were looked up.
-#[derive(Debug, Default)]
-pub(crate) struct Known {
-    ids: Vec<Option<IdHash>>,
-    answers: Answers,
-}
-
-impl Known {
-    /// The ids of messages.
-    pub(crate) fn ids_of(messages: &[Incoming]) -> impl Iterator<Item = Option<IdHash>> {
-        messages.iter().map(IdHash::of)
-    }
-
-    /// What a lookup found.
-    pub(crate) fn of(entries: &[Entry]) -> Result<Self, StoreError> {
-        let answers = answers_of(entries)?;
-        let ids = Vec::new();
-        Ok(Self { ids, answers })
-    }
-
-    /// The id of one of the messages.
-    pub(crate) fn id(&self, message: usize) -> Option<IdHash> {
-        self.ids.get(message).copied().flatten()
-    }
-}
 
 /// A send that waits for its turn.
 #[derive(Debug)]
@@ -74,6 +49,14 @@ struct Waiting {
     lookup: Lookup,
     /// How many ids had been accepted when it was looked up.
     seen: u64,
+}
+
+/// A send whose turn has come, and what is known of its ids, if that could be read.
+#[derive(Debug)]
+pub(crate) struct ReadySend {
+    pub request: RequestId,
+    pub messages: Vec<Incoming>,
+    pub known: Result<Known, StoreError>,
 }
 
 #[derive(Debug)]
@@ -141,30 +124,35 @@ impl Duplicates {
         ids.filter_map(|id| Some((*id, self.recent.get(*id)?)))
             .collect()
     }
-}
 
-impl Queue {
-    /// A send to an entity that detects duplicates.
-    pub(crate) fn send_once(
+    /// A send whose ids memory alone decides, if none waits before it; or it waits for its turn.
+    pub(crate) fn take_up(
         &mut self,
         request: RequestId,
         messages: Vec<Incoming>,
+        rows: &Rows,
         cx: &mut Context<'_>,
-    ) {
-        self.start_load(cx);
+    ) -> Option<ReadySend> {
+        self.start_load(rows, cx);
         let ids: Vec<_> = messages.iter().map(IdHash::of).collect();
-        let keys = self.duplicates.undecided(&ids, &self.rows.head.eras);
-        if keys.is_empty() && self.duplicates.waiting.is_empty() {
-            return self.admit(request, messages, ids, Answers::new(), cx);
+        let keys = self.undecided(&ids, &rows.head.eras);
+        if keys.is_empty() && self.waiting.is_empty() {
+            let answers = Answers::new();
+            let known = Ok(Known { ids, answers });
+            return Some(ReadySend {
+                request,
+                messages,
+                known,
+            });
         }
         let lookup = if keys.is_empty() {
             Lookup::Answered(Ok(Answers::new()))
         } else {
-            Lookup::Asked(self.look_up(keys, cx))
+            Lookup::Asked(Self::look_up(keys, rows, cx))
         };
-        let seen = self.duplicates.recent.accepted();
-        let known = self.duplicates.known(&ids);
-        self.duplicates.waiting.push_back(Waiting {
+        let seen = self.recent.accepted();
+        let known = self.known(&ids);
+        self.waiting.push_back(Waiting {
             request,
             messages,
             ids,
@@ -172,87 +160,109 @@ impl Queue {
             lookup,
             seen,
         });
+        None
     }
 
-    fn look_up(&self, keys: Vec<EntryKey>, cx: &mut Context<'_>) -> ReadId {
+    fn look_up(keys: Vec<EntryKey>, rows: &Rows, cx: &mut Context<'_>) -> ReadId {
         let query = Query::EntryPoints {
-            entity: self.id,
+            entity: rows.id,
             index: Index::DuplicateId,
             keys,
         };
-        cx.ask(query, Purpose::DuplicateLookup(self.id))
+        cx.ask(query, Purpose::DuplicateLookup(rows.id))
     }
 
     /// Ids were looked up: sends go on in the order in which they came.
-    pub(crate) fn looked_up(
-        &mut self,
-        read: ReadId,
-        found: Result<Vec<Entry>, StoreError>,
-        cx: &mut Context<'_>,
-    ) {
+    pub(crate) fn looked_up(&mut self, read: ReadId, found: Result<Vec<Entry>, StoreError>) {
         let answered = Lookup::Answered(found.and_then(|entries| answers_of(&entries)));
-        let waiting = &mut self.duplicates.waiting;
         let asked =
             |waiting: &&mut Waiting| matches!(waiting.lookup, Lookup::Asked(id) if id == read);
-        let waiting = waiting.iter_mut().find(asked);
+        let waiting = self.waiting.iter_mut().find(asked);
         waiting.expect("a send waits for its lookup").lookup = answered;
-        let ready = |waiting: &mut Waiting| matches!(waiting.lookup, Lookup::Answered(_));
-        while let Some(next) = self.duplicates.waiting.pop_front_if(ready) {
-            match next.lookup {
-                Lookup::Answered(Ok(mut answers)) => {
-                    answers.extend(next.known);
-                    self.admit(next.request, next.messages, next.ids, answers, cx);
-                }
-                Lookup::Answered(Err(_)) => cx.emit(Output::Sent {
-                    request: next.request,
-                    result: Err(SendError::Unreadable),
-                    duplicates: Vec::new(),
-                }),
-                Lookup::Asked(_) => unreachable!("only answered lookups are taken out"),
-            }
-        }
     }
 
-    fn admit(
-        &mut self,
-        request: RequestId,
-        messages: Vec<Incoming>,
-        ids: Vec<Option<IdHash>>,
-        answers: Answers,
-        cx: &mut Context<'_>,
-    ) {
-        let known = Known { ids, answers };
-        let sent = self.send(request, messages, &known, cx);
-        crate::send::answer_refusal(request, sent, cx);
-        self.trim_recent(cx);
+    /// The next send that waits for no lookup, nor for one before it.
+    pub(crate) fn next_ready(&mut self) -> Option<ReadySend> {
+        let ready = |waiting: &mut Waiting| matches!(waiting.lookup, Lookup::Answered(_));
+        let next = self.waiting.pop_front_if(ready)?;
+        let Lookup::Answered(answers) = next.lookup else {
+            unreachable!("only answered lookups are taken out");
+        };
+        let (ids, before) = (next.ids, next.known);
+        Some(ReadySend {
+            request: next.request,
+            messages: next.messages,
+            known: answers.map(|mut answers| {
+                answers.extend(before);
+                Known { ids, answers }
+            }),
+        })
     }
 
     /// The queue is gone: sends that wait for their turn never get it.
-    pub(crate) fn refuse_waiting_sends(&mut self, cx: &mut Context<'_>) {
-        for waiting in std::mem::take(&mut self.duplicates.waiting) {
-            crate::send::answer_refusal(waiting.request, Err(SendError::NotFound), cx);
+    pub(crate) fn take_waiting(&mut self) -> impl Iterator<Item = RequestId> + use<> {
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_iter().map(|waiting| waiting.request)
+    }
+
+    /// Asks for what is to be known of ids. Until [`end_inquiry`](Self::end_inquiry) nothing that
+    /// is accepted is forgotten.
+    pub(crate) fn inquire(
+        &mut self,
+        transaction: TransactionId,
+        ids: &[Option<IdHash>],
+        rows: &Rows,
+        cx: &mut Context<'_>,
+    ) -> Inquiry {
+        self.start_load(rows, cx);
+        let answers = self.known(ids);
+        let keys: BTreeSet<EntryKey> = self.undecided(ids, &rows.head.eras).into_iter().collect();
+        let waiting = (!keys.is_empty()).then(|| {
+            let query = Query::EntryPoints {
+                entity: rows.id,
+                index: Index::DuplicateId,
+                keys: keys.into_iter().collect(),
+            };
+            cx.ask(query, Purpose::Transaction(rows.id, transaction))
+        });
+        let seen = self.recent.accepted();
+        self.inquiries.insert(transaction, seen);
+        Inquiry {
+            answers,
+            waiting,
+            failed: false,
         }
+    }
+
+    /// The transaction is over.
+    pub(crate) fn end_inquiry(&mut self, transaction: TransactionId, cx: &Context<'_>) {
+        self.inquiries.remove(&transaction);
+        self.trim_recent(cx);
     }
 
     /// After a send is dealt with as a whole: drops ids that no send waits for.
     pub(crate) fn trim_recent(&mut self, cx: &Context<'_>) {
-        let duplicates = &mut self.duplicates;
-        let waiting = duplicates.waiting.front().map(|waiting| waiting.seen);
-        let lookups = duplicates.lookups.values().copied();
-        let inquiries = duplicates.inquiries.values().copied();
+        let waiting = self.waiting.front().map(|waiting| waiting.seen);
+        let lookups = self.lookups.values().copied();
+        let inquiries = self.inquiries.values().copied();
         let needed = lookups
             .chain(inquiries)
             .chain(waiting)
             .min()
             .unwrap_or(u64::MAX);
         let kept = cx.shared.settings.window.min(RECENT);
-        duplicates.recent.trim(kept, needed);
+        self.recent.trim(kept, needed);
     }
 
     /// What is known of one id, if memory alone tells.
-    pub(crate) fn known_at_once(&mut self, id: IdHash, cx: &mut Context<'_>) -> Option<Known> {
-        self.start_load(cx);
-        let decided = self.duplicates.is_decided(id) && self.duplicates.waiting.is_empty();
+    pub(crate) fn known_at_once(
+        &mut self,
+        id: IdHash,
+        rows: &Rows,
+        cx: &mut Context<'_>,
+    ) -> Option<Known> {
+        self.start_load(rows, cx);
+        let decided = self.is_decided(id) && self.waiting.is_empty();
         decided.then(Known::default)
     }
 
@@ -262,23 +272,24 @@ impl Queue {
         &mut self,
         id: IdHash,
         purpose: Purpose,
+        rows: &Rows,
         cx: &mut Context<'_>,
     ) -> ReadId {
         let query = Query::EntryPoints {
-            entity: self.id,
+            entity: rows.id,
             index: Index::DuplicateId,
-            keys: self.duplicates.keys(id, &self.rows.head.eras),
+            keys: self.keys(id, &rows.head.eras),
         };
         let read = cx.ask(query, purpose);
-        let seen = self.duplicates.recent.accepted();
-        self.duplicates.lookups.insert(read, seen);
+        let seen = self.recent.accepted();
+        self.lookups.insert(read, seen);
         read
     }
 
     /// A lookup was answered. Returns how many ids had been accepted when it was asked for: its
     /// answer holds while all since are [remembered](Duplicates::is_remembered_since).
     pub(crate) fn release_lookup(&mut self, read: ReadId) -> u64 {
-        let seen = self.duplicates.lookups.remove(&read);
+        let seen = self.lookups.remove(&read);
         seen.expect("it was asked for here, and is answered once")
     }
 
@@ -287,15 +298,16 @@ impl Queue {
         &self,
         id: IdHash,
         known: &Known,
+        settings: &QueueSettings,
         cx: &Context<'_>,
     ) -> Option<SequenceNumber> {
         let before = self.accepted_before(id, known)?;
-        let window = self.settings.duplicate_detection_history_time_window;
+        let window = settings.duplicate_detection_history_time_window;
         (cx.now.wall.0 < before.at.0.saturating_add(window)).then_some(before.number)
     }
 
     fn accepted_before(&self, id: IdHash, known: &Known) -> Option<Acceptance> {
-        let recent = self.duplicates.recent.get(id);
+        let recent = self.recent.get(id);
         recent.or_else(|| known.answers.get(&id).copied())
     }
 
@@ -305,40 +317,20 @@ impl Queue {
         id: IdHash,
         at: Wall,
         number: SequenceNumber,
+        rows: &mut Rows,
+        settings: &QueueSettings,
         cx: &mut Context<'_>,
     ) {
         let acceptance = Acceptance { at, number };
-        let era = self.era_at(at, cx);
+        let era = self.era_at(at, rows, settings, cx);
         cx.write(Write::PutEntry {
-            entity: self.id,
+            entity: rows.id,
             index: Index::DuplicateId,
             key: eras::key(era, id),
             value: acceptance.encode(),
         });
-        let duplicates = &mut self.duplicates;
-        duplicates.recent.insert(id, acceptance);
-        duplicates.load.add(&mut duplicates.filter, id, at);
-        duplicates.newest = duplicates.newest.max(at);
-    }
-}
-
-/// Of each id what was accepted last: an earlier era may know it too.
-fn answers_of(entries: &[Entry]) -> Result<Answers, StoreError> {
-    let mut answers = Answers::new();
-    for entry in entries {
-        let id = eras::id_of(&entry.key).ok_or_else(damaged)?;
-        let found = Acceptance::decode(&entry.value).ok_or_else(damaged)?;
-        let answer = answers.entry(id).or_insert(found);
-        if answer.at < found.at {
-            *answer = found;
-        }
-    }
-    Ok(answers)
-}
-
-fn damaged() -> StoreError {
-    StoreError::Corrupt {
-        what: "the history of message ids".to_owned(),
-        detail: "an entry that was not written here".to_owned(),
+        self.recent.insert(id, acceptance);
+        self.load.add(&mut self.filter, id, at);
+        self.newest = self.newest.max(at);
     }
 }

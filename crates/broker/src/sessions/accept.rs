@@ -5,80 +5,26 @@
 //! served in order of arrival. (docs/spec/amqp.md#3.4)
 
 use crate::sessions::Parts;
-use crate::sessions::release::expire;
-use bytes::Bytes;
-use store::{EntityId, SequenceNumber};
+use store::SequenceNumber;
 
-use crate::api::command::{ReceiveMode, SessionFilter};
-use crate::api::id::{ReceiverId, Subqueue, SubqueueId};
+use crate::api::command::ReceiveMode;
+use crate::api::id::{ReceiverId, Subqueue};
 use crate::api::output::{Output, SessionError};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
 use crate::context::clients::{HoldId, SessionRole, WaiterId};
-use crate::entities::directory::Directory;
-use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
-use crate::receive::attach;
 use crate::sessions::{Hold, Record, Sessions, Waiter};
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
 
-/// A receiver comes for a session.
-pub(crate) fn accept(
-    directory: &mut Directory,
-    receiver: ReceiverId,
-    entity: EntityId,
-    mode: ReceiveMode,
-    session: SessionFilter,
-    cx: &mut Context<'_>,
-) {
-    // A link that attaches again starts anew.
-    attach::detach(directory, receiver, cx);
-    let subqueue = Subqueue::Main;
-    let queue = match directory.admit(SubqueueId { entity, subqueue }) {
-        Ok(queue) => queue,
-        Err(reason) => return cx.emit(Output::Evicted { receiver, reason }),
-    };
-    let Some((sessions, mut parts)) = queue.by_session() else {
-        return refuse(receiver, SessionError::NotAllowed, cx);
-    };
-    match session {
-        SessionFilter::ById(id) => accept_by_id(queue, receiver, mode, &id, cx),
-        SessionFilter::Next { timeout_ms } => {
-            sessions.accept_next(receiver, mode, timeout_ms, &mut parts, cx);
-        }
-    }
-    queue.run(cx);
-}
-
-fn refuse(receiver: ReceiverId, error: SessionError, cx: &mut Context<'_>) {
+pub(super) fn refuse(receiver: ReceiverId, error: SessionError, cx: &mut Context<'_>) {
     cx.emit(Output::SessionRefused { receiver, error });
 }
 
-fn accept_by_id(
-    queue: &mut Queue,
-    receiver: ReceiverId,
-    mode: ReceiveMode,
-    id: &Bytes,
-    cx: &mut Context<'_>,
-) {
-    let key = SessionKey::new(id);
-    let (sessions, _) = queue.sessions_mut();
-    if let Some(id) = sessions.holder(&key) {
-        // Its end may not have been noticed.
-        if sessions.existing_hold(id).ends() > cx.now.mono {
-            return refuse(receiver, SessionError::CannotBeLocked, cx);
-        }
-        expire(queue, id, cx);
-    }
-    let (sessions, mut parts) = queue.sessions_mut();
-    let slot = cx.shared.clients.attach(receiver, parts.main.place, mode);
-    sessions.hold_session(key, slot, &mut parts, cx);
-}
-
 impl Sessions {
-    fn accept_next(
+    pub(super) fn accept_next(
         &mut self,
         receiver: ReceiverId,
         mode: ReceiveMode,
@@ -107,7 +53,7 @@ impl Sessions {
     }
 
     /// Gives a session without a holder to a receiver.
-    fn hold_session(
+    pub(super) fn hold_session(
         &mut self,
         key: SessionKey,
         slot: ReceiverSlot,

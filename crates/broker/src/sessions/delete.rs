@@ -10,54 +10,17 @@
 
 use crate::api::time::Mono;
 use crate::sessions::Parts;
-use crate::subqueue::is_expired;
-use store::{Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage};
+use store::{Entry, Index, Part, Query, SequenceNumber, StoredMessage};
 
-use crate::api::id::{ReadId, Subqueue};
-use crate::api::output::Output;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::delete::{Asked, Deletion, Progress};
-use crate::message::Message;
-use crate::message::stored::entry_of;
-use crate::queue::Queue;
+use crate::delete::deletion::{Deletion, PendingRead, Progress};
 use crate::queue::session_key as key;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::{Sessions, id_of};
 
 /// Rows that are read at least, since many of them may be held.
 const LEAST: usize = 64;
-/// How many deletions' marks are remembered.
-const MARKS: usize = 16;
-
-/// Where deletions have come to: of one session each, or of all.
-#[derive(Debug, Default)]
-pub(super) struct Marks {
-    marks: Vec<(Option<SessionKey>, SequenceNumber)>,
-}
-
-impl Marks {
-    fn of(&self, session: Option<&SessionKey>) -> Option<SequenceNumber> {
-        let found = self.marks.iter().find(|(of, _)| of.as_ref() == session);
-        found.map(|(_, mark)| *mark)
-    }
-
-    fn set(&mut self, session: Option<&SessionKey>, mark: SequenceNumber) {
-        self.marks.retain(|(of, _)| of.as_ref() != session);
-        if self.marks.len() == MARKS {
-            self.marks.remove(0);
-        }
-        self.marks.push((session.cloned(), mark));
-    }
-
-    /// A message may be deleted that could not before.
-    pub(super) fn lower(&mut self, number: SequenceNumber) {
-        for (_, mark) in &mut self.marks {
-            *mark = (*mark).min(number);
-        }
-    }
-}
-
 impl Sessions {
     /// No message of an idle session has a smaller number, if that is known.
     fn least_idle(&self, until: SequenceNumber) -> Option<SequenceNumber> {
@@ -124,10 +87,10 @@ impl Sessions {
     }
 
     /// Asks for the messages whose places in the session's order were read.
-    fn delete_by_order(
+    pub(super) fn delete_by_order(
         &mut self,
         deletion: &mut Deletion,
-        asked: Asked,
+        asked: PendingRead,
         entries: &[Entry],
         parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
@@ -154,7 +117,7 @@ impl Sessions {
     }
 
     /// Everything below `covered` has been looked at, and what is at `left` not dealt with.
-    fn deleted_below(
+    pub(super) fn deleted_below(
         &mut self,
         deletion: &mut Deletion,
         covered: SequenceNumber,
@@ -169,7 +132,7 @@ impl Sessions {
     }
 
     /// Whether the message is not held, or only by the connection that deletes it.
-    fn is_free(
+    pub(super) fn is_free(
         &self,
         deletion: &Deletion,
         stored: &StoredMessage,
@@ -220,96 +183,9 @@ fn ask_for_deletion(
 ) {
     let read = cx.ask(query, Purpose::Delete(parts.rows.id));
     parts.rows.journal.begin(read);
-    deletion.asked = Some(Asked {
+    deletion.asked = Some(PendingRead {
         read,
         limit,
         covered,
-    });
-}
-
-/// A piece came back.
-pub(crate) fn loaded(
-    queue: &mut Queue,
-    read: ReadId,
-    found: Result<Found, StoreError>,
-    cx: &mut Context<'_>,
-) {
-    let touched = queue.rows.journal.finish(read);
-    let deletion = queue.deletions.pop_front();
-    let mut deletion = deletion.expect("a deletion stays first while it waits for a read");
-    let asked = deletion
-        .asked
-        .take()
-        .expect("it waits because it has asked");
-    assert_eq!(asked.read, read, "a deletion waits for one read at a time");
-    match found {
-        Ok(Found::Entries(entries)) => {
-            let (sessions, mut parts) = queue.sessions_mut();
-            sessions.delete_by_order(&mut deletion, asked, &entries, &mut parts, cx);
-        }
-        Ok(Found::Messages(rows)) => {
-            let untouched = |row: &StoredMessage| !touched.contains(&row.number);
-            delete_rows(queue, &mut deletion, asked, &rows, untouched, cx);
-        }
-        Err(error) => return refuse(&deletion, &error, cx),
-    }
-    queue.deletions.push_front(deletion);
-}
-
-fn delete_rows(
-    queue: &mut Queue,
-    deletion: &mut Deletion,
-    asked: Asked,
-    rows: &[StoredMessage],
-    untouched: impl Fn(&StoredMessage) -> bool,
-    cx: &mut Context<'_>,
-) {
-    let mut covered = match rows.last() {
-        Some(last) if rows.len() >= asked.limit => last.number.next(),
-        _ => asked.covered,
-    };
-    let mut mark = None;
-    for stored in rows {
-        cx.take_work();
-        if deletion.left == 0 || stored.row.enqueued_ms >= deletion.before.0 {
-            // Those behind it were enqueued later still.
-            covered = stored.number;
-            deletion.until = covered;
-            break;
-        }
-        let (sessions, parts) = queue.sessions_mut();
-        if !untouched(stored) {
-            // It may be available again, or gone.
-            mark.get_or_insert(stored.number);
-        } else if sessions.is_free(deletion, stored, &parts, cx.now.mono) {
-            delete_stored(queue, deletion, stored, cx);
-        }
-    }
-    let (sessions, _) = queue.sessions_mut();
-    sessions.deleted_below(deletion, covered, mark);
-}
-
-fn delete_stored(
-    queue: &mut Queue,
-    deletion: &mut Deletion,
-    stored: &StoredMessage,
-    cx: &mut Context<'_>,
-) {
-    let entry = entry_of(stored, cx.effects.submitted);
-    let message = Message::available(stored.part, stored.number, &entry, None);
-    let patched = entry.may_have_patch();
-    let expired = is_expired(Subqueue::Main, &stored.row, cx.now.wall);
-    if !expired || !queue.may_expire(cx) {
-        queue.erase(&message, patched, cx);
-        deletion.count_one();
-    } else if queue.can_expire_at_once(&entry, cx) {
-        queue.expire(&message, patched, cx);
-    }
-}
-
-fn refuse(deletion: &Deletion, error: &StoreError, cx: &mut Context<'_>) {
-    cx.emit(Output::Deleted {
-        request: deletion.request,
-        result: deletion.result(Progress::Failed(error.to_string())),
     });
 }

@@ -18,7 +18,7 @@ use crate::context::clients::{HoldId, ReceiverSlot};
 use crate::message::entry::Entry;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::Sessions;
-use crate::sessions::state::StateRequest;
+use crate::sessions::state_request::StateRequest;
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
 

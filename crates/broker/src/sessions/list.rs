@@ -6,15 +6,13 @@
 //! starts there; any other walks from the beginning. (docs/spec/entities.md#18)
 
 use crate::sessions::Parts;
-use bytes::Bytes;
-use store::{EntityId, Entry, Index, Query, StoreError};
+use crate::sessions::listing::Listing;
+use store::{Entry, Index, Query, StoreError};
 
-use crate::api::id::RequestId;
-use crate::api::output::{Output, RequestError, SessionPage};
+use crate::api::output::{RequestError, SessionPage};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::entities::directory::Directory;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::Sessions;
 use crate::sessions::read::SessionRead;
@@ -22,91 +20,6 @@ use crate::sessions::state::read_note;
 
 /// Notes that are read at once.
 const PIECE: usize = 1_024;
-/// Most ids of one page, and bytes of them.
-const MOST: usize = 10_000;
-const MOST_BYTES: usize = 1 << 20;
-
-/// A listing on its way.
-#[derive(Debug)]
-pub(crate) struct Listing {
-    request: RequestId,
-    /// `None` for all that have messages or a state.
-    updated_after: Option<Wall>,
-    skip: usize,
-    top: usize,
-    left_to_skip: usize,
-    /// Everything up to this one has been seen.
-    after: Option<SessionKey>,
-    ids: Vec<Bytes>,
-    bytes: usize,
-}
-
-/// Starts a listing.
-pub(crate) fn list(
-    directory: &mut Directory,
-    request: RequestId,
-    entity: EntityId,
-    updated_after: Option<Wall>,
-    skip: usize,
-    top: usize,
-    cx: &mut Context<'_>,
-) {
-    let mut listing = Listing {
-        request,
-        updated_after,
-        skip,
-        top: top.min(MOST),
-        left_to_skip: skip,
-        after: None,
-        ids: Vec::new(),
-        bytes: 0,
-    };
-    let Some(queue) = directory.get_mut(entity) else {
-        return listing.refuse(RequestError::NotFound, cx);
-    };
-    let Some((sessions, mut parts)) = queue.by_session() else {
-        return listing.refuse(RequestError::SessionsNotSupported, cx);
-    };
-    let place = (updated_after, skip);
-    let found = sessions.bookmarks.iter().position(|(at, _)| *at == place);
-    if let Some(index) = found {
-        listing.after = Some(sessions.bookmarks.remove(index).1);
-        listing.left_to_skip = 0;
-    }
-    if updated_after.is_none() && !sessions.survey.is_complete() {
-        // Which sessions have messages is not known yet.
-        sessions.listings.push(listing);
-        parts.main.needs_pump = true;
-    } else {
-        Sessions::list_on(listing, &mut parts, cx);
-    }
-    queue.run(cx);
-}
-
-impl Listing {
-    pub(super) fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
-        cx.emit(Output::Sessions {
-            request: self.request,
-            result: Err(error),
-        });
-    }
-
-    fn is_full(&self) -> bool {
-        self.ids.len() >= self.top || self.bytes >= MOST_BYTES
-    }
-
-    /// Takes one session in, or skips it.
-    fn take(&mut self, key: &SessionKey) {
-        if self.left_to_skip > 0 {
-            self.left_to_skip -= 1;
-        } else {
-            self.bytes += key.id.len();
-            self.ids.push(key.bytes());
-        }
-        self.after = Some(key.clone());
-    }
-}
-
 impl Sessions {
     /// The survey is complete, so listings can begin.
     pub(super) fn list_at_last(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
@@ -116,7 +29,7 @@ impl Sessions {
     }
 
     /// Asks for the next notes. Those of a group that shares a hash with the one before are few.
-    fn list_on(listing: Listing, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+    pub(super) fn list_on(listing: Listing, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
         let after = listing.after.as_ref();
         let query = Query::Groups {
             entity: parts.rows.id,
@@ -138,7 +51,9 @@ impl Sessions {
     ) {
         let entries = match found {
             Ok(entries) => entries,
-            Err(error) => return listing.refuse(RequestError::Invalid(error.to_string()), cx),
+            Err(error) => {
+                return cx.emit(listing.answer(Err(RequestError::Invalid(error.to_string()))));
+            }
         };
         let notes = entries
             .iter()
@@ -151,15 +66,12 @@ impl Sessions {
         }
         let skip = listing.skip.saturating_add(listing.ids.len());
         if listing.is_full()
-            && let Some(after) = listing.after
+            && let Some(after) = listing.after.take()
         {
             self.remember_bookmark(((listing.updated_after, skip), after));
         }
-        let ids = listing.ids;
-        cx.emit(Output::Sessions {
-            request: listing.request,
-            result: Ok(SessionPage { ids, skip }),
-        });
+        let ids = std::mem::take(&mut listing.ids);
+        cx.emit(listing.answer(Ok(SessionPage { ids, skip })));
     }
 }
 

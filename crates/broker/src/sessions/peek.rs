@@ -7,86 +7,22 @@
 use crate::receive::peek::peeked;
 use crate::sessions::Parts;
 use crate::sessions::Sessions;
-use std::collections::BTreeMap;
+use crate::sessions::pending_peek::SessionPeek;
 
-use bytes::Bytes;
-use store::{
-    EntityId, Entry, Found, Index, Part, Query, SequenceNumber, StoreError, StoredMessage,
-};
+use store::{Entry, Found, Index, Part, Query, StoreError};
 
-use crate::api::id::RequestId;
-use crate::api::output::{Browsed, Output, RequestError};
+use crate::api::output::{Browsed, RequestError};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::entities::directory::Directory;
 use crate::message::stored::{size_of_body, unreadable};
 use crate::queue::session_key as key;
-use crate::queue::session_key::SessionKey;
-use crate::receive::peek::MOST;
 use crate::sessions::id_of;
 use crate::sessions::read::SessionRead;
 
-/// A peek on its way.
-#[derive(Debug)]
-pub(crate) struct SessionPeek {
-    request: RequestId,
-    key: SessionKey,
-    from: SequenceNumber,
-    until: SequenceNumber,
-    count: usize,
-    max_bytes: usize,
-    /// Which messages are being read.
-    part: Part,
-    /// From where on, of that part.
-    next: SequenceNumber,
-    /// Where its numbers were cut off, if they were.
-    cut: Option<SequenceNumber>,
-    found: BTreeMap<SequenceNumber, StoredMessage>,
-}
-
-/// Starts to browse a session.
-#[allow(clippy::too_many_arguments, reason = "the command's fields")]
-pub(crate) fn peek(
-    directory: &mut Directory,
-    request: RequestId,
-    entity: EntityId,
-    session: &Bytes,
-    from: SequenceNumber,
-    count: usize,
-    max_bytes: usize,
-    cx: &mut Context<'_>,
-) {
-    let queue = match directory.receivable(entity) {
-        Ok(queue) => queue,
-        Err(error) => return refuse(request, error, cx),
-    };
-    let Some((_, parts)) = queue.by_session() else {
-        return refuse(request, RequestError::SessionsNotSupported, cx);
-    };
-    let peek = SessionPeek {
-        request,
-        key: SessionKey::new(session),
-        from,
-        until: parts.rows.end(),
-        count: count.min(MOST),
-        max_bytes,
-        part: Part::Scheduled,
-        next: from,
-        cut: None,
-        found: BTreeMap::new(),
-    };
-    Sessions::ask_order(peek, &parts, cx);
-}
-
-fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
-    let result = Err(error);
-    cx.emit(Output::Browsed { request, result });
-}
-
 impl Sessions {
     /// Asks for the next numbers, of the part whose turn it is.
-    fn ask_order(peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
+    pub(super) fn ask_order(peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
         let resume = parts.rows.resume(peek.part);
         let from = peek.next.max(resume);
         let query = Query::Entries {
@@ -119,7 +55,10 @@ impl Sessions {
                 peek.take(rows);
                 self.session_peek_on(peek, parts, cx);
             }
-            Err(error) => refuse(peek.request, RequestError::Invalid(error.to_string()), cx),
+            Err(error) => {
+                let error = RequestError::Invalid(error.to_string());
+                cx.emit(peek.answer(Err(error)));
+            }
         }
     }
 
@@ -174,47 +113,29 @@ impl Sessions {
             peek.next = peek.from;
             return Self::ask_order(peek, parts, cx);
         }
-        cx.emit(Output::Browsed {
-            request: peek.request,
-            result: peek.shown(self, parts, cx.now.mono),
-        });
-    }
-}
-
-impl SessionPeek {
-    pub(super) fn refuse(&self, error: RequestError, cx: &mut Context<'_>) {
-        refuse(self.request, error, cx);
+        let shown = self.shown(&mut peek, parts, cx.now.mono);
+        cx.emit(peek.answer(shown));
     }
 
     fn shown(
-        self,
-        sessions: &Sessions,
+        &self,
+        peek: &mut SessionPeek,
         parts: &Parts<'_>,
         now: Mono,
     ) -> Result<Vec<Browsed>, RequestError> {
         let mut bytes = 0_usize;
         let mut shown: Vec<Browsed> = Vec::new();
-        for stored in self.found.into_values().take(self.count) {
-            if bytes >= self.max_bytes && !shown.is_empty() {
+        for stored in std::mem::take(&mut peek.found)
+            .into_values()
+            .take(peek.count)
+        {
+            if bytes >= peek.max_bytes && !shown.is_empty() {
                 break;
             }
             bytes = bytes.saturating_add(size_of_body(&stored));
-            let browsed = peeked(parts.main, Some(sessions), &stored, now);
+            let browsed = peeked(parts.main, Some(self), &stored, now);
             shown.push(browsed.ok_or_else(|| unreadable(stored.number))?);
         }
         Ok(shown)
-    }
-
-    /// What was cut off cuts off what comes behind it in the other part too.
-    fn take(&mut self, rows: Vec<StoredMessage>) {
-        let bytes: usize = rows.iter().map(size_of_body).sum();
-        let cut = rows.len() >= self.count || bytes >= self.max_bytes;
-        if cut && let Some(last) = rows.last() {
-            self.until = self.until.min(last.number.next());
-            drop(self.found.split_off(&self.until));
-        }
-        for row in rows {
-            self.found.entry(row.number).or_insert(row);
-        }
     }
 }

@@ -1,17 +1,14 @@
 //! Reads about sessions, and which operation continues with the answer.
 
-use crate::sessions::session_expiry;
-use store::{Found, SequenceNumber, StoreError};
+use crate::api::output::Output;
+use store::SequenceNumber;
 
 use crate::api::id::ReadId;
 use crate::api::output::RequestError;
-use crate::context::Context;
 use crate::context::clients::HoldId;
-use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
-use crate::sessions::list::Listing;
-use crate::sessions::peek::SessionPeek;
-use crate::sessions::session_expiry::{Piece, SessionExpiry};
+use crate::sessions::listing::Listing;
+use crate::sessions::pending_peek::SessionPeek;
 
 /// What was read of sessions.
 #[derive(Debug)]
@@ -55,11 +52,11 @@ pub(crate) enum SessionRead {
 }
 
 impl SessionRead {
-    /// Its queue is gone: a request that waits for the answer is refused.
-    pub(crate) fn refuse(self, cx: &mut Context<'_>) {
+    /// Its queue is gone: how a request that waits for the answer is refused.
+    pub(crate) fn refusal(self, error: RequestError) -> Option<Output> {
         match self {
-            Self::List(listing) => listing.refuse(RequestError::NotFound, cx),
-            Self::Peek(peek) => peek.refuse(RequestError::NotFound, cx),
+            Self::List(listing) => Some(listing.answer(Err(error))),
+            Self::Peek(peek) => Some(peek.answer(Err(error))),
             // No request waits for these, or it was answered when the queue went.
             Self::Survey
             | Self::Check
@@ -70,56 +67,26 @@ impl SessionRead {
             | Self::State(_)
             | Self::Expiring(_)
             | Self::ExpiringRows(..)
-            | Self::Recall => {}
+            | Self::Recall => None,
         }
     }
 }
 
-/// Hands the answer to the operation that asked for it.
-pub(crate) fn loaded(
-    queue: &mut Queue,
-    read: ReadId,
-    what: SessionRead,
-    found: Result<Found, StoreError>,
-    cx: &mut Context<'_>,
-) {
-    let rows = |found: Result<Found, StoreError>| found.and_then(Found::into_messages);
-    let entries = |found: Result<Found, StoreError>| found.and_then(Found::into_entries);
-    let (sessions, mut parts) = queue.sessions_mut();
-    let parts = &mut parts;
-    match what {
-        SessionRead::Survey => sessions.surveyed(entries(found), parts, cx),
-        SessionRead::Check => sessions.checked(entries(found), parts, cx),
-        SessionRead::Age(key, number) => sessions.age_loaded(key, number, rows(found), parts),
-        SessionRead::Order { hold, limit, until } => {
-            sessions.order_loaded(read, hold, limit, until, entries(found), parts, cx);
-        }
-        SessionRead::Rows {
-            hold,
-            asked,
-            numbers,
-            covered,
-            bodies,
-        } => sessions.rows_loaded(
-            hold,
-            asked,
-            numbers,
-            covered,
-            bodies,
-            rows(found),
-            parts,
-            cx,
-        ),
-        SessionRead::Bodies { hold, numbers } => {
-            sessions.bodies_loaded(hold, read, &numbers, rows(found), parts, cx);
-        }
-        SessionRead::State(hold) => sessions.state_loaded(hold, entries(found), parts, cx),
-        SessionRead::Expiring(expiry) => sessions.expiring_found(expiry, entries(found), parts, cx),
-        SessionRead::ExpiringRows(expiry, piece) => {
-            session_expiry::expiring_loaded(queue, read, expiry, piece, rows(found), cx);
-        }
-        SessionRead::Recall => sessions.expiries_recalled(entries(found), parts, cx),
-        SessionRead::List(listing) => sessions.list_loaded(*listing, entries(found), parts, cx),
-        SessionRead::Peek(peek) => sessions.session_peeked(*peek, found, parts, cx),
-    }
+/// A session whose messages expire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionExpiry {
+    pub hash: u64,
+    pub cursor: SequenceNumber,
+    pub until: SequenceNumber,
+    /// After a read that failed: one message at a time, so that one that cannot be read keeps
+    /// no other.
+    pub cautious: bool,
+}
+
+/// A bounded piece of a session's messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub last: SequenceNumber,
+    /// Whether there are no more behind it.
+    pub whole: bool,
 }

@@ -5,45 +5,20 @@
 
 use crate::sessions::Sessions;
 use bytes::Bytes;
-use store::EntityId;
 
-use crate::api::id::{ConnectionId, RequestId, Subqueue};
+use crate::api::id::{ConnectionId, Subqueue};
 use crate::api::output::{Output, RequestError};
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::clients::{HoldId, SessionRole};
 use crate::context::clients::{Receiver, ReceiverSlot};
-use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::{Hold, Record};
 use crate::subqueue::lock::Origin;
 
-/// Renews a session's lock for its holder's connection.
-pub(crate) fn renew(
-    directory: &mut Directory,
-    request: RequestId,
-    entity: EntityId,
-    session: &Bytes,
-    cx: &mut Context<'_>,
-) {
-    let Some(queue) = directory.get_mut(entity) else {
-        let result = Err(RequestError::NotFound);
-        return cx.emit(Output::SessionRenewed { request, result });
-    };
-    let result = match queue.by_session() {
-        Some((sessions, parts)) => {
-            let duration = parts.settings.lock_duration;
-            sessions.renew(request.connection, session, duration, cx.now.mono)
-        }
-        None => Err(RequestError::SessionsNotSupported),
-    };
-    cx.emit(Output::SessionRenewed { request, result });
-    queue.run(cx);
-}
-
 impl Sessions {
-    fn renew(
+    pub(super) fn renew(
         &mut self,
         connection: ConnectionId,
         session: &Bytes,
@@ -160,7 +135,7 @@ impl Hold {
     /// Whatever is still wanted of the session is refused, and nothing of it stays in memory.
     fn end(self, error: &RequestError, cx: &mut Context<'_>) {
         for request in self.states {
-            request.refuse(error.clone(), cx);
+            cx.emit(request.refusal(error.clone()));
         }
         let all = store::SequenceNumber(0)..store::SequenceNumber::MAX;
         for (_, entry) in self.window.range(all) {
@@ -200,7 +175,7 @@ impl Sessions {
     /// The queue is gone, and its receivers have been told.
     pub(crate) fn end(self, cx: &mut Context<'_>) {
         for listing in self.listings {
-            listing.refuse(RequestError::NotFound, cx);
+            cx.emit(listing.answer(Err(RequestError::NotFound)));
         }
         for hold in self.held.into_values() {
             hold.end(&RequestError::NotFound, cx);

@@ -7,46 +7,27 @@
 //! a restart goes on with it. (docs/spec/README.md#settled)
 
 use crate::sessions::Parts;
+use crate::sessions::read::Piece;
+use crate::sessions::read::SessionExpiry;
 use std::collections::{BTreeMap, BTreeSet};
 use store::EntityId;
 
 use bytes::Bytes;
 use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
-use crate::api::id::{ReadId, Subqueue};
+use crate::api::id::Subqueue;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::Message;
-use crate::message::stored::{ReadRows, body_of};
-use crate::queue::Queue;
 use crate::queue::session_key as key;
 use crate::sessions::Sessions;
 use crate::sessions::read::SessionRead;
 
 /// Messages, and bytes of them, that are read at once.
 const PIECE: usize = 64;
-const PIECE_BYTES: usize = 1 << 20;
+pub(super) const PIECE_BYTES: usize = 1 << 20;
 /// Sessions that are recalled with one read.
 const RECALLED: usize = 1_024;
-
-/// A session whose messages expire.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SessionExpiry {
-    hash: u64,
-    cursor: SequenceNumber,
-    until: SequenceNumber,
-    /// After a read that failed: one message at a time, so that one that cannot be read keeps
-    /// no other.
-    cautious: bool,
-}
-
-/// A bounded piece of a session's messages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
-    last: SequenceNumber,
-    /// Whether there are no more behind it.
-    whole: bool,
-}
 
 /// The sessions that are to expire as a whole, by hash: their messages below a number.
 #[derive(Debug, Default)]
@@ -153,13 +134,13 @@ impl Sessions {
         }
     }
 
-    fn ask_expiring(expiry: SessionExpiry, parts: &Parts<'_>, cx: &mut Context<'_>) {
+    pub(super) fn ask_expiring(expiry: SessionExpiry, parts: &Parts<'_>, cx: &mut Context<'_>) {
         let query = Query::Entries {
             entity: parts.rows.id,
             index: Index::Session,
             from: key::active(expiry.hash, expiry.cursor),
             until: key::active(expiry.hash, expiry.until),
-            limit: expiry.limit(),
+            limit: limit_of(&expiry),
             max_bytes: usize::MAX,
         };
         let read = SessionRead::Expiring(expiry);
@@ -180,7 +161,7 @@ impl Sessions {
         let Some(last) = entries.last().map(|entry| entry.key.number) else {
             return self.finish_expiry(parts, cx);
         };
-        let whole = entries.len() < expiry.limit();
+        let whole = entries.len() < limit_of(&expiry);
         let numbers = entries.iter().map(|entry| entry.key.number).collect();
         let query = Query::Points {
             entity: parts.rows.id,
@@ -202,7 +183,7 @@ impl Sessions {
     }
 
     /// A session has expired, unless it is to once more.
-    fn finish_expiry(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+    pub(super) fn finish_expiry(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
         let entity = parts.rows.id;
         let expiries = &mut self.expiries;
         let running = expiries.running.take();
@@ -270,61 +251,6 @@ impl Sessions {
     }
 }
 
-/// The messages came back: those that were not touched since expire. The others are read again,
-/// for their locks may have ended.
-pub(super) fn expiring_loaded(
-    queue: &mut Queue,
-    read: ReadId,
-    expiry: SessionExpiry,
-    piece: Piece,
-    rows: ReadRows,
-    cx: &mut Context<'_>,
-) {
-    let touched = queue.rows.journal.finish(read);
-    let rows = match rows {
-        Ok(rows) => rows,
-        // It is damaged: its own deadline, or its next delivery, will show.
-        Err(_) if expiry.cautious => Vec::new(),
-        Err(_) => {
-            let cautious = true;
-            let (_, parts) = queue.sessions_mut();
-            return Sessions::ask_expiring(SessionExpiry { cautious, ..expiry }, &parts, cx);
-        }
-    };
-    let bytes: usize = rows.iter().map(|row| row.row.size as usize).sum();
-    let reached = match rows.last() {
-        Some(row) if bytes >= PIECE_BYTES => row.number,
-        _ => piece.last,
-    };
-    let again = rows.iter().map(|row| row.number);
-    let again = again.filter(|number| touched.contains(number)).min();
-    for stored in rows {
-        let number = stored.number;
-        let locked = queue.sub(Subqueue::Main).locks.contains(number);
-        if let Some(body) = body_of(&stored)
-            && !locked
-            && !touched.contains(&number)
-        {
-            let message = Message {
-                number,
-                part: stored.part,
-                row: stored.row,
-                delivery_count: stored.delivery_count,
-                patch: body.patch,
-            };
-            queue.expire(&message, true, cx);
-        }
-    }
-    let more = reached.next() < expiry.until && !(piece.whole && reached == piece.last);
-    let (sessions, mut parts) = queue.sessions_mut();
-    match again.or(more.then(|| reached.next())) {
-        Some(cursor) => {
-            Sessions::ask_expiring(SessionExpiry { cursor, ..expiry }, &parts, cx);
-        }
-        None => sessions.finish_expiry(&mut parts, cx),
-    }
-}
-
 impl Sessions {
     /// Whether a message of this hash may be available or locked, as far as is known now.
     fn may_have_messages(&self, hash: u64) -> bool {
@@ -335,10 +261,8 @@ impl Sessions {
     }
 }
 
-impl SessionExpiry {
-    fn limit(&self) -> usize {
-        if self.cautious { 1 } else { PIECE }
-    }
+fn limit_of(expiry: &SessionExpiry) -> usize {
+    if expiry.cautious { 1 } else { PIECE }
 }
 
 fn key_of(hash: u64) -> EntryKey {

@@ -10,104 +10,23 @@ use crate::api::time::Mono;
 use crate::queue::rows::Rows;
 use crate::sessions::Parts;
 use crate::sessions::Sessions;
+use crate::sessions::state_request::StateRequest;
 use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};
 
-use crate::api::id::RequestId;
 use crate::api::output::{Output, RequestError, SendError};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
-use crate::entities::directory::Directory;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
 
 /// What a state costs besides its bytes; it counts towards the entity's size too.
 const OVERHEAD: u64 = 64;
 
-/// What is wanted of a state.
-#[derive(Debug)]
-pub(crate) enum StateRequest {
-    Get(RequestId),
-    /// `None` clears it.
-    Set(RequestId, Option<Bytes>),
-}
-
-impl StateRequest {
-    pub(super) fn refuse(self, error: RequestError, cx: &mut Context<'_>) {
-        cx.emit(match self {
-            Self::Get(request) => Output::SessionState {
-                request,
-                result: Err(error),
-            },
-            Self::Set(request, _) => Output::SessionStateSet {
-                request,
-                result: Err(error),
-            },
-        });
-    }
-
-    fn check(&self, settings: &QueueSettings, cx: &Context<'_>) -> Result<(), RequestError> {
-        match self {
-            Self::Get(_) => Ok(()),
-            Self::Set(_, state) => check(state.as_ref(), settings, cx),
-        }
-    }
-
-    fn request(&self) -> RequestId {
-        match self {
-            Self::Get(request) | Self::Set(request, _) => *request,
-        }
-    }
-}
-
-/// Reads or sets the state of a session for its holder's connection.
-pub(crate) fn ask(
-    directory: &mut Directory,
-    entity: EntityId,
-    session: &Bytes,
-    wanted: StateRequest,
-    cx: &mut Context<'_>,
-) {
-    let Some(queue) = directory.get_mut(entity) else {
-        return wanted.refuse(RequestError::NotFound, cx);
-    };
-    let Some((sessions, mut parts)) = queue.by_session() else {
-        wanted.refuse(RequestError::SessionsNotSupported, cx);
-        return queue.run(cx);
-    };
-    let connection = wanted.request().connection;
-    let held = sessions.held_session(connection, session, cx.now.mono);
-    match held.and_then(|id| wanted.check(parts.settings, cx).map(|()| id)) {
-        Ok(id) => sessions.ask_state(id, wanted, &mut parts, cx),
-        Err(error) => wanted.refuse(error, cx),
-    }
-    queue.run(cx);
-}
-
-/// Whether a state could be set, its entity's size aside.
-pub(crate) fn check(
-    state: Option<&Bytes>,
-    settings: &QueueSettings,
-    cx: &Context<'_>,
-) -> Result<(), RequestError> {
-    let Some(state) = state else {
-        return Ok(());
-    };
-    let limit = settings.max_message_size.unwrap_or(u64::MAX);
-    let size = state.len() as u64;
-    if size > limit {
-        return Err(RequestError::Refused(SendError::TooLarge { size, limit }));
-    }
-    if cx.shared.nearly_full {
-        return Err(RequestError::Refused(SendError::DiskNearlyFull));
-    }
-    Ok(())
-}
-
 impl Sessions {
-    fn ask_state(
+    pub(super) fn ask_state(
         &mut self,
         id: HoldId,
         wanted: StateRequest,
@@ -148,7 +67,7 @@ impl Sessions {
         };
         for wanted in wanted {
             match (&mut state, wanted) {
-                (Err(error), wanted) => wanted.refuse(error.clone(), cx),
+                (Err(error), wanted) => cx.emit(wanted.refusal(error.clone())),
                 (Ok(state), StateRequest::Get(request)) => cx.emit(Output::SessionState {
                     request,
                     result: Ok(state.clone()),

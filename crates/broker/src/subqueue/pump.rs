@@ -4,7 +4,7 @@ use store::{EntityId, SequenceNumber};
 
 use crate::api::id::ReadId;
 use crate::api::time::Mono;
-use crate::send::duplicates::Known;
+use crate::send::duplicates::known::Known;
 
 /// What a forwarding subqueue waits for.
 #[derive(Debug, Default)]

@@ -8,21 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, Found, StoreError};
 
-use super::lookups::{Cancelled, Lookups};
+use super::look_up::{self, Cancelled};
+use super::lookups::Lookups;
 use super::states::Costs;
-use super::{NOT_OVER, roll_back, time_out_if_due};
+use super::table::{Decision, NOT_OVER};
+use super::{roll_back, time_out_if_due};
 use crate::api::command::{Incoming, Operation};
 use crate::api::id::{ReadId, RequestId, TransactionId};
 use crate::api::output::{Output, TransactionError};
 use crate::context::Context;
 use crate::entities::directory::Directory;
-
-/// A discharge on its way.
-#[derive(Debug)]
-pub(super) struct Decision {
-    request: RequestId,
-    lookups: Lookups,
-}
 
 /// Why a commit is not possible.
 type Reason = String;
@@ -60,7 +55,7 @@ pub(crate) fn discharge(
 fn look_up(directory: &mut Directory, request: RequestId, id: TransactionId, cx: &mut Context<'_>) {
     let transaction = cx.shared.transactions.all.remove(&id);
     let mut transaction = transaction.expect(NOT_OVER);
-    let lookups = Lookups::ask(directory, id, &transaction, cx);
+    let lookups = look_up::ask(directory, id, &transaction, cx);
     transaction.decision = Some(Decision { request, lookups });
     cx.shared.transactions.all.insert(id, transaction);
 }
@@ -90,13 +85,13 @@ fn decide_if_ready(directory: &mut Directory, id: TransactionId, cx: &mut Contex
         request,
         mut lookups,
     } = decision;
-    let concluded = lookups.conclude(directory);
+    let concluded = look_up::conclude(&mut lookups, directory);
     let checked = concluded.and_then(|cancelled| check(directory, id, cx).map(|()| cancelled));
     match checked {
         Ok(cancelled) => commit(directory, request, id, &lookups, cancelled, cx),
         Err(reason) => refuse(directory, request, id, reason, cx),
     }
-    lookups.end(directory, id, cx);
+    look_up::end(&lookups, directory, id, cx);
 }
 
 /// Whether everything is still possible.

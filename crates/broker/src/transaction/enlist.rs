@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use super::{Transaction, states, time_out_if_due};
+use super::table::Transaction;
+use super::{states, time_out_if_due};
 use crate::api::command::{Incoming, Operation};
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
 use crate::api::output::{Output, RequestError, SendError, SettleError, TransactionError};

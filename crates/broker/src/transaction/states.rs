@@ -9,18 +9,18 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use store::{EntityId, Found, StoreError};
+use store::EntityId;
 
 use super::enlist::{check_bounds, hold};
 use crate::api::command::Operation;
-use crate::api::id::{ReadId, RequestId, TransactionId};
+use crate::api::id::{RequestId, TransactionId};
 use crate::api::output::RequestError;
 use crate::context::Context;
 use crate::context::clients::HoldId;
-use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::sessions::state::{self, cost};
+use crate::sessions::state::cost;
+use crate::sessions::state_request;
 
 /// Takes the setting of a state into a transaction.
 pub(super) fn enlist(
@@ -43,54 +43,12 @@ pub(super) fn enlist(
     let sessions = queue.sessions.as_ref();
     let sessions = sessions.ok_or(RequestError::SessionsNotSupported)?;
     let session = sessions.held_session(request.connection, session, cx.now.mono)?;
-    state::check(state.as_ref(), &queue.settings, cx)?;
+    let nearly_full = cx.shared.nearly_full;
+    state_request::check(state.as_ref(), &queue.settings, nearly_full)?;
     let place = hold(request, id, operation, cx);
     let transaction = cx.shared.transactions.open(id, request.connection)?;
     transaction.sessions.insert(place, session);
     Ok(())
-}
-
-/// A state that is being read for what it takes.
-#[derive(Debug)]
-pub(super) struct Asked {
-    entity: EntityId,
-    session: HoldId,
-    pub(super) read: ReadId,
-    pub(super) found: Option<Result<Found, StoreError>>,
-}
-
-impl Asked {
-    /// Asks, if it is not known.
-    pub(super) fn ask(
-        queue: &Queue,
-        session: HoldId,
-        id: TransactionId,
-        cx: &mut Context<'_>,
-    ) -> Option<Self> {
-        let query = queue.sessions.as_ref()?.unknown_state(session, queue.id)?;
-        let entity = queue.id;
-        Some(Self {
-            entity,
-            session,
-            read: cx.ask(query, Purpose::Transaction(entity, id)),
-            found: None,
-        })
-    }
-
-    /// The holder learns what its state takes.
-    pub(super) fn conclude(self, directory: &mut Directory) -> Result<(), String> {
-        let unreadable = |_| "the state of a session can not be read".to_owned();
-        let found = self
-            .found
-            .expect("a transaction is decided when all lookups are answered");
-        let entries = found.and_then(Found::into_entries).map_err(unreadable)?;
-        let queue = directory.get_mut(self.entity);
-        if let Some((sessions, _)) = queue.and_then(Queue::by_session) {
-            let state = entries.first().map(|entry| &entry.value);
-            sessions.learn_state(self.session, cost(state));
-        }
-        Ok(())
-    }
 }
 
 /// What the states that a transaction sets will take.

@@ -7,22 +7,22 @@
 //! is still there, so an era may go late. Ids that were kept before there were eras are one that
 //! began at 0; its keys name no era.
 
+use crate::api::settings::QueueSettings;
+use crate::queue::rows::Rows;
+use crate::send::duplicates::Duplicates;
 use std::ops::{Range, RangeInclusive};
+use store::EntityId;
 
 use bytes::Bytes;
 use store::{EntryKey, Head, Index, SequenceNumber, Write};
 
-use super::IdHash;
+use super::known::{HASH, START};
 use crate::api::time::Wall;
 use crate::context::Context;
-use crate::queue::Queue;
+use crate::message::id::IdHash;
 
 /// Eras within a window.
 const WITHIN_A_WINDOW: u64 = 4;
-
-/// Bytes of an id's hash, and of the beginning of its era in front of it.
-const HASH: usize = 16;
-const START: usize = 8;
 
 /// How long an era takes in ids, in milliseconds.
 fn length(window: u64) -> u64 {
@@ -42,13 +42,6 @@ fn group(era: u64, hash: [u8; HASH]) -> Bytes {
     group[..START].copy_from_slice(&era.to_be_bytes());
     group[START..].copy_from_slice(&hash);
     Bytes::copy_from_slice(&group)
-}
-
-/// The id that a key is about.
-pub(super) fn id_of(key: &EntryKey) -> Option<IdHash> {
-    let is_one = matches!(key.group.len(), HASH) || key.group.len() == START + HASH;
-    let hash = key.group.last_chunk().filter(|_| is_one)?;
-    Some(IdHash(*hash))
 }
 
 /// The keys of all ids of the era that began at this moment.
@@ -74,62 +67,76 @@ pub(super) fn keys_within(
     eras.map(move |(era, _)| key(era, id))
 }
 
-impl Queue {
+impl Duplicates {
     /// The era of an id that is accepted at this moment.
-    pub(super) fn era_at(&mut self, at: Wall, cx: &mut Context<'_>) -> u64 {
-        let length = length(self.settings.duplicate_detection_history_time_window);
-        match self.rows.head.eras.last() {
+    pub(super) fn era_at(
+        &mut self,
+        at: Wall,
+        rows: &mut Rows,
+        settings: &QueueSettings,
+        cx: &mut Context<'_>,
+    ) -> u64 {
+        let length = length(settings.duplicate_detection_history_time_window);
+        match rows.head.eras.last() {
             Some(last)
-                if at.0 < last.saturating_add(length)
-                    || self.rows.head.eras.len() == Head::MAX_ERAS =>
+                if at.0 < last.saturating_add(length) || rows.head.eras.len() == Head::MAX_ERAS =>
             {
                 *last
             }
             last => {
                 // The one before ends with its last id, so that it need not stay for longer than
                 // that.
-                let behind = last.map(|_| self.duplicates.newest.0.saturating_add(1));
+                let behind = last.map(|_| self.newest.0.saturating_add(1));
                 let start = behind.map_or(at.0, |behind| behind.min(at.0));
-                self.rows.head.eras.push(start);
-                self.rows.touch(cx);
+                rows.head.eras.push(start);
+                rows.touch(cx);
                 start
             }
         }
     }
 
     /// When the history wants a tick: the windows of all ids of its first era are over then.
-    pub(crate) fn history_alarm(&self) -> Option<Wall> {
-        let first = *self.rows.head.eras.first()?;
-        if !self.settings.requires_duplicate_detection {
+    pub(crate) fn history_alarm(&self, rows: &Rows, settings: &QueueSettings) -> Option<Wall> {
+        let first = *rows.head.eras.first()?;
+        if !settings.requires_duplicate_detection {
             return None;
         }
-        let window = self.settings.duplicate_detection_history_time_window;
+        let window = settings.duplicate_detection_history_time_window;
         // While it is the last one more may come, until another begins.
         let latest = first.saturating_add(length(window));
-        let last = latest.max(self.duplicates.newest.0);
-        let end = self.rows.head.eras.get(1).copied().unwrap_or(last);
+        let last = latest.max(self.newest.0);
+        let end = rows.head.eras.get(1).copied().unwrap_or(last);
         Some(Wall(end.saturating_add(window)))
     }
 
     /// Removes the eras that are over.
-    pub(crate) fn sweep_history(&mut self, cx: &mut Context<'_>) {
-        while self.history_alarm().is_some_and(|at| at <= cx.now.wall) && cx.take_work() {
-            let era = self.rows.head.eras.remove(0);
-            self.rows.touch(cx);
-            self.remove_ids(Index::DuplicateId, keys(era), cx);
+    pub(crate) fn sweep_history(
+        &mut self,
+        rows: &mut Rows,
+        settings: &QueueSettings,
+        cx: &mut Context<'_>,
+    ) {
+        while self
+            .history_alarm(rows, settings)
+            .is_some_and(|at| at <= cx.now.wall)
+            && cx.take_work()
+        {
+            let era = rows.head.eras.remove(0);
+            rows.touch(cx);
+            Self::remove_ids(rows.id, Index::DuplicateId, keys(era), cx);
             if era == 0 {
                 let first = EntryKey::by_u64(0, SequenceNumber(0));
                 let times = first..EntryKey::by_u64(u64::MAX, SequenceNumber::MAX);
-                self.remove_ids(Index::DuplicateTime, times, cx);
+                Self::remove_ids(rows.id, Index::DuplicateTime, times, cx);
             }
-            let next = self.rows.head.eras.first().copied();
-            self.duplicates.filter.swept(Wall(next.unwrap_or(u64::MAX)));
+            let next = rows.head.eras.first().copied();
+            self.filter.swept(Wall(next.unwrap_or(u64::MAX)));
         }
     }
 
-    fn remove_ids(&self, index: Index, keys: Range<EntryKey>, cx: &mut Context<'_>) {
+    fn remove_ids(entity: EntityId, index: Index, keys: Range<EntryKey>, cx: &mut Context<'_>) {
         cx.write(Write::RemoveEntries {
-            entity: self.id,
+            entity,
             index,
             keys: Box::new(keys),
         });

@@ -7,8 +7,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::IdHash;
 use crate::api::time::Wall;
+use crate::message::id::IdHash;
 
 /// Ids of the first segment; each next one holds twice as many, up to the largest.
 const SMALLEST: usize = 1 << 10;

@@ -5,22 +5,20 @@
 
 use std::collections::BTreeSet;
 
-use store::{Entry, EntryKey, Index, Query, StoreError};
+use store::{Entry, StoreError};
 
-use super::{Answers, IdHash, Known, answers_of};
+use super::known::{Answers, Known, answers_of};
 use crate::api::command::Incoming;
-use crate::api::id::{ReadId, TransactionId};
-use crate::context::Context;
-use crate::context::read::Purpose;
-use crate::queue::Queue;
+use crate::api::id::ReadId;
+use crate::message::id::IdHash;
 
 /// What is known of some ids.
 #[derive(Debug)]
 pub(crate) struct Inquiry {
     /// What memory knew, then also what the store knows.
-    answers: Answers,
-    waiting: Option<ReadId>,
-    failed: bool,
+    pub(super) answers: Answers,
+    pub(super) waiting: Option<ReadId>,
+    pub(super) failed: bool,
 }
 
 impl Inquiry {
@@ -57,45 +55,5 @@ impl Inquiry {
             answers: answers.collect(),
             ids,
         }
-    }
-}
-
-impl Queue {
-    /// Asks for what is to be known of ids. Until [`end_inquiry`](Self::end_inquiry) nothing that
-    /// is accepted is forgotten.
-    pub(crate) fn inquire(
-        &mut self,
-        transaction: TransactionId,
-        ids: &[Option<IdHash>],
-        cx: &mut Context<'_>,
-    ) -> Inquiry {
-        self.start_load(cx);
-        let answers = self.duplicates.known(ids);
-        let keys: BTreeSet<EntryKey> = self
-            .duplicates
-            .undecided(ids, &self.rows.head.eras)
-            .into_iter()
-            .collect();
-        let waiting = (!keys.is_empty()).then(|| {
-            let query = Query::EntryPoints {
-                entity: self.id,
-                index: Index::DuplicateId,
-                keys: keys.into_iter().collect(),
-            };
-            cx.ask(query, Purpose::Transaction(self.id, transaction))
-        });
-        let seen = self.duplicates.recent.accepted();
-        self.duplicates.inquiries.insert(transaction, seen);
-        Inquiry {
-            answers,
-            waiting,
-            failed: false,
-        }
-    }
-
-    /// The transaction is over.
-    pub(crate) fn end_inquiry(&mut self, transaction: TransactionId, cx: &Context<'_>) {
-        self.duplicates.inquiries.remove(&transaction);
-        self.trim_recent(cx);
     }
 }

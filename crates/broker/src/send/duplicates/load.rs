@@ -1,14 +1,17 @@
 //! Load: after a restart the filter is filled from the store, piece by piece, once it is needed.
 
+use crate::queue::rows::Rows;
+use crate::send::duplicates::Duplicates;
 use store::{Entry, EntryKey, Index, Query, StoreError};
 
+use super::eras;
 use super::filter::Filter;
-use super::{Acceptance, IdHash, damaged, eras};
+use super::known::{damaged, id_of};
 use crate::api::id::ReadId;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::queue::Queue;
+use crate::message::id::{Acceptance, IdHash};
 
 /// Entries of one piece.
 const PIECE: usize = 4_096;
@@ -52,30 +55,30 @@ impl Load {
     }
 }
 
-impl Queue {
+impl Duplicates {
     /// Begins to fill the filter, if that has not been done.
-    pub(super) fn start_load(&mut self, cx: &mut Context<'_>) {
-        if !matches!(self.duplicates.load, Load::NotStarted) {
+    pub(super) fn start_load(&mut self, rows: &Rows, cx: &mut Context<'_>) {
+        if !matches!(self.load, Load::NotStarted) {
             return;
         }
-        match self.rows.head.eras.first() {
-            None => self.duplicates.load = Load::Complete,
-            Some(first) => self.load_piece(eras::keys_from(*first).start, cx),
+        match rows.head.eras.first() {
+            None => self.load = Load::Complete,
+            Some(first) => self.load_piece(eras::keys_from(*first).start, rows, cx),
         }
     }
 
-    fn load_piece(&mut self, from: EntryKey, cx: &mut Context<'_>) {
+    fn load_piece(&mut self, from: EntryKey, rows: &Rows, cx: &mut Context<'_>) {
         let until = eras::keys_from(0).end;
         let query = Query::Entries {
-            entity: self.id,
+            entity: rows.id,
             index: Index::DuplicateId,
             from,
             until,
             limit: PIECE,
             max_bytes: usize::MAX,
         };
-        let read = cx.ask(query, Purpose::DuplicateLoad(self.id));
-        self.duplicates.load = Load::Waiting(read);
+        let read = cx.ask(query, Purpose::DuplicateLoad(rows.id));
+        self.load = Load::Waiting(read);
     }
 
     /// A piece of the history was read. What was accepted since is in the filter already, and
@@ -84,27 +87,26 @@ impl Queue {
         &mut self,
         read: ReadId,
         found: Result<Vec<Entry>, StoreError>,
+        rows: &Rows,
         cx: &mut Context<'_>,
     ) {
-        let duplicates = &mut self.duplicates;
-        if !matches!(duplicates.load, Load::Waiting(id) if id == read) {
+        if !matches!(self.load, Load::Waiting(id) if id == read) {
             // The filter was given up since.
             return;
         }
-        match found.and_then(|entries| add(&mut duplicates.filter, &entries)) {
-            Ok(None) => duplicates.load = Load::Complete,
-            Ok(Some(next)) => self.load_piece(next, cx),
-            Err(_) => duplicates.load.give_up(&mut duplicates.filter),
+        match found.and_then(|entries| add(&mut self.filter, &entries)) {
+            Ok(None) => self.load = Load::Complete,
+            Ok(Some(next)) => self.load_piece(next, rows, cx),
+            Err(_) => self.load.give_up(&mut self.filter),
         }
-        let duplicates = &mut self.duplicates;
-        duplicates.load.limit(&mut duplicates.filter);
+        self.load.limit(&mut self.filter);
     }
 }
 
 /// Adds what was read. Returns where to go on, if there is more.
 fn add(filter: &mut Filter, entries: &[Entry]) -> Result<Option<EntryKey>, StoreError> {
     for entry in entries {
-        let id = eras::id_of(&entry.key).ok_or_else(damaged)?;
+        let id = id_of(&entry.key).ok_or_else(damaged)?;
         let acceptance = Acceptance::decode(&entry.value).ok_or_else(damaged)?;
         filter.insert(id, acceptance.at);
     }

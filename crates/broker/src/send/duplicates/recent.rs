@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Acceptance, IdHash};
+use crate::message::id::{Acceptance, IdHash};
 
 #[derive(Debug, Default)]
 pub(super) struct Recent {

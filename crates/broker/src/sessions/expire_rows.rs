@@ -1,0 +1,68 @@
+//! Expire rows: messages of a session that expires, once they have been read.
+
+use crate::api::id::ReadId;
+use crate::api::id::Subqueue;
+use crate::context::Context;
+use crate::message::Message;
+use crate::message::stored::ReadRows;
+use crate::message::stored::body_of;
+use crate::queue::Queue;
+use crate::sessions::Sessions;
+use crate::sessions::read::Piece;
+use crate::sessions::read::SessionExpiry;
+use crate::sessions::session_expiry::PIECE_BYTES;
+
+/// The messages came back: those that were not touched since expire. The others are read again,
+/// for their locks may have ended.
+pub(super) fn expiring_loaded(
+    queue: &mut Queue,
+    read: ReadId,
+    expiry: SessionExpiry,
+    piece: Piece,
+    rows: ReadRows,
+    cx: &mut Context<'_>,
+) {
+    let touched = queue.rows.journal.finish(read);
+    let rows = match rows {
+        Ok(rows) => rows,
+        // It is damaged: its own deadline, or its next delivery, will show.
+        Err(_) if expiry.cautious => Vec::new(),
+        Err(_) => {
+            let cautious = true;
+            let (_, parts) = queue.sessions_mut();
+            return Sessions::ask_expiring(SessionExpiry { cautious, ..expiry }, &parts, cx);
+        }
+    };
+    let bytes: usize = rows.iter().map(|row| row.row.size as usize).sum();
+    let reached = match rows.last() {
+        Some(row) if bytes >= PIECE_BYTES => row.number,
+        _ => piece.last,
+    };
+    let again = rows.iter().map(|row| row.number);
+    let again = again.filter(|number| touched.contains(number)).min();
+    for stored in rows {
+        let number = stored.number;
+        let locked = queue.sub(Subqueue::Main).locks.contains(number);
+        if let Some(body) = body_of(&stored)
+            && !locked
+            && !touched.contains(&number)
+        {
+            let message = Message {
+                number,
+                part: stored.part,
+                row: stored.row,
+                delivery_count: stored.delivery_count,
+                patch: body.patch,
+            };
+            queue.expire(&message, true, cx);
+        }
+    }
+    let more = reached.next() < expiry.until && !(piece.whole && reached == piece.last);
+    let (sessions, mut parts) = queue.sessions_mut();
+    match again.or(more.then(|| reached.next())) {
+        Some(cursor) => {
+            Sessions::ask_expiring(SessionExpiry { cursor, ..expiry }, &parts, cx);
+        }
+        None => sessions.finish_expiry(&mut parts, cx),
+    }
+}

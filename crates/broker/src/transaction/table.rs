@@ -1,0 +1,173 @@
+//! Table: the transactions that are open, by the connections that declared them.
+//!
+//! A transaction is here from its declaration until it is committed or rolled back. What it waits
+//! for when it is discharged is kept with it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use store::SequenceNumber;
+
+use crate::api::command::Operation;
+use crate::api::id::{ConnectionId, RequestId, TransactionId};
+use crate::api::output::TransactionError;
+use crate::api::settings::TransactionSettings;
+use crate::api::time::Mono;
+use crate::context::clients::HoldId;
+use crate::transaction::lookups::Lookups;
+
+/// A discharge on its way.
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) request: RequestId,
+    pub(super) lookups: Lookups,
+}
+
+/// How many of a connection's transactions that took too long are told apart from unknown ones.
+pub(super) const MAX_TIMED_OUT: usize = 64;
+
+/// Why there is a transaction of an id.
+pub(super) const NOT_OVER: &str = "a transaction stays until it is committed or rolled back";
+
+/// One that is not over.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    pub(super) connection: ConnectionId,
+    pub(super) coordinator: u32,
+    /// When its time is up; its time runs from its first operation to its discharge.
+    pub(super) until: Option<Mono>,
+    pub(super) held: Vec<Operation>,
+    /// The first numbers of sends that schedule, by their place in `held`.
+    pub(super) promised: BTreeMap<usize, SequenceNumber>,
+    /// The sessions whose states it sets, by the place in `held`.
+    pub(super) sessions: BTreeMap<usize, HoldId>,
+    /// Messages that it sends and settles, and states that it sets.
+    pub(super) operations: usize,
+    pub(super) bytes: usize,
+    /// Why it cannot be committed: an operation was refused, and the client was not told.
+    pub(super) failure: Option<String>,
+    /// It is discharged, but what has to be read to decide is not there yet.
+    pub(super) decision: Option<Decision>,
+}
+
+impl Transaction {
+    /// The session whose state is set at this place.
+    pub(super) fn session_at(&self, place: usize) -> HoldId {
+        let session = self.sessions.get(&place);
+        *session.expect("it is noted when the setting of a state is enlisted")
+    }
+}
+
+/// What a connection has declared.
+#[derive(Debug, Default)]
+pub(super) struct Controller {
+    pub(super) open: BTreeSet<TransactionId>,
+    pub(super) timed_out: VecDeque<TransactionId>,
+}
+
+/// All transactions of a broker.
+#[derive(Debug, Default)]
+pub(crate) struct Transactions {
+    pub(super) all: BTreeMap<TransactionId, Transaction>,
+    pub(super) controllers: BTreeMap<ConnectionId, Controller>,
+    pub(super) ends: BTreeSet<(Mono, TransactionId)>,
+    pub(super) bytes: usize,
+}
+
+impl Transactions {
+    /// When the first one's time is up.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        self.ends.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn declare(
+        &mut self,
+        id: TransactionId,
+        connection: ConnectionId,
+        coordinator: u32,
+        settings: &TransactionSettings,
+    ) -> Result<TransactionId, TransactionError> {
+        let limit = settings.open;
+        let controller = self.controllers.entry(connection).or_default();
+        if controller.open.len() >= limit {
+            return Err(TransactionError::TooManyOpen { limit });
+        }
+        controller.open.insert(id);
+        let transaction = Transaction {
+            connection,
+            coordinator,
+            until: None,
+            held: Vec::new(),
+            promised: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            operations: 0,
+            bytes: 0,
+            failure: None,
+            decision: None,
+        };
+        self.all.insert(id, transaction);
+        Ok(id)
+    }
+
+    /// The transaction, if the connection may still use it.
+    pub(super) fn open(
+        &mut self,
+        id: TransactionId,
+        connection: ConnectionId,
+    ) -> Result<&mut Transaction, TransactionError> {
+        let controller = self.controllers.get(&connection);
+        if controller.is_some_and(|controller| controller.timed_out.contains(&id)) {
+            return Err(TransactionError::TimedOut);
+        }
+        let open = self.all.get_mut(&id).filter(|transaction| {
+            transaction.connection == connection && transaction.decision.is_none()
+        });
+        open.ok_or(TransactionError::Unknown)
+    }
+
+    /// Takes a transaction out that is not over; its operations go with it.
+    pub(super) fn take(&mut self, id: TransactionId) -> Transaction {
+        let transaction = self.all.remove(&id).expect(NOT_OVER);
+        self.bytes -= transaction.bytes;
+        self.stop_clock(id, transaction.until);
+        self.edit_controller(transaction.connection, |controller| {
+            controller.open.remove(&id);
+        });
+        transaction
+    }
+
+    pub(super) fn stop_clock(&mut self, id: TransactionId, until: Option<Mono>) {
+        if let Some(until) = until {
+            self.ends.remove(&(until, id));
+        }
+    }
+
+    /// A controller of which nothing has to be known goes.
+    pub(super) fn edit_controller(&mut self, id: ConnectionId, edit: impl FnOnce(&mut Controller)) {
+        if let Some(controller) = self.controllers.get_mut(&id) {
+            edit(controller);
+            if controller.open.is_empty() && controller.timed_out.is_empty() {
+                self.controllers.remove(&id);
+            }
+        }
+    }
+
+    pub(super) fn note_timed_out(&mut self, id: TransactionId, connection: ConnectionId) {
+        let controller = self.controllers.entry(connection).or_default();
+        if controller.timed_out.len() == MAX_TIMED_OUT {
+            controller.timed_out.pop_front();
+        }
+        controller.timed_out.push_back(id);
+    }
+
+    /// A transaction's time is up, and its controller has been told.
+    pub(super) fn forget_timed_out(&mut self, id: TransactionId, connection: ConnectionId) {
+        self.edit_controller(connection, |controller| {
+            controller.timed_out.retain(|other| *other != id);
+        });
+    }
+
+    pub(super) fn next_due(&self, now: Mono) -> Option<TransactionId> {
+        let (at, id) = self.ends.first()?;
+        (*at <= now).then_some(*id)
+    }
+}
