@@ -3,6 +3,13 @@
 //! The reply repeats addresses and settle modes exactly as the client sent them. Rights are checked
 //! before existence, so a client without a key cannot find out which entities exist.
 
+pub(crate) mod admission;
+pub(crate) mod attach_reply;
+pub(crate) mod pending_attach;
+pub(crate) mod receiver_source;
+pub(crate) mod requested_session;
+pub(crate) mod session_attach;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -14,20 +21,18 @@ use dialect::{Origin, Subject};
 use endpoint::{LinkId, SessionId};
 
 use crate::address::{EntityAddress, Node};
-use crate::admission;
-use crate::attach_reply;
+use crate::attach::pending_attach::{AttachRequest, PendingAttach};
+use crate::attach::receiver_source::ReceiverSource;
+use crate::attach::requested_session::RequestedSession;
 use crate::client::Client;
-use crate::coordinator;
-use crate::credit::Credit;
-use crate::credit_window::CreditWindow;
 use crate::errors;
-use crate::link::{EntityRef, Link, LinkKind, Sender};
-use crate::node_links::{RequestLink, ResponseLink};
-use crate::pending_attach::{AttachRequest, PendingAttach};
-use crate::receiver_link::Receiver;
-use crate::receiver_source::ReceiverSource;
+use crate::links::credit::Credit;
+use crate::links::credit_window::CreditWindow;
+use crate::links::link::{EntityRef, Link, LinkKind, Sender};
+use crate::links::node_links::{RequestLink, ResponseLink};
+use crate::links::receiver_link::Receiver;
 use crate::request_response::REQUEST_CREDIT;
-use crate::requested_session::{self, RequestedSession};
+use crate::transactions::coordinator;
 
 /// Largest request to `$cbs`: a token and little more.
 const MAX_CBS_REQUEST: u64 = 64 << 10;

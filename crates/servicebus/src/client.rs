@@ -6,6 +6,12 @@
 //!
 //! Invariant: the connection's last command is `Disconnect`, and it is issued once.
 
+pub(crate) mod events;
+pub(crate) mod refusals;
+pub(crate) mod sasl;
+pub(crate) mod teardown;
+pub(crate) mod unauthenticated;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -17,14 +23,14 @@ use bytes::BytesMut;
 use dialect::{Claims, ClockReading, Dialect, Origin, Refusals, Subject};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
+use crate::attach::pending_attach::PendingAttach;
+use crate::client::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposition};
 use crate::errors;
-use crate::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposition};
-use crate::link::LinkKind;
 use crate::links::Links;
-use crate::message_id::MessageIds;
-use crate::pending_attach::PendingAttach;
+use crate::links::link::LinkKind;
+use crate::links::receiver_link::DetachedReceiver;
+use crate::message::message_id::MessageIds;
 use crate::pending_requests::{PendingRequest, PendingRequests};
-use crate::receiver_link::DetachedReceiver;
 use crate::settings::Settings;
 use crate::transactions::Transactions;
 

@@ -2,14 +2,20 @@
 //!
 //! They are kept in the order of attachment, so that an operation on several links can be replayed.
 
+pub(crate) mod credit;
+pub(crate) mod credit_window;
+pub(crate) mod link;
+pub(crate) mod node_links;
+pub(crate) mod receiver_link;
+
 use std::collections::BTreeMap;
 
 use endpoint::LinkId;
 
-use crate::credit_window::CreditWindow;
-use crate::link::{Coordinator, Link, LinkKind, Sender};
-use crate::node_links::{RequestLink, ResponseLink};
-use crate::receiver_link::Receiver;
+use crate::links::credit_window::CreditWindow;
+use crate::links::link::{Coordinator, Link, LinkKind, Sender};
+use crate::links::node_links::{RequestLink, ResponseLink};
+use crate::links::receiver_link::Receiver;
 
 /// Every link that is attached.
 #[derive(Debug, Default)]

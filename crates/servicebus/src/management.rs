@@ -10,15 +10,15 @@ use broker::RequestError;
 use dialect::{Origin, Subject};
 use store::SequenceNumber;
 
+use crate::attach::requested_session;
 use crate::client::Client;
-use crate::enlist;
+use crate::client::refusals::path_of;
 use crate::errors;
-use crate::link::EntityRef;
+use crate::links::link::EntityRef;
 use crate::pending_requests::{PendingOperation, PendingRequest};
-use crate::refusals::path_of;
 use crate::request_response::Request;
-use crate::requested_session;
-use crate::response::{self, NodeKind, Status};
+use crate::request_response::response::{self, NodeKind, Status};
+use crate::transactions::enlist;
 
 mod batch_delete;
 mod cancel_scheduled;

@@ -8,7 +8,7 @@ use amqp::Value;
 use broker::{LockToken, TransactionId};
 use endpoint::{LinkId, SessionId};
 
-use crate::disposition::Settlement;
+use crate::receiver::disposition::Settlement;
 
 /// A request to the broker, by the kind of its answer.
 #[derive(Debug)]

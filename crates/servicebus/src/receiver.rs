@@ -5,6 +5,8 @@
 //! lock. A delivery that arrives when the link has no credit is returned to the broker in peek-lock
 //! mode. In receive-and-delete mode a return is impossible, so the delivery waits for credit.
 
+pub(crate) mod disposition;
+
 use amqp::{DeliveryState, Error};
 use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
@@ -15,13 +17,13 @@ use endpoint::{LinkId, NoCredit, Outgoing};
 use store::EntityId;
 
 use crate::client::Client;
-use crate::credit::CreditUpdate;
-use crate::delivery::{self, Lock, LockedUntil, View};
-use crate::disposition::{self, Decision, Settlement};
+use crate::client::events::ReceivedDisposition;
 use crate::errors;
-use crate::events::ReceivedDisposition;
+use crate::links::credit::CreditUpdate;
+use crate::links::receiver_link::{DetachedReceiver, Receiver};
+use crate::message::delivery::{self, Lock, LockedUntil, View};
 use crate::pending_requests::PendingRequest;
-use crate::receiver_link::{DetachedReceiver, Receiver};
+use crate::receiver::disposition::{Decision, Settlement};
 use crate::transactions;
 
 /// The cost of a settlement while it waits for its answer.

@@ -5,6 +5,9 @@
 //! libraries use it. Answers are sent settled and wait for credit, which some clients grant only
 //! after the request.
 
+pub(crate) mod cbs;
+pub(crate) mod response;
+
 use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{DecodeError, DeliveryState, Error, Map, Value};
 use broker::TransactionId;
@@ -13,11 +16,11 @@ use dialect::{Origin, Subject};
 use endpoint::{LinkId, Outgoing, SessionId};
 
 use crate::client::Client;
+use crate::client::events::IncomingDelivery;
 use crate::errors;
-use crate::events::IncomingDelivery;
 use crate::fields;
-use crate::link::{Link, LinkKind};
-use crate::node_links::{RequestLink, ResponseLink, Waiting};
+use crate::links::link::{Link, LinkKind};
+use crate::links::node_links::{RequestLink, ResponseLink, Waiting};
 use crate::transactions;
 
 /// Credit of a request link. (docs/spec/amqp.md#2.1)

@@ -5,16 +5,18 @@
 //! it came settled. Credit is granted as answers are sent, not as messages arrive, so the messages
 //! that are not yet durable stay bounded per link.
 
+pub(crate) mod distribution;
+pub(crate) mod oversize;
+
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
 use broker::{Command, Incoming, Operation, RequestId, SendError, TransactionId};
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
-use crate::distribution;
+use crate::client::events::IncomingDelivery;
 use crate::errors;
-use crate::events::IncomingDelivery;
-use crate::incoming;
+use crate::message::incoming;
 use crate::pending_requests::{PendingRequest, PendingSend};
 use crate::transactions;
 

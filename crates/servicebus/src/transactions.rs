@@ -5,6 +5,9 @@
 //! stays unsettled, so that the client can settle it again after a rollback; the commit settles it
 //! finally.
 
+pub(crate) mod coordinator;
+pub(crate) mod enlist;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use amqp::DeliveryState;

@@ -92,7 +92,7 @@ mod tests {
         findings.len()
     }
 
-    const ELSEWHERE: &str = "crates/servicebus/src/sasl.rs";
+    const ELSEWHERE: &str = "crates/servicebus/src/client/sasl.rs";
 
     #[test]
     fn a_secret_that_is_compared_elsewhere_is_found() {

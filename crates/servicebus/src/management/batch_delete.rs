@@ -11,8 +11,8 @@ use bytes::Bytes;
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
-use crate::link::EntityRef;
-use crate::response::{self, Status};
+use crate::links::link::EntityRef;
+use crate::request_response::response::{self, Status};
 
 /// The operation.
 const COUNT: &str = "message-count";

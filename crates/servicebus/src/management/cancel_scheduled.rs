@@ -6,9 +6,9 @@ use broker::{Command, RequestError, RequestId};
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::incoming::MAX_BATCH;
-use crate::link::EntityRef;
-use crate::response::{self, Status};
+use crate::links::link::EntityRef;
+use crate::message::incoming::MAX_BATCH;
+use crate::request_response::response::{self, Status};
 
 /// The cost of every number until it is answered.
 const OVERHEAD: usize = 64;

@@ -6,8 +6,8 @@ use broker::{Command, RequestError, RequestId, SessionPage, Wall};
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
-use crate::link::EntityRef;
-use crate::response::{self, Status};
+use crate::links::link::EntityRef;
+use crate::request_response::response::{self, Status};
 
 /// Clients send the last time that their clocks can represent for all sessions with messages or a
 /// state: the end of the year 9999.

@@ -8,11 +8,11 @@ use store::SequenceNumber;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::delivery::{self, LockedUntil, View};
 use crate::errors;
-use crate::link::EntityRef;
-use crate::message_list::{self, ListedMessage};
-use crate::response::{self, Status};
+use crate::links::link::EntityRef;
+use crate::message::delivery::{self, LockedUntil, View};
+use crate::message::message_list::{self, ListedMessage};
+use crate::request_response::response::{self, Status};
 
 /// Most messages, and most bytes of them, in one answer.
 const MAX_MESSAGES: usize = 250;

@@ -6,12 +6,12 @@ use broker::{Command, Delivery, ReceiveMode, RequestError, RequestId, SubqueueId
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::delivery::View;
 use crate::errors;
-use crate::link::EntityRef;
-use crate::message_list::{self, ListedMessage};
+use crate::links::link::EntityRef;
+use crate::message::delivery::View;
+use crate::message::message_list::{self, ListedMessage};
 use crate::receiver;
-use crate::response::Status;
+use crate::request_response::response::Status;
 
 /// The answer holds whole messages, so it is bounded by their number.
 const MAX_NUMBERS: usize = 256;

@@ -6,8 +6,8 @@ use broker::{Command, RequestError, RequestId, SubqueueId};
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::EntityRef;
-use crate::response::Status;
+use crate::links::link::EntityRef;
+use crate::request_response::response::Status;
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;

@@ -5,8 +5,8 @@ use broker::{Command, RequestError, RequestId};
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::link::EntityRef;
-use crate::response::Status;
+use crate::links::link::EntityRef;
+use crate::request_response::response::Status;
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(entity_ref)?;

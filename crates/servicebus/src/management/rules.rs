@@ -7,8 +7,8 @@ use broker::{Command, Correlation, FilterDescription, RequestId, RuleDescription
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
-use crate::link::EntityRef;
-use crate::response::{self, Status};
+use crate::links::link::EntityRef;
+use crate::request_response::response::{self, Status};
 
 /// Most rules of one page, and what it may take.
 const MAX_TOP: usize = 1_000;

@@ -12,11 +12,11 @@ use store::SequenceNumber;
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
-use crate::incoming::{self, MAX_BATCH};
-use crate::link::EntityRef;
-use crate::message_id::MessageIds;
+use crate::links::link::EntityRef;
+use crate::message::incoming::{self, MAX_BATCH};
+use crate::message::message_id::MessageIds;
 use crate::pending_requests::PendingOperation;
-use crate::response::Status;
+use crate::request_response::response::Status;
 
 /// The cost of every message beside its bytes until it is answered, its number included.
 const OVERHEAD: usize = 256;

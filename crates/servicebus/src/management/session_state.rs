@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
-use crate::link::EntityRef;
-use crate::response::{self, Status};
+use crate::links::link::EntityRef;
+use crate::request_response::response::{self, Status};
 
 pub(super) fn read_get(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     super::check_sessions(entity_ref)?;

@@ -7,11 +7,11 @@ use bytes::Bytes;
 
 use super::{Body, Prepared};
 use crate::client::Client;
-use crate::disposition;
 use crate::errors;
-use crate::link::EntityRef;
+use crate::links::link::EntityRef;
 use crate::pending_requests::PendingOperation;
-use crate::response::{self, Status};
+use crate::receiver::disposition;
+use crate::request_response::response::{self, Status};
 
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::errors;
 use crate::fields::{self, Items};
-use crate::message_id::MessageIds;
+use crate::message::message_id::MessageIds;
 
 /// The message format of a batch. (docs/spec/amqp.md#4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;

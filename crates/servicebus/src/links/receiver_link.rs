@@ -8,10 +8,10 @@ use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 use store::EntityId;
 
-use crate::credit::Credit;
-use crate::disposition::Settlement;
-use crate::events::ReceivedDisposition;
+use crate::client::events::ReceivedDisposition;
+use crate::links::credit::Credit;
 use crate::pending_requests::PendingDisposition;
+use crate::receiver::disposition::Settlement;
 
 /// A receiver link's own state.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use endpoint::LinkId;
 
-use crate::credit_window::CreditWindow;
+use crate::links::credit_window::CreditWindow;
 
 /// Most answers that wait for one response link's credit.
 const MAX_WAITING: usize = 1_024;

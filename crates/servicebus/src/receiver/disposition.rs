@@ -12,7 +12,7 @@ use broker::Outcome;
 use bytes::{Bytes, BytesMut};
 
 use crate::errors;
-use crate::incoming::{MAX_PROPERTIES, MAX_PROPERTY};
+use crate::message::incoming::{MAX_PROPERTIES, MAX_PROPERTY};
 
 /// The application properties that say why a message is dead. (docs/spec/entities.md#8.1)
 const REASON: &str = "DeadLetterReason";

@@ -4,9 +4,9 @@ use amqp::Attach;
 use endpoint::{LinkId, SessionId};
 
 use crate::address::Node;
-use crate::link::EntityRef;
-use crate::receiver_link::Receiver;
-use crate::requested_session::RequestedSession;
+use crate::attach::requested_session::RequestedSession;
+use crate::links::link::EntityRef;
+use crate::links::receiver_link::Receiver;
 
 /// An attach of the client that is not accepted yet.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use amqp::{DeliveryState, Error};
 use dialect::{Origin, Subject};
 
 use crate::client::Client;
+use crate::client::events::OversizeDelivery;
 use crate::errors;
-use crate::events::OversizeDelivery;
-use crate::link::LinkKind;
+use crate::links::link::LinkKind;
 use crate::pending_requests::{Control, PendingSend};
 use crate::transactions;
 

@@ -11,7 +11,7 @@ use endpoint::LinkId;
 
 use crate::client::Client;
 use crate::errors;
-use crate::link::{EntityRef, Link, LinkKind};
+use crate::links::link::{EntityRef, Link, LinkKind};
 
 /// The error for a sender link to an entity that accepts none.
 pub(crate) fn sender_error(entity: &Entity, resource: &str) -> Option<Error> {

@@ -9,9 +9,9 @@ use broker::Subqueue;
 use endpoint::SessionId;
 use store::EntityId;
 
-use crate::credit_window::CreditWindow;
-use crate::node_links::{RequestLink, ResponseLink};
-use crate::receiver_link::Receiver;
+use crate::links::credit_window::CreditWindow;
+use crate::links::node_links::{RequestLink, ResponseLink};
+use crate::links::receiver_link::Receiver;
 
 /// One attached link.
 #[derive(Debug)]

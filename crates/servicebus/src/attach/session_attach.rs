@@ -12,11 +12,11 @@ use bytes::Bytes;
 use dialect::{Origin, Subject};
 use endpoint::LinkId;
 
+use crate::attach::pending_attach::PendingAttach;
+use crate::attach::requested_session::check_id;
 use crate::client::Client;
 use crate::errors;
-use crate::link::{EntityRef, LinkKind};
-use crate::pending_attach::PendingAttach;
-use crate::requested_session::check_id;
+use crate::links::link::{EntityRef, LinkKind};
 
 const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
 /// From the year 1 to 1970, in units of 100 ns.

@@ -12,13 +12,13 @@ use broker::{Command, RequestId, TransactionError, TransactionId};
 use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 
-use crate::attach_reply;
+use crate::attach::attach_reply;
 use crate::client::Client;
-use crate::credit_window::CreditWindow;
+use crate::client::events::IncomingDelivery;
 use crate::errors;
-use crate::events::IncomingDelivery;
 use crate::fields;
-use crate::link::{Coordinator, Link, LinkKind};
+use crate::links::credit_window::CreditWindow;
+use crate::links::link::{Coordinator, Link, LinkKind};
 use crate::pending_requests::{Control, Discharge, PendingDisposition, PendingRequest};
 use crate::transactions;
 

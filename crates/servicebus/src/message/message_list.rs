@@ -7,7 +7,7 @@ use amqp::encode;
 use broker::{Browsed, LockToken};
 use bytes::{BufMut, BytesMut};
 
-use crate::delivery::{self, View};
+use crate::message::delivery::{self, View};
 
 /// A message to embed.
 pub(crate) struct ListedMessage<'a> {

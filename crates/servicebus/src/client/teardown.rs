@@ -12,10 +12,10 @@ use dialect::{Origin, Subject};
 use endpoint::{LinkId, Mono};
 
 use crate::client::Client;
+use crate::client::refusals::path_of;
 use crate::errors;
-use crate::link::{Link, LinkKind};
 use crate::links::Links;
-use crate::refusals::path_of;
+use crate::links::link::{Link, LinkKind};
 
 impl Client {
     /// Detaches links without their right, and refuses pending attaches. `why` makes the error from

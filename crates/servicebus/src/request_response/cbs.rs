@@ -12,8 +12,8 @@ use dialect::{Origin, Subject};
 use crate::address::Node;
 use crate::client::Client;
 use crate::errors;
+use crate::request_response::response::{self, NodeKind, Status};
 use crate::request_response::{Request, text};
-use crate::response::{self, NodeKind, Status};
 
 /// Most tokens refused in a row before the connection is closed. Each costs several signatures.
 const MAX_FAILURES: u32 = 32;

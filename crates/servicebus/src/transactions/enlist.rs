@@ -3,9 +3,9 @@
 use broker::{Command, LockToken, Operation, Outcome, SettleError, SubqueueId, TransactionId};
 
 use crate::client::Client;
-use crate::disposition::Settlement;
-use crate::events::ReceivedDisposition;
+use crate::client::events::ReceivedDisposition;
 use crate::pending_requests::{EnlistedDisposition, PendingRequest};
+use crate::receiver::disposition::Settlement;
 use crate::receiver::{SETTLEMENT, refused};
 use crate::transactions::transactional_state;
 
