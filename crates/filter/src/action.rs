@@ -3,11 +3,11 @@
 //! SET and REMOVE statements run in order, each on the result of the ones before it. The result is
 //! a list of [changes](crate::Changes); the message itself is not changed until they are applied.
 
+use crate::action_error::ActionError;
 use crate::changes::Changes;
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError};
-use crate::evaluation::{Environment, EvaluationError, Run};
-use crate::lexer::Token;
+use crate::evaluation::{Environment, Run};
 use crate::machine;
 use crate::message::Message;
 use crate::modified_message::ModifiedMessage;
@@ -16,8 +16,8 @@ use crate::parameters::Parameters;
 use crate::parser::Parser;
 use crate::program::Program;
 use crate::property::Property;
+use crate::token::Token;
 use crate::tree::Path;
-use crate::value::ValueKind;
 
 /// Most statements of an action. (docs/spec/entities.md#4)
 pub const MAX_STATEMENTS: usize = 32;
@@ -33,24 +33,6 @@ pub struct Action {
 enum Statement {
     Set(Path, Program),
     Remove(Path),
-}
-
-/// Why an action could not be carried out on a message.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[allow(missing_docs, reason = "each variant says in its text what happened")]
-pub enum ActionError {
-    #[error(transparent)]
-    Evaluation(#[from] EvaluationError),
-    #[error("the system property {0} can not be set to {1}")]
-    WrongKind(&'static str, ValueKind),
-    #[error("the system property {0} is out of range")]
-    OutOfRange(&'static str),
-    #[error("the system property {0} is longer than {1} characters")]
-    TooLong(&'static str, usize),
-    #[error("the property {0:?} is longer than {1} bytes")]
-    TooLarge(String, usize),
-    #[error("the partition key differs from the session id")]
-    PartitionKeyDiffers,
 }
 
 impl Action {

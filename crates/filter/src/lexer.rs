@@ -3,48 +3,13 @@
 //! SQL expressions and JMS selectors differ in how names and numbers are written, so the lexer has
 //! a mode for each. Keywords are words here; the parser distinguishes them from names.
 
-use std::fmt;
-
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError};
 use crate::scan;
+use crate::token::Token;
 
 /// Most characters of a filter, an action or a selector. (docs/spec/entities.md#4)
 pub const MAX_TEXT: usize = 1_024;
-
-/// One piece of a text.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Token<'t> {
-    /// A keyword, a bare name or a function's name.
-    Word(&'t str),
-    /// A delimited name, without its delimiters.
-    Name(String),
-    /// A text in quotes, without them.
-    Text(String),
-    /// Without a sign, so it may be one more than the largest integer.
-    Integer(u64),
-    Double(f64),
-    /// The name behind an `@`.
-    Parameter(&'t str),
-    Sign(&'t str),
-    End,
-}
-
-/// As an error names what was found.
-impl fmt::Display for Token<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Word(word) => f.write_str(word),
-            Self::Name(name) => write!(f, "[{name}]"),
-            Self::Text(text) => write!(f, "'{text}'"),
-            Self::Integer(integer) => write!(f, "{integer}"),
-            Self::Double(double) => write!(f, "{double}"),
-            Self::Parameter(name) => write!(f, "@{name}"),
-            Self::Sign(sign) => write!(f, "{sign:?}"),
-            Self::End => f.write_str("the end"),
-        }
-    }
-}
 
 /// A token and the byte at which it starts.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,6 +16,7 @@
 //! ```
 
 mod action;
+mod action_error;
 mod arithmetic;
 mod changes;
 mod compare;
@@ -46,11 +47,13 @@ mod sharded;
 mod sql;
 mod tester;
 mod ticks;
+mod token;
 mod tree;
 mod user_properties;
 mod value;
 
-pub use action::{Action, ActionError, MAX_STATEMENTS};
+pub use action::{Action, MAX_STATEMENTS};
+pub use action_error::ActionError;
 pub use changes::{Changes, HeaderSizeExceeded, SystemChange};
 pub use correlation::{Correlation, CorrelationError, CorrelationFilter};
 pub use error::{Fault, ParseError};

@@ -5,7 +5,7 @@
 
 use amqp::items::{self, Item};
 
-use crate::action::ActionError;
+use crate::action_error::ActionError;
 use crate::changes::{Changes, Conversion, SystemChange};
 use crate::dialect::Dialect;
 use crate::fields::{Fields, PropertyLookup, same_name};

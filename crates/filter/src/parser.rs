@@ -7,8 +7,9 @@
 
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError};
-use crate::lexer::{self, SpannedToken, Token};
+use crate::lexer::{self, SpannedToken};
 use crate::parameters::Parameters;
+use crate::token::Token;
 use crate::tree::{Arithmetic, Comparison, Node, NodeId, Tree};
 
 mod comparison;

@@ -1,5 +1,4 @@
-//! Program: an expression as flat instructions for a stack machine. [`machine`](crate::machine)
-//! runs it.
+//! Program: an expression as flat instructions for a stack machine, which `machine.rs` runs.
 //!
 //! AND, OR and IN jump out once their result is certain. Names, constants and constant patterns are
 //! in tables beside the code, each once. The parts of a message that the program reads are known

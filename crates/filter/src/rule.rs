@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::action::{Action, ActionError};
+use crate::action::Action;
+use crate::action_error::ActionError;
 use crate::changes::Changes;
 use crate::correlation::CorrelationFilter;
 use crate::evaluation::{Environment, EvaluationError, Run};

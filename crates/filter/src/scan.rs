@@ -11,7 +11,7 @@ use winnow::prelude::*;
 use winnow::token::{none_of, one_of, take_while};
 
 use crate::dialect::Dialect;
-use crate::lexer::Token;
+use crate::token::Token;
 
 type Scanned<T> = Result<T, ContextError>;
 

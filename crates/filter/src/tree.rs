@@ -1,7 +1,7 @@
 //! Tree: an expression as it was written, in an arena. Children come before their parents.
 //!
-//! It lives only between text and [program](crate::program). Shown as text it parses to itself
-//! again: every part that is not a single word is put in parentheses.
+//! It lives only between text and program. Shown as text it parses to itself again: every part that
+//! is not a single word is put in parentheses.
 
 use std::fmt;
 

@@ -4,8 +4,8 @@
 use super::{Parsed, Parser, Precedence, comparison};
 use crate::dialect::Dialect;
 use crate::error::Fault;
-use crate::lexer::Token;
 use crate::like::Pattern;
+use crate::token::Token;
 use crate::tree::{Node, NodeId};
 use crate::value::Value;
 

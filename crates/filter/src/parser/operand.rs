@@ -3,8 +3,8 @@
 use super::{Parsed, Parser, Precedence};
 use crate::dialect::Dialect;
 use crate::error::Fault;
-use crate::lexer::Token;
 use crate::property::Property;
+use crate::token::Token;
 use crate::tree::{Node, NodeId, Path};
 use crate::value::Value;
 
