@@ -15,6 +15,7 @@ use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::books::{Books, Kind};
 use crate::message::{self, MessageId, Wish};
+use crate::report::Report;
 use crate::rng::Rng;
 use crate::session::Session;
 use crate::violation::Violation;
@@ -175,34 +176,8 @@ pub struct Ledger {
     watch: Watch,
     /// Taken without a lock under a commit; the delivery comes once that is durable.
     owed: Vec<(CommitId, MessageId)>,
-    /// Deliveries that left the shard.
-    pub deliveries: u64,
-    /// Sends that were accepted.
-    pub accepted: u64,
-    /// Scheduled messages that became available.
-    pub activated: u64,
-    /// Scheduled messages that were taken back.
-    pub cancelled: u64,
-    /// Messages that were accepted and dropped.
-    pub duplicates: u64,
-    /// Messages that went on to another queue.
-    pub forwarded: u64,
-    /// Messages that went from topics to subscriptions.
-    pub published: u64,
-    /// Copies that subscriptions took.
-    pub copies: u64,
-    /// Dead letters that went back.
-    pub redriven: u64,
-    /// Messages that clients deleted.
-    pub deleted: u64,
-    /// Sessions that were lent.
-    pub accepts: u64,
-    /// Transactions that were committed.
-    pub committed: u64,
-    /// Transactions that took too long.
-    pub timed_out: u64,
-    /// Write sets that were checked.
-    pub sets: u64,
+    /// What the run did so far.
+    pub report: Report,
 }
 
 impl Ledger {
@@ -243,20 +218,7 @@ impl Ledger {
             clients: Clients::default(),
             watch: Watch::default(),
             owed: Vec::new(),
-            deliveries: 0,
-            accepted: 0,
-            activated: 0,
-            cancelled: 0,
-            duplicates: 0,
-            forwarded: 0,
-            published: 0,
-            copies: 0,
-            redriven: 0,
-            deleted: 0,
-            accepts: 0,
-            committed: 0,
-            timed_out: 0,
-            sets: 0,
+            report: Report::default(),
         }
     }
 
@@ -334,7 +296,7 @@ impl Ledger {
     /// # Errors
     /// I1, when it was told that it was accepted and the shard never said so.
     pub fn send_answered(&mut self, id: MessageId, accepted: bool) -> Result<(), Violation> {
-        self.accepted += u64::from(accepted);
+        self.report.accepted += u64::from(accepted);
         let Some(entry) = self.entries.get_mut(&id) else {
             return Ok(());
         };

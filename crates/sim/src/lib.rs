@@ -19,6 +19,7 @@ pub mod manager;
 pub mod message;
 pub mod receiver;
 pub mod remote;
+mod report;
 pub mod request;
 pub mod rng;
 pub mod rule;
@@ -30,8 +31,9 @@ pub mod violation;
 pub mod world;
 
 pub use faults::Faults;
+pub use report::Report;
 pub use violation::Violation;
-pub use world::{Ending, Plan, Report, Swept, World};
+pub use world::{Ending, Plan, Swept, World};
 
 /// Runs a plan to its end, the final drain included.
 ///

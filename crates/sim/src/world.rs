@@ -13,6 +13,7 @@ use crate::faults::Faults;
 use crate::ledger::{self, Ledger};
 use crate::line::Line;
 use crate::remote::Remote;
+use crate::report::Report;
 use crate::rng::Rng;
 use crate::server::Server;
 use crate::violation::Violation;
@@ -45,71 +46,6 @@ pub struct Plan {
     pub faults: Faults,
 }
 
-/// What a run did.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[allow(missing_docs, reason = "named for what they are")]
-pub struct Report {
-    pub operations: u64,
-    pub steps: u64,
-    pub accepted: u64,
-    pub deliveries: u64,
-    /// Scheduled messages that became available.
-    pub activated: u64,
-    /// Scheduled messages that were taken back.
-    pub cancelled: u64,
-    /// Messages that were accepted and dropped.
-    pub duplicates: u64,
-    /// Messages that went on to another queue.
-    pub forwarded: u64,
-    /// Messages that went from topics to subscriptions.
-    pub published: u64,
-    /// Copies that subscriptions took.
-    pub copies: u64,
-    /// Messages that clients deleted.
-    pub deleted: u64,
-    /// Messages that were shown to callers.
-    pub calls: u64,
-    /// Dead letters that went back.
-    pub redriven: u64,
-    /// Sessions that were lent.
-    pub accepts: u64,
-    /// Transactions that were committed.
-    pub committed: u64,
-    /// Transactions that took too long.
-    pub timed_out: u64,
-    /// Checked one by one.
-    pub write_sets: u64,
-    pub crashes: u64,
-    pub cuts: u64,
-    pub recounts: u64,
-}
-
-impl Report {
-    /// Counts another run with this one.
-    pub fn add(&mut self, other: &Self) {
-        self.operations += other.operations;
-        self.steps += other.steps;
-        self.accepted += other.accepted;
-        self.deliveries += other.deliveries;
-        self.activated += other.activated;
-        self.cancelled += other.cancelled;
-        self.duplicates += other.duplicates;
-        self.forwarded += other.forwarded;
-        self.published += other.published;
-        self.copies += other.copies;
-        self.deleted += other.deleted;
-        self.calls += other.calls;
-        self.redriven += other.redriven;
-        self.accepts += other.accepts;
-        self.committed += other.committed;
-        self.timed_out += other.timed_out;
-        self.write_sets += other.write_sets;
-        self.crashes += other.crashes;
-        self.cuts += other.cuts;
-        self.recounts += other.recounts;
-    }
-}
-
 /// The wires of one connection.
 struct Wires {
     to_server: Line,
@@ -133,7 +69,6 @@ pub struct World {
     server: Server,
     players: Vec<Player>,
     ledger: Ledger,
-    report: Report,
     next_connection: u64,
     /// Nothing becomes durable before this.
     slow_until: u64,
@@ -178,7 +113,6 @@ impl World {
             server,
             players: players(),
             ledger,
-            report: Report::default(),
             next_connection: 1,
             slow_until: 0,
             nearly_full_until: 0,
@@ -198,32 +132,18 @@ impl World {
     /// The first violation.
     pub fn run(mut self) -> Result<Report, Violation> {
         let done = self.run_all();
-        let step = self.report.steps;
+        let step = self.ledger.report.steps;
         done.map_err(|violation| violation.with_step(step))?;
-        self.report.accepted = self.ledger.accepted;
-        self.report.deliveries = self.ledger.deliveries;
-        self.report.activated = self.ledger.activated;
-        self.report.cancelled = self.ledger.cancelled;
-        self.report.duplicates = self.ledger.duplicates;
-        self.report.forwarded = self.ledger.forwarded;
-        self.report.published = self.ledger.published;
-        self.report.copies = self.ledger.copies;
-        self.report.deleted = self.ledger.deleted;
-        self.report.redriven = self.ledger.redriven;
-        self.report.accepts = self.ledger.accepts;
-        self.report.committed = self.ledger.committed;
-        self.report.timed_out = self.ledger.timed_out;
-        self.report.write_sets = self.ledger.sets;
-        Ok(self.report)
+        Ok(self.ledger.report)
     }
 
     fn run_all(&mut self) -> Result<(), Violation> {
         let mut recounted = 0;
         self.check_start()?;
-        while self.report.operations < self.plan.operations {
+        while self.ledger.report.operations < self.plan.operations {
             self.step()?;
-            if self.report.operations >= recounted + 1_000 {
-                recounted = self.report.operations;
+            if self.ledger.report.operations >= recounted + 1_000 {
+                recounted = self.ledger.report.operations;
                 self.recount()?;
             }
         }
@@ -232,7 +152,7 @@ impl World {
 
     /// One thing happens.
     fn step(&mut self) -> Result<(), Violation> {
-        self.report.steps += 1;
+        self.ledger.report.steps += 1;
         let player = self.rng.below(self.players.len());
         match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1]) {
             0 => self.act(player),

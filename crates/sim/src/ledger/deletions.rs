@@ -100,7 +100,7 @@ impl Ledger {
         if let Some(entry) = self.entries.get_mut(&moved.id) {
             entry.may_be_gone = true;
         }
-        self.deleted += 1;
+        self.report.deleted += 1;
         Ok(true)
     }
 

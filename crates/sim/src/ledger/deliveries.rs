@@ -29,7 +29,7 @@ impl Way {
 impl Ledger {
     /// A delivery leaves the shard.
     pub(super) fn delivered(&mut self, delivery: &Delivery, way: Way) -> Result<(), Violation> {
-        self.deliveries += 1;
+        self.report.deliveries += 1;
         let turn = self.turn.index;
         let id = self.id_of_delivery(delivery, way)?;
         let entry = &self.entries[&id];

@@ -114,7 +114,7 @@ impl Ledger {
         if let Some(first) = self.entries.get_mut(&first.message) {
             first.vouched = true;
         }
-        self.duplicates += 1;
+        self.report.duplicates += 1;
         Ok(())
     }
 

@@ -145,7 +145,7 @@ impl Ledger {
             entry.go_on(destination, dead.then_some(source), ttl, wall);
             entry.number = Some(to.number);
         }
-        self.forwarded += 1;
+        self.report.forwarded += 1;
         if !dead {
             self.turn.forwarded.insert(from.entity, from.number);
         }

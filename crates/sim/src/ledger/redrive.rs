@@ -129,7 +129,7 @@ impl Ledger {
             ));
         }
         self.check_enqueued(moved)?;
-        self.redriven += 1;
+        self.report.redriven += 1;
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.begin_anew(to.number);
             entry.free(self.turn.index);

@@ -233,7 +233,7 @@ impl Ledger {
             let what = format!("message {}, due at {due:?}, {what}", moved.id);
             return Err(Violation::new("I10", what));
         }
-        self.activated += 1;
+        self.report.activated += 1;
         self.turn.activated.insert(from.entity, due);
         let wall = self.turn.now.wall;
         if let Some(entry) = self.entries.get_mut(&moved.id) {
@@ -270,7 +270,7 @@ impl Ledger {
             }
             if let Some(entry) = id.and_then(|id| self.entries.get_mut(&id)) {
                 entry.cancel_granted = true;
-                self.cancelled += 1;
+                self.report.cancelled += 1;
             }
         }
         // It was this request's doing and no other's.

@@ -245,7 +245,7 @@ impl Ledger {
             locked: BTreeMap::new(),
         };
         self.sessions.holds.insert(key, hold);
-        self.accepts += 1;
+        self.report.accepts += 1;
         Ok(())
     }
 

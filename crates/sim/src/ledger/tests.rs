@@ -21,7 +21,7 @@ fn a_sound_life_from_send_to_completion_is_no_violation() {
     let token = desk.deliver(id);
     assert_eq!(desk.complete(id, token), Ok(()));
     assert_eq!(desk.ledger.books.len(), 0);
-    assert_eq!(desk.ledger.deliveries, 1);
+    assert_eq!(desk.ledger.report.deliveries, 1);
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Ledger {
         let enqueued = copy.enqueued;
         self.entries.insert(id, copy);
         self.undurable.insert(id, commit);
-        self.copies += 1;
+        self.report.copies += 1;
         if Some(SequenceNumber(row.enqueued_number)) != enqueued {
             return wrong("I8", "forgot its first number");
         }
@@ -152,7 +152,7 @@ impl Ledger {
             let what = format!("message {id} should be {expected:?} and is {found:?}");
             return Err(wrong(what));
         }
-        self.published += u64::from(!expired);
+        self.report.published += u64::from(!expired);
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.published = true;
         }

@@ -229,7 +229,7 @@ impl Ledger {
                     return Err(Violation::new("I1", what));
                 }
                 self.check_all_done(id, true)?;
-                self.committed += 1;
+                self.report.committed += 1;
                 self.keep_promises(id);
                 self.release(id, true);
                 Ok(())
@@ -255,7 +255,7 @@ impl Ledger {
             let what = format!("the time of {id:?} is not up: {transaction:?}");
             return Err(wrong(what));
         }
-        self.timed_out += 1;
+        self.report.timed_out += 1;
         self.release(id, false);
         Ok(())
     }

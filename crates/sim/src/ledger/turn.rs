@@ -88,7 +88,7 @@ impl Ledger {
     ) -> Result<BTreeSet<EntityId>, Violation> {
         let mut entities = BTreeSet::new();
         for (commit, set) in sets {
-            self.sets += 1;
+            self.report.write_sets += 1;
             let mut changes = self.books.apply(set)?;
             self.turn.passed = std::mem::take(&mut changes.passed);
             for counted in &changes.counts {

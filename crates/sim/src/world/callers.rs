@@ -266,7 +266,7 @@ impl World {
     /// A message came for a caller that waits.
     fn shown(&mut self, connection: ConnectionId, from: Waiting, delivery: &Delivery) {
         self.callers.waiting.remove(&connection);
-        self.report.calls += 1;
+        self.ledger.report.calls += 1;
         let Some(id) = self.ledger.locked_by(delivery.token) else {
             return self.leave(connection);
         };

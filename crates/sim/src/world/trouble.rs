@@ -68,7 +68,7 @@ impl World {
     }
 
     pub(super) fn restart(&mut self) -> Result<(), Violation> {
-        self.report.crashes += 1;
+        self.ledger.report.crashes += 1;
         let store = self.disk.crash();
         for player in &mut self.players {
             if player.remote.take().is_some() {
@@ -88,7 +88,7 @@ impl World {
 
     /// A connection is cut at any byte: what was on the wire is lost.
     fn cut(&mut self) {
-        self.report.cuts += 1;
+        self.ledger.report.cuts += 1;
         let player = self.rng.below(self.players.len());
         self.hang_up(player);
     }

@@ -12,7 +12,7 @@ impl World {
         self.tick_if_due();
         let commands = self.server.inbox.iter();
         let commands = commands.filter(|command| !matches!(command, Command::Tick));
-        self.report.operations += commands.count() as u64;
+        self.ledger.report.operations += commands.count() as u64;
         self.heard.clear();
         self.ledger.turn_begins(&self.server.inbox, self.now);
         let said = self.server.turn(self.now);
@@ -66,7 +66,7 @@ impl World {
 
     /// A full look at the store, which checks the ledger's books too.
     pub(super) fn recount(&mut self) -> Result<(), Violation> {
-        self.report.recounts += 1;
+        self.ledger.report.recounts += 1;
         if let Some(breach) = self.disk.violations().first() {
             return Err(Violation::new("I9", breach.to_string()));
         }

@@ -109,7 +109,7 @@ fn lend(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
 fn a_dead_letter_goes_back_begins_anew_and_can_be_taken() {
     let mut scene = Scene::new();
     assert_eq!(scene.carry_out(), Ok(()));
-    assert_eq!(scene.desk.ledger.redriven, 1);
+    assert_eq!(scene.desk.ledger.report.redriven, 1);
     let (desk, id) = (&mut scene.desk, scene.id);
     assert_eq!(desk.ledger.books.place(id).unwrap().part, Part::Active);
     let token = LockToken(78);

@@ -204,7 +204,8 @@ fn a_message_in_all_subscriptions_that_select_it_is_no_violation() {
     let mut press = Press::arrived();
     let writes = press.publish(&[FIRST, SECOND], Some(2));
     assert_eq!(press.write(&[], writes), Ok(()));
-    assert_eq!((press.ledger.published, press.ledger.copies), (1, 2));
+    let report = press.ledger.report;
+    assert_eq!((report.published, report.copies), (1, 2));
     let copy = press.ledger.books.named(FIRST, NUMBER).unwrap();
     assert_ne!(copy, press.id);
     assert_eq!(message::root_of(copy), press.id);
@@ -255,7 +256,7 @@ fn copies_that_a_crash_takes_are_published_anew() {
     press.write(&[], writes.clone()).unwrap();
     assert_eq!(press.ledger.crashed(&image), Ok(()));
     assert_eq!(press.write(&[], writes), Ok(()));
-    assert_eq!(press.ledger.published, 2);
+    assert_eq!(press.ledger.report.published, 2);
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Ledger {
         let before = self.before(id, asked);
         if let (Some(number), Some(entry)) = (before, self.entries.get_mut(&id)) {
             entry.duplicate_of = Some(number);
-            self.duplicates += 1;
+            self.report.duplicates += 1;
             let key = (entry.queue, entry.key);
             self.vouch_for(key, number);
         }

@@ -1,0 +1,58 @@
+//! Report: what a run did, counted. The ledger and the world raise the same counters.
+
+/// Declares the counters once, with the sum of two reports.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What a run did.
+        #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+        #[allow(missing_docs, reason = "named for what they are")]
+        pub struct Report {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Report {
+            /// Counts another run with this one.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    operations,
+    steps,
+    /// Sends that were accepted.
+    accepted,
+    /// Deliveries that left the shard.
+    deliveries,
+    /// Scheduled messages that became available.
+    activated,
+    /// Scheduled messages that were taken back.
+    cancelled,
+    /// Messages that were accepted and dropped.
+    duplicates,
+    /// Messages that went on to another queue.
+    forwarded,
+    /// Messages that went from topics to subscriptions.
+    published,
+    /// Copies that subscriptions took.
+    copies,
+    /// Messages that clients deleted.
+    deleted,
+    /// Messages that were shown to callers.
+    calls,
+    /// Dead letters that went back.
+    redriven,
+    /// Sessions that were lent.
+    accepts,
+    /// Transactions that were committed.
+    committed,
+    /// Transactions that took too long.
+    timed_out,
+    /// Write sets that were checked one by one.
+    write_sets,
+    crashes,
+    cuts,
+    recounts,
+}
