@@ -86,8 +86,8 @@ pub struct Changes {
     /// Bodies that were removed.
     pub passed: BTreeMap<NumberKey, Bytes>,
     pub created: Vec<EntityRow>,
-    /// Subscriptions of which only graves are left.
-    pub buried: Vec<EntityId>,
+    /// Subscriptions of which only tombstones are left.
+    pub tombstones: Vec<EntityId>,
     pub removed: BTreeSet<EntityId>,
     /// Whose rows or heads were written.
     pub entities: BTreeSet<EntityId>,
@@ -199,7 +199,7 @@ impl Books {
             live: image
                 .entities
                 .values()
-                .filter(|row| !entities::is_grave(row))
+                .filter(|row| !entities::is_tombstone(row))
                 .map(|row| row.id)
                 .collect(),
             expected: self.expected.clone(),

@@ -26,16 +26,15 @@ mod browse;
 mod clients;
 mod deletions;
 mod deliveries;
-mod doom;
 mod duplicates;
 mod entities;
 mod entry;
+mod expired_sessions;
 mod forward;
 mod moves;
 mod order;
 mod recount;
 mod redrive;
-mod rest;
 mod schedule;
 mod sessions;
 mod settlements;
@@ -45,15 +44,16 @@ mod tests;
 mod topics;
 mod transactions;
 mod turn;
+mod turn_end;
 mod watch;
 
 use administration::Versions;
 use answers::Answers;
 use clients::Clients;
 use deletions::Deletions;
-use doom::Dooms;
 use duplicates::History;
 use entry::{Entry, Sent};
+use expired_sessions::ExpiredSessions;
 use forward::Forwarding;
 use schedule::Schedules;
 use sessions::Sessions;
@@ -62,9 +62,9 @@ use transactions::Transactions;
 use turn::Turn;
 use watch::Watch;
 
-pub use rest::Rest;
 pub use schedule::Scheduled;
 pub use transactions::LIFE as TRANSACTION_LIFE;
+pub use turn_end::TurnEnd;
 
 /// What holds for the messages of one simulated queue.
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ pub struct Ledger {
     forwarding: Forwarding,
     sessions: Sessions,
     states: States,
-    dooms: Dooms,
+    expired_sessions: ExpiredSessions,
     versions: Versions,
     deletions: Deletions,
     /// Entities that there may be soon, by their paths in lower case.
@@ -175,7 +175,7 @@ pub struct Ledger {
     clients: Clients,
     watch: Watch,
     /// Taken without a lock under a commit; the delivery comes once that is durable.
-    owed: Vec<(CommitId, MessageId)>,
+    undelivered: Vec<(CommitId, MessageId)>,
     /// What the run did so far.
     pub report: Report,
 }
@@ -203,7 +203,7 @@ impl Ledger {
             forwarding: Forwarding::default(),
             sessions: Sessions::default(),
             states: States::default(),
-            dooms: Dooms::default(),
+            expired_sessions: ExpiredSessions::default(),
             versions: Versions::default(),
             deletions: Deletions::default(),
             expected: BTreeMap::new(),
@@ -217,7 +217,7 @@ impl Ledger {
             answers: Answers::default(),
             clients: Clients::default(),
             watch: Watch::default(),
-            owed: Vec::new(),
+            undelivered: Vec::new(),
             report: Report::default(),
         }
     }
@@ -300,7 +300,7 @@ impl Ledger {
         let Some(entry) = self.entries.get_mut(&id) else {
             return Ok(());
         };
-        if accepted && !entry.promised {
+        if accepted && !entry.confirmed {
             let what = format!("message {id} was accepted without the shard having said so");
             return Err(Violation::new("I1", what));
         }
@@ -346,8 +346,8 @@ impl Ledger {
     pub fn clock(&mut self, wall: Wall, jumped_back: bool) {
         self.max_wall = self.max_wall.max(wall);
         if jumped_back {
-            self.answers.went_back(wall);
-            self.transactions.went_back(wall);
+            self.answers.handle_earlier_clock(wall);
+            self.transactions.handle_earlier_clock(wall);
             for entry in self.entries.values_mut() {
                 entry.asked_wall = entry.asked_wall.min(wall);
             }
@@ -362,7 +362,7 @@ impl Ledger {
         self.epoch += 1;
         self.tokens.clear();
         self.given.clear();
-        self.owed.clear();
+        self.undelivered.clear();
         self.answers = Answers::default();
         self.clients = Clients::default();
         self.watch = Watch::default();
@@ -373,7 +373,7 @@ impl Ledger {
         self.forwarding = Forwarding::default();
         self.sessions = Sessions::default();
         // Sessions that began to expire go on to do so after a crash.
-        self.dooms.retain(|(entity, _), until| {
+        self.expired_sessions.retain(|(entity, _), until| {
             let head = image.heads.get(entity);
             *until = head.map_or(SequenceNumber(0), |head| head.next_number.min(*until));
             head.is_some()

@@ -44,7 +44,7 @@ counters! {
     calls,
     /// Dead letters that went back.
     redriven,
-    /// Sessions that were lent.
+    /// Sessions that were granted.
     accepts,
     /// Transactions that were committed.
     committed,

@@ -9,7 +9,7 @@ use crate::violation::Violation;
 
 impl Books {
     pub(super) fn check(&mut self, page: &Page) -> Result<(), Violation> {
-        // Of a grave only what it shares with others counts, and of what was removed nothing.
+        // Of a tombstone only what it shares with others counts, and of what was removed nothing.
         let counts = |entity: EntityId| self.live.contains(&entity);
         let changes = &page.changes;
         let headed = changes.entities.difference(&changes.removed);

@@ -1,7 +1,7 @@
 //! Entities: those that come and go, and what goes with them. (I1, I9)
 //!
 //! A subscription whose copies share bodies with others goes in pieces: it is gone at once for all
-//! clients, and what is left of it, its grave, is emptied row by row.
+//! clients, and what is left of it, its tombstone, is emptied row by row.
 
 use std::ops::RangeInclusive;
 
@@ -23,9 +23,9 @@ impl Books {
     }
 
     pub(super) fn define(&mut self, row: &EntityRow, page: &mut Page) {
-        if is_grave(row) {
+        if is_tombstone(row) {
             self.live.remove(&row.id);
-            page.changes.buried.push(row.id);
+            page.changes.tombstones.push(row.id);
             self.deadlines.retain(|(_, (entity, ..))| *entity != row.id);
             return;
         }
@@ -89,7 +89,7 @@ impl Books {
 }
 
 /// Whether that is what is left of a subscription.
-pub(super) fn is_grave(row: &EntityRow) -> bool {
+pub(super) fn is_tombstone(row: &EntityRow) -> bool {
     let mark = b"\"grave\"";
     row.definition.windows(mark.len()).any(|part| part == mark)
 }

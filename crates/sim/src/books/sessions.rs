@@ -119,11 +119,11 @@ impl Books {
         page: &mut Page,
     ) -> Option<StatePlace> {
         let (entity, index, key) = place;
-        let (hash, rest) = key.group.split_first_chunk()?;
+        let (hash, turn_end) = key.group.split_first_chunk()?;
         let hash = u64::from_be_bytes(*hash);
         match index {
             Index::Session => {
-                let part = rest.first().map_or(Some(Part::Active), |part| {
+                let part = turn_end.first().map_or(Some(Part::Active), |part| {
                     Part::ALL.into_iter().find(|known| *known as u8 == *part)
                 });
                 let member = part.map(|part| (*entity, part, key.number, hash));
@@ -134,7 +134,7 @@ impl Books {
                 let state = (*entity, hash, key.number);
                 let whose = page.states.entry(state).or_default();
                 let note = self.entries.get(&note_of(state));
-                let note = value.filter(|_| rest.is_empty()).or(note);
+                let note = value.filter(|_| turn_end.is_empty()).or(note);
                 *whose = note.and_then(named_in).or(*whose);
                 Some(state)
             }

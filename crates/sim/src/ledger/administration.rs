@@ -89,7 +89,7 @@ impl Versions {
 }
 
 impl Ledger {
-    pub(super) fn told_order(&mut self, request: RequestId, order: &Order) {
+    pub(super) fn observe_order(&mut self, request: RequestId, order: &Order) {
         let changes = self.versions.changes;
         let expected = self.plan(order);
         let change = Change { expected, changes };
@@ -97,7 +97,7 @@ impl Ledger {
     }
 
     /// A rule comes or goes by a request of a client.
-    pub(super) fn told_rule(&mut self, command: &Command) {
+    pub(super) fn observe_rule(&mut self, command: &Command) {
         let (request, entity) = match command {
             Command::AddRule {
                 request, entity, ..
@@ -122,7 +122,7 @@ impl Ledger {
     }
 
     /// An order is answered.
-    pub(super) fn said_order(
+    pub(super) fn verify_order(
         &mut self,
         request: RequestId,
         asked: Option<&Asked>,
@@ -144,7 +144,7 @@ impl Ledger {
     }
 
     /// A change of a rule is answered.
-    pub(super) fn said_rule(
+    pub(super) fn verify_rule(
         &self,
         request: RequestId,
         asked: Option<&Asked>,

@@ -16,16 +16,16 @@ use super::deliveries::Way;
 use super::entry::Hold;
 use super::redrive::Redrive;
 use super::sessions::Key;
-use super::{Ask, Ledger, Rest};
+use super::{Ask, Ledger, TurnEnd};
 use crate::message::MessageId;
 use crate::session::Session;
 use crate::violation::Violation;
 
 /// What is known of the locks that a request is about.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Standing {
+pub(super) enum LockState {
     /// All of them are held.
-    Good,
+    Held,
     Unknown,
     /// One of them is over.
     Lost,
@@ -46,14 +46,14 @@ pub(super) enum Asked {
         entity: EntityId,
         ids: Vec<MessageId>,
         ask: Ask,
-        standing: Standing,
+        lock_state: LockState,
         /// Whether the connection that asked certainly held the session that it named.
         holds_session: bool,
     },
     Renew {
         tokens: Vec<LockToken>,
         at: Mono,
-        standing: Standing,
+        lock_state: LockState,
     },
     Redrive(Redrive),
     /// Something that takes reads of that entity.
@@ -73,7 +73,7 @@ pub(super) enum Asked {
         key: Key,
         holder: Option<ReceiverId>,
         at: Mono,
-        standing: Standing,
+        lock_state: LockState,
     },
     Declare,
     /// An entity or a rule.
@@ -83,14 +83,14 @@ pub(super) enum Asked {
     Enlist {
         id: TransactionId,
         part: Option<usize>,
-        standing: Standing,
+        lock_state: LockState,
     },
     Discharge,
     /// A session's state is read or set.
     State {
         key: Key,
         holder: Option<ReceiverId>,
-        standing: Standing,
+        lock_state: LockState,
         /// Which of its values it had.
         since: usize,
     },
@@ -130,7 +130,7 @@ impl Answers {
     }
 
     /// The wall clock went back.
-    pub(super) fn went_back(&mut self, wall: Wall) {
+    pub(super) fn handle_earlier_clock(&mut self, wall: Wall) {
         for pending in self.pending.values_mut() {
             if let Asked::Send { asked, .. } = &mut pending.asked {
                 *asked = wall.min(*asked);
@@ -151,16 +151,16 @@ impl Answers {
     }
 
     /// Nothing waits for an answer but what waits for a read. For a time when all was said. (I14)
-    pub(super) fn check(&self, rest: &Rest<'_>) -> Result<(), Violation> {
+    pub(super) fn check(&self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
         let waits = |pending: &Pending| match pending.asked {
             // A send waits only where ids are looked up.
             Asked::Read(entity)
             | Asked::Peek { entity, .. }
             | Asked::List { entity, .. }
-            | Asked::Send { entity, .. } => rest.is_reading(entity),
-            Asked::State { key, .. } => rest.is_reading(key.0),
+            | Asked::Send { entity, .. } => turn_end.is_reading(entity),
+            Asked::State { key, .. } => turn_end.is_reading(key.0),
             // A commit waits for whatever its parts want to know.
-            Asked::Discharge => !rest.reads.is_empty(),
+            Asked::Discharge => !turn_end.reads.is_empty(),
             // It is done in pieces.
             Asked::Deletion => true,
             _ => false,
@@ -180,23 +180,23 @@ impl Ledger {
     ///
     /// # Errors
     /// I1, I2, I3, I4, I5 or I12.
-    pub fn said(&mut self, output: &Output, durable: CommitId) -> Result<(), Violation> {
+    pub fn verify_output(&mut self, output: &Output, durable: CommitId) -> Result<(), Violation> {
         match output {
             Output::Sent {
                 request, result, ..
             } if self.answers.is_enlisted(*request) => match self.take(*request, durable)? {
-                Some(asked) => self.said_send_enlisted(&asked, result),
+                Some(asked) => self.verify_send_enlisted(&asked, result),
                 None => Ok(()),
             },
             Output::Settled { request, result } if self.answers.is_enlisted(*request) => {
                 match self.take(*request, durable)? {
-                    Some(asked) => self.said_settlement_enlisted(&asked, result),
+                    Some(asked) => self.verify_settlement_enlisted(&asked, result),
                     None => Ok(()),
                 }
             }
             Output::SessionStateSet { request, result } if self.answers.is_enlisted(*request) => {
                 match self.take(*request, durable)? {
-                    Some(asked) => self.said_enlisted(&asked, result.is_ok()).map(drop),
+                    Some(asked) => self.verify_enlisted(&asked, result.is_ok()).map(drop),
                     None => Ok(()),
                 }
             }
@@ -206,19 +206,19 @@ impl Ledger {
                 duplicates,
             } => {
                 let first = result.as_ref().ok().copied();
-                self.said_sent(*request, first, duplicates, durable)
+                self.verify_sent(*request, first, duplicates, durable)
             }
-            Output::Settled { request, result } => self.said_settled(*request, result, durable),
+            Output::Settled { request, result } => self.verify_settled(*request, result, durable),
             Output::Renewed { request, result } => {
-                self.said_renewed(*request, result.as_ref().ok().copied(), durable)
+                self.verify_renewed(*request, result.as_ref().ok().copied(), durable)
             }
             Output::Browsed { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_browsed(asked, result)
+                self.verify_browsed(asked, result)
             }
             Output::Cancelled { request, result } => {
                 self.take(*request, durable)?;
-                self.said_cancelled(*request, result, durable)
+                self.verify_cancelled(*request, result, durable)
             }
             Output::Deferred { request, result } => {
                 self.take(*request, durable)?;
@@ -241,11 +241,11 @@ impl Ledger {
             }
             Output::Administered { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_order(*request, asked.as_ref(), result)
+                self.verify_order(*request, asked.as_ref(), result)
             }
             Output::RuleChanged { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_rule(*request, asked.as_ref(), result)
+                self.verify_rule(*request, asked.as_ref(), result)
             }
             Output::Rules { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => Ok(()),
             Output::Evicted { receiver, .. } => {
@@ -254,7 +254,7 @@ impl Ledger {
             }
             Output::Deleted { request, result } => {
                 self.take(*request, durable)?;
-                self.said_deleted(*request, result.as_ref().ok().copied())
+                self.verify_deleted(*request, result.as_ref().ok().copied())
             }
             Output::SessionAccepted { .. }
             | Output::SessionRefused { .. }
@@ -262,45 +262,49 @@ impl Ledger {
             | Output::SessionRenewed { .. }
             | Output::SessionState { .. }
             | Output::SessionStateSet { .. }
-            | Output::Sessions { .. } => self.said_of_session(output, durable),
+            | Output::Sessions { .. } => self.verify_session_output(output, durable),
             Output::Declared { request, result } => {
                 self.take(*request, durable)?;
-                self.said_declared(*request, result)
+                self.verify_declared(*request, result)
             }
             Output::Discharged { request, result } => {
                 self.take(*request, durable)?;
-                self.said_discharged(*request, result, durable)
+                self.verify_discharged(*request, result, durable)
             }
-            Output::TimedOut { transaction, .. } => self.said_timed_out(*transaction),
+            Output::TimedOut { transaction, .. } => self.verify_timed_out(*transaction),
         }
     }
 
-    fn said_of_session(&mut self, output: &Output, durable: CommitId) -> Result<(), Violation> {
+    fn verify_session_output(
+        &mut self,
+        output: &Output,
+        durable: CommitId,
+    ) -> Result<(), Violation> {
         match output {
             Output::SessionAccepted {
                 receiver,
                 session_id,
                 lock_ms,
-            } => self.said_session_accepted(*receiver, session_id, *lock_ms),
+            } => self.verify_session_accepted(*receiver, session_id, *lock_ms),
             Output::SessionRefused { receiver, error } => {
-                self.said_session_refused(*receiver, *error)
+                self.verify_session_refused(*receiver, *error)
             }
-            Output::SessionLost { receiver } => self.said_session_lost(*receiver),
+            Output::SessionLost { receiver } => self.verify_session_lost(*receiver),
             Output::SessionRenewed { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_session_renewed(asked.as_ref(), result)
+                self.verify_session_renewed(asked.as_ref(), result)
             }
             Output::SessionState { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_state(asked.as_ref(), result)
+                self.verify_state(asked.as_ref(), result)
             }
             Output::SessionStateSet { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_state_set(*request, asked.as_ref(), result, durable)
+                self.verify_state_set(*request, asked.as_ref(), result, durable)
             }
             Output::Sessions { request, result } => {
                 let asked = self.take(*request, durable)?;
-                self.said_sessions(asked, result)
+                self.verify_sessions(asked, result)
             }
             _ => Ok(()),
         }
@@ -322,7 +326,7 @@ impl Ledger {
         }
     }
 
-    fn said_sent(
+    fn verify_sent(
         &mut self,
         request: RequestId,
         first: Option<SequenceNumber>,
@@ -348,13 +352,13 @@ impl Ledger {
             self.sends.remove(&id);
             self.check_durable(request, id, durable)?;
             if let Some((_, number)) = duplicates.next_if(|(place, _)| *place == index) {
-                self.said_duplicate(id, *number, asked, durable)?;
+                self.verify_duplicate(id, *number, asked, durable)?;
             } else {
                 self.check_number(id, next)?;
                 next = next.map(SequenceNumber::next);
             }
             if let Some(entry) = self.entries.get_mut(&id) {
-                entry.promised = first.is_some();
+                entry.confirmed = first.is_some();
             }
         }
         match duplicates.next() {
@@ -376,7 +380,7 @@ impl Ledger {
         Err(Violation::new("I1", what))
     }
 
-    fn said_settled(
+    fn verify_settled(
         &mut self,
         request: RequestId,
         result: &Result<(), SettleError>,
@@ -385,13 +389,13 @@ impl Ledger {
         let asked = self.take(request, durable)?;
         let done = result.is_ok();
         if let Some(Asked::Redrive(redrive)) = asked {
-            return self.said_redriven(redrive, done);
+            return self.verify_redriven(redrive, done);
         }
         let Some(Asked::Settle {
             entity,
             ids,
             ask,
-            standing,
+            lock_state,
             holds_session,
         }) = asked
         else {
@@ -402,7 +406,7 @@ impl Ledger {
             return Err(Violation::new("I3", what));
         }
         let queue = self.queue_of(entity);
-        check_standing(standing, done, || format!("{ask:?} of messages {ids:?}"))?;
+        check_lock_state(lock_state, done, || format!("{ask:?} of messages {ids:?}"))?;
         for id in ids.into_iter().filter(|_| done) {
             self.check_settled(entity, id, ask)?;
             if let Some(entry) = self.entries.get_mut(&id) {
@@ -433,7 +437,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn said_renewed(
+    fn verify_renewed(
         &mut self,
         request: RequestId,
         lock_ms: Option<u64>,
@@ -445,12 +449,12 @@ impl Ledger {
         let Asked::Renew {
             tokens,
             at,
-            standing,
+            lock_state,
         } = asked
         else {
             return Ok(());
         };
-        check_standing(standing, lock_ms.is_some(), || {
+        check_lock_state(lock_state, lock_ms.is_some(), || {
             format!("renewing {tokens:?}")
         })?;
         for token in tokens {
@@ -468,17 +472,17 @@ impl Ledger {
 }
 
 /// A lock that is held can be settled, and one that is over cannot. (I3)
-pub(super) fn check_standing(
-    standing: Standing,
+pub(super) fn check_lock_state(
+    lock_state: LockState,
     done: bool,
     what: impl Fn() -> String,
 ) -> Result<(), Violation> {
-    match (standing, done) {
-        (Standing::Good, false) => Err(Violation::new(
+    match (lock_state, done) {
+        (LockState::Held, false) => Err(Violation::new(
             "I3",
             format!("{} was refused although the lock is held", what()),
         )),
-        (Standing::Lost, true) => Err(Violation::new(
+        (LockState::Lost, true) => Err(Violation::new(
             "I3",
             format!("{} was done although the lock is lost", what()),
         )),

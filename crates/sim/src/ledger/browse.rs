@@ -27,7 +27,7 @@ pub(super) struct Listed {
 }
 
 impl Ledger {
-    pub(super) fn told_peek(
+    pub(super) fn observe_peek(
         &mut self,
         request: RequestId,
         entity: EntityId,
@@ -54,7 +54,7 @@ impl Ledger {
         self.answers.expect(request, asked);
     }
 
-    pub(super) fn said_browsed(
+    pub(super) fn verify_browsed(
         &mut self,
         asked: Option<Asked>,
         result: &Result<Vec<Browsed>, RequestError>,
@@ -118,7 +118,7 @@ impl Ledger {
         self.books.message(place) == Some(id)
     }
 
-    pub(super) fn told_list(
+    pub(super) fn observe_list(
         &mut self,
         request: RequestId,
         entity: EntityId,
@@ -150,7 +150,7 @@ impl Ledger {
         }
     }
 
-    pub(super) fn said_sessions(
+    pub(super) fn verify_sessions(
         &mut self,
         asked: Option<Asked>,
         result: &Result<SessionPage, RequestError>,

@@ -38,7 +38,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub(super) fn told(&mut self, command: &Command) {
+    pub(super) fn observe(&mut self, command: &Command) {
         match command {
             Command::Attach {
                 receiver,
@@ -126,7 +126,7 @@ impl Clients {
     }
 
     /// A delivery did not reach its receiver.
-    pub(super) fn give_credit_back(&mut self, id: ReceiverId) {
+    pub(super) fn return_credit(&mut self, id: ReceiverId) {
         if let Some(receiver) = self.receivers.get_mut(&id) {
             receiver.delivered = receiver.delivered.wrapping_sub(1);
         }

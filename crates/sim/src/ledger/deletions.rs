@@ -17,7 +17,7 @@ use crate::violation::Violation;
 
 /// What was deleted and is not part of an answer yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Untold {
+struct Unanswered {
     certain: usize,
     /// They may have gone for another reason.
     perhaps: usize,
@@ -35,13 +35,13 @@ struct Deletion {
 pub(super) struct Deletions {
     pending: BTreeMap<RequestId, Deletion>,
     /// How many went and were not told of.
-    untold: BTreeMap<Source, Untold>,
+    unanswered: BTreeMap<Source, Unanswered>,
     /// Gone for good once that is durable.
     gone: Vec<(CommitId, MessageId)>,
 }
 
 impl Ledger {
-    pub(super) fn told_delete(
+    pub(super) fn observe_delete(
         &mut self,
         request: RequestId,
         source: (EntityId, Subqueue),
@@ -60,7 +60,7 @@ impl Ledger {
     /// A message goes for a reason of its own, or is deleted.
     pub(super) fn note_perhaps_deleted(&mut self, moved: &Move, from: Place) {
         if let Some(source) = self.wants_deleted(moved, from) {
-            self.deletions.untold.entry(source).or_default().perhaps += 1;
+            self.deletions.unanswered.entry(source).or_default().perhaps += 1;
         }
     }
 
@@ -89,13 +89,13 @@ impl Ledger {
             .filter(|it| it.source == source)
             .map(|it| it.most)
             .sum();
-        let untold = self.deletions.untold.entry(source).or_default();
-        untold.certain += 1;
-        if untold.certain > most {
+        let unanswered = self.deletions.unanswered.entry(source).or_default();
+        unanswered.certain += 1;
+        if unanswered.certain > most {
             let what = format!("more than {most} messages of {source:?} were deleted");
             return Err(Violation::new("I2", what));
         }
-        self.check_not_lent(moved.id, "deleted")?;
+        self.check_not_locked(moved.id, "deleted")?;
         self.deletions.gone.push((commit, moved.id));
         if let Some(entry) = self.entries.get_mut(&moved.id) {
             entry.may_be_gone = true;
@@ -105,7 +105,7 @@ impl Ledger {
     }
 
     /// The shard says how many messages went.
-    pub(super) fn said_deleted(
+    pub(super) fn verify_deleted(
         &mut self,
         request: RequestId,
         count: Option<usize>,
@@ -115,16 +115,16 @@ impl Ledger {
         };
         let source = deletion.source;
         let count = count.unwrap_or(0);
-        let untold = self.deletions.untold.entry(source).or_default();
-        let went = *untold;
-        untold.certain = went.certain.saturating_sub(count);
-        untold.perhaps -= count.saturating_sub(went.certain).min(went.perhaps);
+        let unanswered = self.deletions.unanswered.entry(source).or_default();
+        let went = *unanswered;
+        unanswered.certain = went.certain.saturating_sub(count);
+        unanswered.perhaps -= count.saturating_sub(went.certain).min(went.perhaps);
         let others = self.deletions.pending.values();
         let last = !others.map(|it| it.source).any(|other| other == source);
         let queue = self.queue_of(source.0);
         let gone = queue.is_none_or(|queue| self.queues[queue].gone);
         if last {
-            self.deletions.untold.remove(&source);
+            self.deletions.unanswered.remove(&source);
         }
         let most = deletion.most.min(went.certain + went.perhaps);
         if count > most || last && went.certain > count && !gone {

@@ -45,7 +45,7 @@ impl Ledger {
         if let Some(key) = session {
             self.check_overtaking(key, delivery, way)?;
             if let Some(lock) = &mut lock {
-                self.lend_with(key, id, way, lock);
+                self.lock_with_session(key, id, way, lock);
             }
         }
         if let Way::Link(receiver) = way {
@@ -233,7 +233,7 @@ impl Entry {
                 "was delivered from its queue after it was dead-lettered",
             );
         }
-        if self.is_lent(now) {
+        if self.is_locked(now) {
             return at("I3", "was delivered while it is locked");
         }
         let count = delivery.message.delivery_count;

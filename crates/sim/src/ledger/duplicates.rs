@@ -78,7 +78,7 @@ impl Ledger {
     }
 
     /// The shard says that a message was dropped, since `number` came before it.
-    pub(super) fn said_duplicate(
+    pub(super) fn verify_duplicate(
         &mut self,
         id: MessageId,
         number: SequenceNumber,
@@ -112,7 +112,7 @@ impl Ledger {
         }
         entry.duplicate_of = Some(number);
         if let Some(first) = self.entries.get_mut(&first.message) {
-            first.vouched = true;
+            first.confirmed_by_duplicate = true;
         }
         self.report.duplicates += 1;
         Ok(())
@@ -133,12 +133,16 @@ impl Ledger {
     }
 
     /// A message was dropped for the sake of that one, which is therefore there.
-    pub(super) fn vouch_for(&mut self, place: (usize, MessageId), number: SequenceNumber) {
+    pub(super) fn confirm_by_duplicate(
+        &mut self,
+        place: (usize, MessageId),
+        number: SequenceNumber,
+    ) {
         let history = self.history.accepted.get(&place).into_iter().flatten();
         let first = history.filter(|first| first.number == number);
         for first in first.map(|first| first.message) {
             if let Some(first) = self.entries.get_mut(&first) {
-                first.vouched = true;
+                first.confirmed_by_duplicate = true;
             }
         }
     }

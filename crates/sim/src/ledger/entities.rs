@@ -69,18 +69,18 @@ impl Ledger {
             self.queues.push(queue);
             self.last_enqueued.push(0);
         }
-        for entity in changes.buried.iter().chain(&changes.removed) {
+        for entity in changes.tombstones.iter().chain(&changes.removed) {
             self.check_removal(*entity)?;
         }
         Ok(())
     }
 
     /// Notes what went with entities, what came in the same write set included.
-    pub(super) fn note_buried(&mut self, changes: &Changes) {
-        for entity in &changes.buried {
+    pub(super) fn note_tombstones(&mut self, changes: &Changes) {
+        for entity in &changes.tombstones {
             for part in Part::ALL {
                 let rows: Vec<_> = self.books.rows(*entity, part).map(|(id, _)| id).collect();
-                rows.into_iter().for_each(|id| self.bury(id));
+                rows.into_iter().for_each(|id| self.remove_with_entity(id));
             }
         }
         let went = changes.moves.iter().filter(|moved| {
@@ -88,7 +88,7 @@ impl Ledger {
             from.is_some_and(|from| changes.removed.contains(&from.entity))
         });
         for id in went.map(|moved| moved.id).collect::<Vec<_>>() {
-            self.bury(id);
+            self.remove_with_entity(id);
         }
     }
 
@@ -112,10 +112,10 @@ impl Ledger {
         Err(Violation::new("I1", what))
     }
 
-    fn bury(&mut self, id: MessageId) {
+    fn remove_with_entity(&mut self, id: MessageId) {
         let turn = self.turn.index;
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.buried = true;
+            entry.removed_with_entity = true;
             entry.free(turn);
         }
     }
@@ -133,9 +133,13 @@ impl Ledger {
             queue.status = Status::Active;
             queue.used = now;
         }
-        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.buried) {
+        for (id, entry) in self
+            .entries
+            .iter_mut()
+            .filter(|(_, entry)| entry.removed_with_entity)
+        {
             let place = self.books.place(*id);
-            entry.buried = place.is_none_or(|place| !self.books.is_live(place.entity));
+            entry.removed_with_entity = place.is_none_or(|place| !self.books.is_live(place.entity));
         }
     }
 }

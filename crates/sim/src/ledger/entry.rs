@@ -4,7 +4,7 @@ use broker::{ConnectionId, LockToken, Mono, ReceiverId, TransactionId, Wall};
 use bytes::Bytes;
 use store::{EntityId, Part, SequenceNumber};
 
-use super::forward::Station;
+use super::forward::Hop;
 use super::redrive::Life;
 use super::topics::Made;
 use super::{Ask, Queue};
@@ -64,7 +64,7 @@ pub(super) struct Entry {
     pub payload: Bytes,
     pub sent: Sent,
     /// The shard said that it has the message.
-    pub promised: bool,
+    pub confirmed: bool,
     /// The least wall clock at which it can have been enqueued.
     pub asked_wall: Wall,
     pub ttl: u64,
@@ -88,9 +88,9 @@ pub(super) struct Entry {
     /// What a rule has made of it.
     pub made: Option<Made>,
     /// Its entity is gone.
-    pub buried: bool,
+    pub removed_with_entity: bool,
     /// Another was dropped for its sake, so it is there whatever its own sender knows.
-    pub vouched: bool,
+    pub confirmed_by_duplicate: bool,
     /// Under which it is now. One that was scheduled has a new one since it is available.
     pub number: Option<SequenceNumber>,
     /// The number under which it first became available.
@@ -98,7 +98,7 @@ pub(super) struct Entry {
     /// The queue out of whose dead-letter queue it was forwarded.
     pub source: Option<&'static str>,
     /// What it was before it was forwarded.
-    pub stations: Vec<Station>,
+    pub hops: Vec<Hop>,
     /// What it was before it was redriven.
     pub lives: Vec<Life>,
     /// A completion or a cancellation was answered, or the message was taken in
@@ -137,7 +137,7 @@ impl Entry {
             queue,
             payload,
             sent: Sent::Asked,
-            promised: false,
+            confirmed: false,
             asked_wall,
             ttl,
             due: 0,
@@ -150,12 +150,12 @@ impl Entry {
             marked: 0,
             published: false,
             made: None,
-            buried: false,
-            vouched: false,
+            removed_with_entity: false,
+            confirmed_by_duplicate: false,
             number: None,
             enqueued: None,
             source: None,
-            stations: Vec::new(),
+            hops: Vec::new(),
             lives: Vec::new(),
             gone: false,
             may_be_gone: false,
@@ -196,7 +196,7 @@ impl Entry {
     }
 
     /// Whether no other receiver may have the message.
-    pub(super) fn is_lent(&self, now: Mono) -> bool {
+    pub(super) fn is_locked(&self, now: Mono) -> bool {
         self.lock.is_some_and(|lock| lock.excludes(now))
     }
 
@@ -207,11 +207,11 @@ impl Entry {
 
     /// Whether its absence from the store needs no further reason.
     pub(super) fn may_be_absent(&self, queue: &Queue, max_wall: Wall) -> bool {
-        (self.sent != Sent::Accepted && !self.vouched)
+        (self.sent != Sent::Accepted && !self.confirmed_by_duplicate)
             || self.duplicate_of.is_some()
             || self.gone
             || self.published
-            || self.buried
+            || self.removed_with_entity
             || self.may_be_gone
             || self.leaving > 0
             || self.may_have_expired(queue, max_wall)

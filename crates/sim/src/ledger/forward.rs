@@ -14,7 +14,7 @@ use super::deliveries::Way;
 use super::entry::{Entry, Hold};
 use super::moves::contains;
 use super::watch::{check, cost};
-use super::{Ledger, Queue, Rest};
+use super::{Ledger, Queue, TurnEnd};
 use crate::books::{Move, Place};
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -24,7 +24,7 @@ const LATEST_MS: u64 = 3_000;
 
 /// What a message was before it went on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Station {
+pub(super) struct Hop {
     queue: usize,
     source: Option<&'static str>,
     ttl: u64,
@@ -49,7 +49,7 @@ impl Forwarding {
 impl Entry {
     /// It goes on to another queue.
     fn go_on(&mut self, to: usize, source: Option<&'static str>, ttl: u64, now: Wall) {
-        self.stations.push(Station {
+        self.hops.push(Hop {
             queue: self.queue,
             source: self.source,
             ttl: self.ttl,
@@ -72,7 +72,7 @@ impl Entry {
     /// A crash has left it where it was before.
     pub(super) fn put_back(&mut self, queue: usize) {
         while self.queue != queue
-            && let Some(before) = self.stations.pop()
+            && let Some(before) = self.hops.pop()
         {
             self.queue = before.queue;
             self.source = before.source;
@@ -123,7 +123,7 @@ impl Ledger {
                 "and does not say why, or where from",
             ),
             (
-                // It may have been lent where it is now, and come back, within the same turn.
+                // It may have been locked where it is now, and come back, within the same turn.
                 self.books.count(to) == 0 || self.books.count(to) == 1 && entry.deliveries == 0,
                 "I5",
                 "with the count of where it was",
@@ -138,7 +138,7 @@ impl Ledger {
             let what = format!("message {id} went from {from:?} to {to:?} {what}");
             return Err(Violation::new(invariant, what));
         }
-        self.check_not_lent(id, "forwarded")?;
+        self.check_not_locked(id, "forwarded")?;
         let ttl = entry.ttl.min(self.queues[destination].default_ttl);
         let wall = self.turn.now.wall;
         if let Some(entry) = self.entries.get_mut(&id) {
@@ -206,7 +206,7 @@ impl Ledger {
     }
 
     /// The next message that is to go on goes on.
-    pub(super) fn watch_forwarding(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+    pub(super) fn watch_forwarding(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
         let before = std::mem::take(&mut self.forwarding.next);
         let now = self.turn.now.mono;
         let lets_go =
@@ -231,7 +231,7 @@ impl Ledger {
                 let (since, waited) = same.map_or((now, 0), |(_, since, waited)| (*since, *waited));
                 // What cannot go on is tried again in time; only then is it forgotten.
                 let late = now.0 > since.0 + LATEST_MS;
-                let look = cost(rest, queue.id).min(cost(rest, to));
+                let look = cost(turn_end, queue.id).min(cost(turn_end, to));
                 let waited = waited + if late { look } else { 0 };
                 check("I14", waited, || {
                     format!("message {first} of {} does not go on", queue.path)

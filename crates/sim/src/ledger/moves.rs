@@ -140,7 +140,7 @@ impl Ledger {
         let (dead_letters_expired, taken) = (queue.dead_letters_expired, queue.receive_and_delete);
         if !dead_letters_expired && self.expires(moved) {
             self.committed_end(moved.id, Ask::Abandon, commit)?;
-            self.check_not_lent(moved.id, "expired")?;
+            self.check_not_locked(moved.id, "expired")?;
             // Perhaps before its time, with its session.
             if let Some(entry) = self.entries.get_mut(&moved.id) {
                 entry.may_be_gone = true;
@@ -149,7 +149,7 @@ impl Ledger {
             return Ok(());
         }
         if from.part == Part::Active && taken {
-            self.owed.push((commit, moved.id));
+            self.undelivered.push((commit, moved.id));
             return Ok(());
         }
         if self.is_dropped_on_the_way(moved.id, from) {
@@ -239,10 +239,10 @@ impl Ledger {
         self.committed_end(id, Ask::Abandon, commit)?;
         let (_, queue) = self.entry_at(id, from)?;
         if self.books.count(to) >= queue.max_delivery_count && says("MaxDeliveryCountExceeded") {
-            return self.check_not_lent(id, "given up");
+            return self.check_not_locked(id, "given up");
         }
         if expires && queue.dead_letters_expired && says("TTLExpiredException") {
-            return self.check_not_lent(id, "expired");
+            return self.check_not_locked(id, "expired");
         }
         let what = format!("message {id} was dead-lettered for no reason, or without saying it");
         Err(Violation::new("I6", what))
@@ -272,7 +272,7 @@ impl Ledger {
             return Err(Violation::new("I6", what));
         }
         if after > before {
-            if entry.is_lent(self.turn.now.mono) {
+            if entry.is_locked(self.turn.now.mono) {
                 let what = format!("the lock of message {id} was ended before its time");
                 return Err(Violation::new("I3", what));
             }
@@ -282,14 +282,17 @@ impl Ledger {
     }
 
     /// What was taken without a lock was given to a receiver once that was durable.
-    pub(super) fn check_owed(&mut self, durable: CommitId) -> Result<(), Violation> {
+    pub(super) fn check_undelivered(&mut self, durable: CommitId) -> Result<(), Violation> {
         let is_gone = |id: &MessageId| self.entries.get(id).is_some_and(|entry| entry.gone);
-        let due = self.owed.iter().filter(|(commit, _)| *commit <= durable);
+        let due = self
+            .undelivered
+            .iter()
+            .filter(|(commit, _)| *commit <= durable);
         if let Some((_, id)) = due.into_iter().find(|(_, id)| !is_gone(id)) {
             let what = format!("message {id} was taken and given to nobody");
             return Err(Violation::new("I1", what));
         }
-        self.owed.retain(|(commit, _)| *commit > durable);
+        self.undelivered.retain(|(commit, _)| *commit > durable);
         Ok(())
     }
 
@@ -318,7 +321,7 @@ impl Ledger {
     pub(super) fn explain_skips(&mut self, changes: &Changes) -> Result<(), Violation> {
         let stays = |entity: &EntityId| !changes.removed.contains(entity);
         for (entity, count) in changes.skipped.iter().filter(|(of, _)| stays(of)) {
-            let promised = self.turn.promises.entry(*entity).or_default();
+            let promised = self.turn.reserved_numbers.entry(*entity).or_default();
             let Some(left) = promised.checked_sub(*count) else {
                 let what = format!("{entity:?} left {count} numbers out");
                 return Err(Violation::new("I8", what));
@@ -328,9 +331,9 @@ impl Ledger {
         Ok(())
     }
 
-    pub(super) fn check_not_lent(&self, id: MessageId, what: &str) -> Result<(), Violation> {
+    pub(super) fn check_not_locked(&self, id: MessageId, what: &str) -> Result<(), Violation> {
         let entry = self.entries.get(&id);
-        if entry.is_some_and(|entry| entry.is_lent(self.turn.now.mono)) {
+        if entry.is_some_and(|entry| entry.is_locked(self.turn.now.mono)) {
             let what = format!("message {id} was {what} while it is locked");
             return Err(Violation::new("I3", what));
         }

@@ -19,7 +19,7 @@ impl Ledger {
     /// The session of whose messages this delivery is one, if it comes with its session.
     ///
     /// # Errors
-    /// I4, when it goes to a receiver that was not lent the session.
+    /// I4, when it goes to a receiver that does not hold the session.
     pub(super) fn session_of_delivery(
         &self,
         id: MessageId,
@@ -31,23 +31,25 @@ impl Ledger {
             return Ok(None);
         }
         let session = Session::of(id);
-        let lent = match way {
-            Way::Link(receiver) => self.is_lent_to(receiver, session),
-            Way::Number(connection, _) => session
-                .is_some_and(|session| self.sessions.was_lent((queue.id, session), connection)),
+        let holds = match way {
+            Way::Link(receiver) => self.is_accepted_by(receiver, session),
+            Way::Number(connection, _) => session.is_some_and(|session| {
+                self.sessions
+                    .was_accepted_by((queue.id, session), connection)
+            }),
         };
-        if !lent {
+        if !holds {
             let what = format!("message {id} of {session:?} goes to {way:?}, not its holder");
             return Err(Violation::new("I4", what));
         }
         Ok(session.map(|session| (queue.id, session)))
     }
 
-    fn is_lent_to(&self, receiver: ReceiverId, session: Option<Session>) -> bool {
+    fn is_accepted_by(&self, receiver: ReceiverId, session: Option<Session>) -> bool {
         let source = self.clients.source(receiver);
-        let seat = self.sessions.seats.get(&receiver);
+        let acceptor = self.sessions.acceptors.get(&receiver);
         let elsewhere = source.is_some_and(|(_, subqueue)| subqueue != Subqueue::Main);
-        !elsewhere && session.is_some() && seat.and_then(|seat| seat.granted) == session
+        !elsewhere && session.is_some() && acceptor.and_then(|acceptor| acceptor.granted) == session
     }
 
     /// Nothing older of the session could have been given out instead.
@@ -87,8 +89,8 @@ impl Ledger {
         is_free && entry.freed <= self.turn.quiet && expires > self.max_wall.0
     }
 
-    /// A message is lent for as long as its session is.
-    pub(super) fn lend_with(&mut self, key: Key, id: MessageId, way: Way, lock: &mut Lock) {
+    /// A message is locked for as long as its session is.
+    pub(super) fn lock_with_session(&mut self, key: Key, id: MessageId, way: Way, lock: &mut Lock) {
         let hold = self.sessions.holds.get_mut(&key);
         let connection = way.connection();
         let is_its = |receiver: ReceiverId| match way {

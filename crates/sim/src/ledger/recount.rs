@@ -26,7 +26,7 @@ impl Ledger {
     /// # Errors
     /// I1, I2, I6 or I9.
     pub fn recount(&self, image: &Image) -> Result<(), Violation> {
-        let alive = |finding: &&Finding| self.is_about_the_living(finding);
+        let alive = |finding: &&Finding| self.is_about_live_entity(finding);
         if let Some(finding) = image.audit().iter().find(alive) {
             return Err(Violation::new("I9", finding.to_string()));
         }
@@ -95,11 +95,11 @@ impl Ledger {
         Ok(())
     }
 
-    /// Checks that nothing is left of subscriptions that were deleted, once there was time.
+    /// Checks that no message of a deleted subscription is left, once there was time.
     ///
     /// # Errors
     /// I1, when something is.
-    pub fn no_graves(&self) -> Result<(), Violation> {
+    pub fn check_no_tombstones(&self) -> Result<(), Violation> {
         let left = self.books.len() - self.books.living();
         if left == 0 {
             return Ok(());
@@ -179,8 +179,8 @@ impl Ledger {
         Ok(found)
     }
 
-    /// A grave is emptied in pieces, and what belongs to its messages goes at its end.
-    fn is_about_the_living(&self, finding: &Finding) -> bool {
+    /// A tombstone is emptied in pieces, and what belongs to its messages goes at its end.
+    fn is_about_live_entity(&self, finding: &Finding) -> bool {
         match finding {
             Finding::OrphanDeliveryCount((entity, _)) | Finding::OrphanPatch((entity, _)) => {
                 self.books.is_live(*entity)

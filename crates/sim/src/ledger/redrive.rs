@@ -7,7 +7,7 @@ use broker::{LockToken, RequestId, Subqueue};
 use store::{Part, SequenceNumber};
 
 use super::Ledger;
-use super::answers::{Asked, Standing, check_standing};
+use super::answers::{Asked, LockState, check_lock_state};
 use super::entry::Entry;
 use super::moves::contains;
 use crate::books::{Move, Place};
@@ -21,14 +21,14 @@ pub(super) struct Redrive {
     id: Option<MessageId>,
     /// How often the message had been redriven before.
     lives: usize,
-    standing: Standing,
+    lock_state: LockState,
 }
 
 /// What a redrive has put an end to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Life {
     /// How often it had been forwarded.
-    stations: usize,
+    hops: usize,
     enqueued: Option<SequenceNumber>,
     /// The number that it got.
     next: SequenceNumber,
@@ -38,7 +38,7 @@ impl Entry {
     /// It is redriven under that number.
     fn begin_anew(&mut self, number: SequenceNumber) {
         self.lives.push(Life {
-            stations: self.stations.len(),
+            hops: self.hops.len(),
             enqueued: self.enqueued,
             next: number,
         });
@@ -50,10 +50,8 @@ impl Entry {
 
     /// A crash has left it where it has that number: redrives that were lost did not happen.
     pub(super) fn live_again(&mut self, number: SequenceNumber) {
-        let stations = self.stations.len();
-        let is_lost = |life: &Life| {
-            life.stations > stations || (life.stations == stations && number < life.next)
-        };
+        let hops = self.hops.len();
+        let is_lost = |life: &Life| life.hops > hops || (life.hops == hops && number < life.next);
         while let Some(life) = self.lives.pop_if(|life| is_lost(life)) {
             self.enqueued = life.enqueued;
         }
@@ -61,27 +59,27 @@ impl Entry {
 }
 
 impl Ledger {
-    pub(super) fn told_redrive(
+    pub(super) fn observe_redrive(
         &mut self,
         request: RequestId,
         subqueue: Subqueue,
         token: LockToken,
     ) {
         let id = self.tokens.get(&token).copied();
-        let standing = match subqueue {
-            Subqueue::Main => Standing::Lost,
-            _ if id.is_some_and(|id| self.lacks_session(id)) => Standing::Lost,
-            _ => self.standing(&[token]),
+        let lock_state = match subqueue {
+            Subqueue::Main => LockState::Lost,
+            _ if id.is_some_and(|id| self.lacks_session(id)) => LockState::Lost,
+            _ => self.lock_state(&[token]),
         };
-        if let Some(id) = id.filter(|_| standing != Standing::Lost) {
+        if let Some(id) = id.filter(|_| lock_state != LockState::Lost) {
             self.turn.redriven.insert(id);
-            self.free(token, standing == Standing::Good);
+            self.free(token, lock_state == LockState::Held);
         }
         let entry = id.and_then(|id| self.entries.get(&id));
         let redrive = Redrive {
             id,
             lives: entry.map_or(0, |entry| entry.lives.len()),
-            standing,
+            lock_state,
         };
         self.answers.expect(request, Asked::Redrive(redrive));
     }
@@ -138,15 +136,15 @@ impl Ledger {
     }
 
     /// The client that redrives is told whether it is done.
-    pub(super) fn said_redriven(&self, redrive: Redrive, done: bool) -> Result<(), Violation> {
+    pub(super) fn verify_redriven(&self, redrive: Redrive, done: bool) -> Result<(), Violation> {
         let Redrive {
             id,
             lives,
-            standing,
+            lock_state,
         } = redrive;
-        check_standing(standing, done, || format!("redriving message {id:?}"))?;
+        check_lock_state(lock_state, done, || format!("redriving message {id:?}"))?;
         let entry = id.and_then(|id| self.entries.get(&id));
-        let stands = |entry: &Entry| !entry.buried && entry.lives.len() <= lives;
+        let stands = |entry: &Entry| !entry.removed_with_entity && entry.lives.len() <= lives;
         if done && entry.is_some_and(stands) {
             let what = format!("redriving message {id:?} was answered and it is where it was");
             return Err(Violation::new("I2", what));

@@ -133,7 +133,7 @@ impl Ledger {
         }
     }
 
-    pub(super) fn told_cancel(
+    pub(super) fn observe_cancel(
         &mut self,
         request: RequestId,
         entity: EntityId,
@@ -245,7 +245,7 @@ impl Ledger {
     }
 
     /// The shard says whether it took messages back.
-    pub(super) fn said_cancelled(
+    pub(super) fn verify_cancelled(
         &mut self,
         request: RequestId,
         result: &Result<(), RequestError>,

@@ -1,8 +1,8 @@
 //! Sessions: which receivers came for one, which receiver holds which, and until when. (I3, I4)
 //!
 //! One receiver holds a session, and no other receiver gets it before that one has left or was told
-//! that its time is up. By id a session is lent if no receiver holds it, and refused if one does.
-//! Messages are lent for as long as their session is.
+//! that its time is up. By id a session is granted if no receiver holds it, and refused if one
+//! does. Messages are locked for as long as their session is.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use broker::{
 use store::EntityId;
 
 use super::Ledger;
-use super::answers::{Asked, Standing, check_standing};
+use super::answers::{Asked, LockState, check_lock_state};
 use super::entry::Hold as State;
 use crate::message::MessageId;
 use crate::session::Session;
@@ -23,20 +23,20 @@ pub(super) type Key = (EntityId, Session);
 
 /// A receiver that came for a session.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Acceptor {
     pub entity: EntityId,
     /// `None` for the next one.
     pub wanted: Option<Session>,
     /// So long it waits.
     pub until: Mono,
     /// Whether what it wants was free when it came.
-    free: Standing,
+    free: LockState,
     pub granted: Option<Session>,
     /// It left, was refused, or has lost its session.
     pub over: bool,
 }
 
-impl Seat {
+impl Acceptor {
     /// Whether the shard has not said what becomes of it.
     pub(super) fn is_pending(&self) -> bool {
         !self.over && self.granted.is_none()
@@ -61,7 +61,7 @@ pub(super) struct Hold {
     /// It lasts no longer than this.
     pub at_most: Mono,
     pub state: State,
-    /// Messages that were lent with it, and their locks.
+    /// Messages that were locked with it, and their locks.
     pub locked: BTreeMap<MessageId, LockToken>,
 }
 
@@ -86,46 +86,46 @@ impl Hold {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     /// Every receiver that came since the last crash.
-    pub seats: BTreeMap<ReceiverId, Seat>,
+    pub acceptors: BTreeMap<ReceiverId, Acceptor>,
     pub holds: BTreeMap<Key, Hold>,
 }
 
 impl Sessions {
     /// Whether a receiver may be about to get a session, one of that connection or any.
     fn may_go_to(&self, key: Key, connection: Option<ConnectionId>) -> bool {
-        let mut seats = self.seats.iter();
-        seats.any(|(receiver, seat)| {
+        let mut acceptors = self.acceptors.iter();
+        acceptors.any(|(receiver, acceptor)| {
             let its = connection.is_none_or(|connection| connection == receiver.connection);
-            its && seat.may_get(key)
+            its && acceptor.may_get(key)
         })
     }
 
     /// Whether no receiver holds a session.
-    fn is_free(&self, key: Key, now: Mono) -> Standing {
+    fn is_free(&self, key: Key, now: Mono) -> LockState {
         match self.holds.get(&key) {
-            Some(hold) if hold.lasts(now) => Standing::Lost,
-            Some(hold) if !hold.has_ended(now) => Standing::Unknown,
-            _ if self.may_go_to(key, None) => Standing::Unknown,
-            _ => Standing::Good,
+            Some(hold) if hold.lasts(now) => LockState::Lost,
+            Some(hold) if !hold.has_ended(now) => LockState::Unknown,
+            _ if self.may_go_to(key, None) => LockState::Unknown,
+            _ => LockState::Held,
         }
     }
 
     /// Whether a connection holds a session.
-    fn is_held_by(&self, key: Key, connection: ConnectionId, now: Mono) -> Standing {
+    fn is_held_by(&self, key: Key, connection: ConnectionId, now: Mono) -> LockState {
         let hold = self.holds.get(&key);
         match hold.filter(|hold| hold.receiver.connection == connection) {
-            Some(hold) if hold.lasts(now) => Standing::Good,
-            Some(hold) if !hold.is_over(now) => Standing::Unknown,
-            _ if self.may_go_to(key, Some(connection)) => Standing::Unknown,
-            _ => Standing::Lost,
+            Some(hold) if hold.lasts(now) => LockState::Held,
+            Some(hold) if !hold.is_over(now) => LockState::Unknown,
+            _ if self.may_go_to(key, Some(connection)) => LockState::Unknown,
+            _ => LockState::Lost,
         }
     }
 
-    /// Whether a connection was ever lent a session.
-    pub(super) fn was_lent(&self, key: Key, connection: ConnectionId) -> bool {
+    /// Whether a connection ever accepted a session.
+    pub(super) fn was_accepted_by(&self, key: Key, connection: ConnectionId) -> bool {
         let all = |link| ReceiverId { connection, link };
-        let mut seats = self.seats.range(all(0)..=all(u32::MAX));
-        seats.any(|(_, seat)| (seat.entity, seat.granted) == (key.0, Some(key.1)))
+        let mut acceptors = self.acceptors.range(all(0)..=all(u32::MAX));
+        acceptors.any(|(_, acceptor)| (acceptor.entity, acceptor.granted) == (key.0, Some(key.1)))
     }
 }
 
@@ -144,54 +144,54 @@ impl Ledger {
     }
 
     /// A receiver comes for a session.
-    pub(super) fn told_accept(
+    pub(super) fn observe_accept(
         &mut self,
         receiver: ReceiverId,
         entity: EntityId,
         filter: &SessionFilter,
     ) {
-        self.told_leave(receiver);
+        self.observe_leave(receiver);
         let now = self.turn.now.mono;
         let (wanted, until) = match filter {
             SessionFilter::ById(id) => (Session::named(id), now),
             SessionFilter::Next { timeout_ms } => (None, Mono(now.0 + timeout_ms)),
         };
         let free = wanted.map(|session| self.sessions.is_free((entity, session), now));
-        let seat = Seat {
+        let acceptor = Acceptor {
             entity,
             wanted,
             until,
-            free: free.unwrap_or(Standing::Unknown),
+            free: free.unwrap_or(LockState::Unknown),
             granted: None,
             over: false,
         };
-        self.sessions.seats.insert(receiver, seat);
+        self.sessions.acceptors.insert(receiver, acceptor);
     }
 
     /// A receiver goes, and gives its session back.
-    pub(super) fn told_leave(&mut self, receiver: ReceiverId) {
-        let Some(seat) = self.sessions.seats.get_mut(&receiver) else {
+    pub(super) fn observe_leave(&mut self, receiver: ReceiverId) {
+        let Some(acceptor) = self.sessions.acceptors.get_mut(&receiver) else {
             return;
         };
-        seat.over = true;
-        if let Some(session) = seat.granted {
-            let key = (seat.entity, session);
+        acceptor.over = true;
+        if let Some(session) = acceptor.granted {
+            let key = (acceptor.entity, session);
             self.end_hold(key, receiver);
         }
     }
 
     /// A connection goes, with all its receivers.
-    pub(super) fn told_leave_all(&mut self, connection: ConnectionId) {
+    pub(super) fn observe_leave_all(&mut self, connection: ConnectionId) {
         let all = |link| ReceiverId { connection, link };
-        let seats = self.sessions.seats.range(all(0)..=all(u32::MAX));
-        let leaving: Vec<_> = seats.filter(|(_, seat)| !seat.over).collect();
+        let acceptors = self.sessions.acceptors.range(all(0)..=all(u32::MAX));
+        let leaving: Vec<_> = acceptors.filter(|(_, acceptor)| !acceptor.over).collect();
         let leaving: Vec<_> = leaving.into_iter().map(|(receiver, _)| *receiver).collect();
         for receiver in leaving {
-            self.told_leave(receiver);
+            self.observe_leave(receiver);
         }
     }
 
-    /// What the receiver was lent with its session is free.
+    /// The messages that the receiver locked with its session are free.
     fn end_hold(&mut self, key: Key, receiver: ReceiverId) {
         let hold = self.sessions.holds.get_mut(&key);
         let Some(hold) = hold.filter(|hold| hold.receiver == receiver) else {
@@ -207,7 +207,7 @@ impl Ledger {
     }
 
     /// The shard lends a session.
-    pub(super) fn said_session_accepted(
+    pub(super) fn verify_session_accepted(
         &mut self,
         receiver: ReceiverId,
         id: &[u8],
@@ -215,24 +215,28 @@ impl Ledger {
     ) -> Result<(), Violation> {
         let wrong = |what: &str| {
             let id = String::from_utf8_lossy(id);
-            let what = format!("{receiver:?} is lent '{id}', {what}");
+            let what = format!("{receiver:?} is granted '{id}', {what}");
             Err(Violation::new("I3", what))
         };
         let now = self.turn.now.mono;
         let session = Session::named(id);
-        let seat = self.sessions.seats.get_mut(&receiver);
-        let (Some(seat), Some(session)) = (seat, session) else {
+        let acceptor = self.sessions.acceptors.get_mut(&receiver);
+        let (Some(acceptor), Some(session)) = (acceptor, session) else {
             return wrong("which nobody asked for");
         };
-        if seat.granted.is_some() || seat.wanted.is_some_and(|wanted| wanted != session) {
+        if acceptor.granted.is_some() || acceptor.wanted.is_some_and(|wanted| wanted != session) {
             return wrong("not what it asked for");
         }
-        if seat.free == Standing::Lost {
+        if acceptor.free == LockState::Lost {
             return wrong("which was another's when it came");
         }
-        seat.granted = Some(session);
-        let key = (seat.entity, session);
-        let state = if seat.over { State::Ended } else { State::Held };
+        acceptor.granted = Some(session);
+        let key = (acceptor.entity, session);
+        let state = if acceptor.over {
+            State::Ended
+        } else {
+            State::Held
+        };
         let before = self.sessions.holds.get(&key);
         if before.is_some_and(|hold| hold.state == State::Held) {
             return wrong("and its holder was not told");
@@ -250,38 +254,40 @@ impl Ledger {
     }
 
     /// The shard has no session for a receiver, which is gone.
-    pub(super) fn said_session_refused(
+    pub(super) fn verify_session_refused(
         &mut self,
         receiver: ReceiverId,
         error: SessionError,
     ) -> Result<(), Violation> {
         let now = self.turn.now.mono;
-        let seat = self.sessions.seats.get_mut(&receiver);
-        let Some(seat) = seat.filter(|seat| seat.granted.is_none()) else {
+        let acceptor = self.sessions.acceptors.get_mut(&receiver);
+        let Some(acceptor) = acceptor.filter(|acceptor| acceptor.granted.is_none()) else {
             let what = format!("{receiver:?} is refused, but wants nothing");
             return Err(Violation::new("I14", what));
         };
         let sound = match error {
-            SessionError::Timeout => seat.wanted.is_none() && seat.until <= now,
-            SessionError::CannotBeLocked => seat.wanted.is_some() && seat.free != Standing::Good,
+            SessionError::Timeout => acceptor.wanted.is_none() && acceptor.until <= now,
+            SessionError::CannotBeLocked => {
+                acceptor.wanted.is_some() && acceptor.free != LockState::Held
+            }
             SessionError::NotAllowed => false,
         };
         if !sound {
-            let what = format!("{receiver:?} is refused with {error:?}: {seat:?}");
+            let what = format!("{receiver:?} is refused with {error:?}: {acceptor:?}");
             return Err(Violation::new("I3", what));
         }
-        seat.over = true;
+        acceptor.over = true;
         self.clients.leave(receiver);
         Ok(())
     }
 
     /// The shard takes a session from its holder.
-    pub(super) fn said_session_lost(&mut self, receiver: ReceiverId) -> Result<(), Violation> {
+    pub(super) fn verify_session_lost(&mut self, receiver: ReceiverId) -> Result<(), Violation> {
         let now = self.turn.now.mono;
-        let seat = self.sessions.seats.get_mut(&receiver);
-        let granted = seat.and_then(|seat| {
-            let over = std::mem::replace(&mut seat.over, true);
-            Some((over, (seat.entity, seat.granted?)))
+        let acceptor = self.sessions.acceptors.get_mut(&receiver);
+        let granted = acceptor.and_then(|acceptor| {
+            let over = std::mem::replace(&mut acceptor.over, true);
+            Some((over, (acceptor.entity, acceptor.granted?)))
         });
         let Some((over, key)) = granted else {
             let what = format!("{receiver:?} has lost a session and had none");
@@ -307,35 +313,35 @@ impl Ledger {
         session: Option<&[u8]>,
     ) -> bool {
         let named = session.and_then(Session::named);
-        named.is_some_and(|named| self.held_for(request, (entity, named)).0 == Standing::Good)
+        named.is_some_and(|named| self.held_for(request, (entity, named)).0 == LockState::Held)
     }
 
     /// Whether the connection that asks for something holds the session, and by which receiver.
-    pub(super) fn held_for(&self, request: RequestId, key: Key) -> (Standing, Option<ReceiverId>) {
+    pub(super) fn held_for(&self, request: RequestId, key: Key) -> (LockState, Option<ReceiverId>) {
         let now = self.turn.now.mono;
-        let standing = self.sessions.is_held_by(key, request.connection, now);
+        let lock_state = self.sessions.is_held_by(key, request.connection, now);
         let hold = self.sessions.holds.get(&key);
-        (standing, hold.map(|hold| hold.receiver))
+        (lock_state, hold.map(|hold| hold.receiver))
     }
 
-    pub(super) fn told_renew_session(&mut self, request: RequestId, key: Key) {
-        let (standing, holder) = self.held_for(request, key);
+    pub(super) fn observe_renew_session(&mut self, request: RequestId, key: Key) {
+        let (lock_state, holder) = self.held_for(request, key);
         let at = self.turn.now.mono;
         let duration = self.queue_of(key.0);
         let duration = duration.map_or(0, |index| self.queues[index].lock_duration);
-        if standing != Standing::Lost {
+        if lock_state != LockState::Lost {
             self.prolong(key, None, Some(Mono(at.0 + duration)));
         }
         let asked = Asked::RenewSession {
             key,
             holder,
             at,
-            standing,
+            lock_state,
         };
         self.answers.expect(request, asked);
     }
 
-    pub(super) fn said_session_renewed(
+    pub(super) fn verify_session_renewed(
         &mut self,
         asked: Option<&Asked>,
         result: &Result<u64, RequestError>,
@@ -344,12 +350,12 @@ impl Ledger {
             key,
             holder,
             at,
-            standing,
+            lock_state,
         }) = asked
         else {
             return Ok(());
         };
-        check_standing(standing, result.is_ok(), || format!("renewing {key:?}"))?;
+        check_lock_state(lock_state, result.is_ok(), || format!("renewing {key:?}"))?;
         let holds = self.sessions.holds.get(&key).map(|hold| hold.receiver);
         if let Ok(ms) = result
             && holds == holder
@@ -359,7 +365,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A session is held at least so long, or at most, and what was lent with it too.
+    /// A session is held at least so long, or at most, and the locks of its messages too.
     fn prolong(&mut self, key: Key, until: Option<Mono>, at_most: Option<Mono>) {
         let Some(hold) = self.sessions.holds.get_mut(&key) else {
             return;
@@ -377,9 +383,9 @@ impl Ledger {
     }
 
     /// Each receiver that came for a session by its id has an answer. (I14)
-    pub(super) fn check_seats(&self) -> Result<(), Violation> {
-        let mut seats = self.sessions.seats.iter();
-        match seats.find(|(_, seat)| seat.is_pending() && seat.wanted.is_some()) {
+    pub(super) fn check_acceptors(&self) -> Result<(), Violation> {
+        let mut acceptors = self.sessions.acceptors.iter();
+        match acceptors.find(|(_, acceptor)| acceptor.is_pending() && acceptor.wanted.is_some()) {
             Some(waits) => {
                 let what = format!("{waits:?} came for a session and was not answered");
                 Err(Violation::new("I14", what))

@@ -11,7 +11,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use store::CommitId;
 
 use super::Ledger;
-use super::answers::{Asked, Standing};
+use super::answers::{Asked, LockState};
 use super::sessions::Key;
 use crate::books::StateChange;
 use crate::rng::Rng;
@@ -23,7 +23,7 @@ use crate::violation::Violation;
 struct Setting {
     key: Key,
     value: Option<Bytes>,
-    standing: Standing,
+    lock_state: LockState,
     /// Under which it was written.
     commit: Option<CommitId>,
 }
@@ -34,14 +34,14 @@ struct State {
     /// Everything that it was since the last crash; the last is what it is.
     history: Vec<Option<Bytes>>,
     /// Where in the history that is which was answered last.
-    promised: usize,
+    confirmed: usize,
 }
 
 impl State {
     fn new(value: Option<Bytes>) -> Self {
         Self {
             history: vec![value],
-            promised: 0,
+            confirmed: 0,
         }
     }
 }
@@ -103,7 +103,7 @@ impl Ledger {
         session: Session,
         state: Option<&Bytes>,
     ) -> Result<(), Violation> {
-        self.check_said(queue, session, state, &self.states.granted)
+        self.check_answered(queue, session, state, &self.states.granted)
     }
 
     /// A client was told a state.
@@ -116,10 +116,10 @@ impl Ledger {
         session: Session,
         state: Option<&Bytes>,
     ) -> Result<(), Violation> {
-        self.check_said(queue, session, state, &self.states.shown)
+        self.check_answered(queue, session, state, &self.states.shown)
     }
 
-    fn check_said(
+    fn check_answered(
         &self,
         queue: usize,
         session: Session,
@@ -134,25 +134,30 @@ impl Ledger {
         Err(Violation::new("I1", what))
     }
 
-    pub(super) fn told_get_state(&mut self, request: RequestId, key: Key) {
-        let (standing, holder) = self.held_for(request, key);
+    pub(super) fn observe_get_state(&mut self, request: RequestId, key: Key) {
+        let (lock_state, holder) = self.held_for(request, key);
         let since = self.states.changes(key) - 1;
         let asked = Asked::State {
             key,
             holder,
-            standing,
+            lock_state,
             since,
         };
         self.answers.expect(request, asked);
     }
 
-    pub(super) fn told_set_state(&mut self, request: RequestId, key: Key, value: Option<&Bytes>) {
-        self.told_get_state(request, key);
-        let (standing, _) = self.held_for(request, key);
+    pub(super) fn observe_set_state(
+        &mut self,
+        request: RequestId,
+        key: Key,
+        value: Option<&Bytes>,
+    ) {
+        self.observe_get_state(request, key);
+        let (lock_state, _) = self.held_for(request, key);
         let setting = Setting {
             key,
             value: value.cloned(),
-            standing,
+            lock_state,
             commit: None,
         };
         self.states.settings.insert(request, setting);
@@ -170,7 +175,7 @@ impl Ledger {
         };
         let key = (change.entity, session);
         let asked = |setting: &&mut Setting| {
-            let open = setting.commit.is_none() && setting.standing != Standing::Lost;
+            let open = setting.commit.is_none() && setting.lock_state != LockState::Lost;
             open && (setting.key, &setting.value) == (key, &change.value)
         };
         let mut settings = self.states.settings.values_mut();
@@ -190,7 +195,7 @@ impl Ledger {
     }
 
     /// The shard tells a state, which it was at some time since that was asked.
-    pub(super) fn said_state(
+    pub(super) fn verify_state(
         &mut self,
         asked: Option<&Asked>,
         result: &Result<Option<Bytes>, RequestError>,
@@ -198,7 +203,7 @@ impl Ledger {
         let Some(&Asked::State {
             key,
             holder,
-            standing,
+            lock_state,
             since,
         }) = asked
         else {
@@ -206,9 +211,9 @@ impl Ledger {
         };
         let told = match result {
             Ok(told) => told,
-            Err(error) => return self.check_state_refusal(key, holder, standing, error),
+            Err(error) => return self.check_state_refusal(key, holder, lock_state, error),
         };
-        check_held(standing, key)?;
+        check_held(lock_state, key)?;
         let history = self.states.history(key);
         let since = history.get(since..).unwrap_or_default();
         let was = since.contains(told) || (history.is_empty() && told.is_none());
@@ -221,7 +226,7 @@ impl Ledger {
     }
 
     /// The shard says whether it has set a state.
-    pub(super) fn said_state_set(
+    pub(super) fn verify_state_set(
         &mut self,
         request: RequestId,
         asked: Option<&Asked>,
@@ -239,26 +244,26 @@ impl Ledger {
             let Some(&Asked::State { key, holder, .. }) = asked else {
                 return Ok(());
             };
-            return self.check_state_refusal(key, holder, setting.standing, error);
+            return self.check_state_refusal(key, holder, setting.lock_state, error);
         }
-        check_held(setting.standing, setting.key)?;
+        check_held(setting.lock_state, setting.key)?;
         let durably = setting.commit.is_some_and(|commit| commit <= durable);
         let nothing = setting.commit.is_none() && setting.value.is_none();
         if !durably && !nothing {
             let what = format!("{setting:?} was answered before it was durable");
             return Err(Violation::new("I1", what));
         }
-        self.promise_state(setting.key, &setting.value);
+        self.confirm_state(setting.key, &setting.value);
         Ok(())
     }
 
     /// A state was said to be set.
-    pub(super) fn promise_state(&mut self, key: Key, value: &Option<Bytes>) {
+    pub(super) fn confirm_state(&mut self, key: Key, value: &Option<Bytes>) {
         if let Some(state) = self.states.all.get_mut(&key) {
             let history = state.history.iter();
-            let here = history.skip(state.promised + 1);
+            let here = history.skip(state.confirmed + 1);
             let here = here.take_while(|other| *other != value).count();
-            state.promised = (state.promised + 1 + here).min(state.history.len() - 1);
+            state.confirmed = (state.confirmed + 1 + here).min(state.history.len() - 1);
         }
         self.states.granted.extend(value.clone());
     }
@@ -268,14 +273,14 @@ impl Ledger {
         &self,
         key: Key,
         holder: Option<ReceiverId>,
-        standing: Standing,
+        lock_state: LockState,
         error: &RequestError,
     ) -> Result<(), Violation> {
         let hold = self.sessions.holds.get(&key);
         let hold = hold.filter(|hold| Some(hold.receiver) == holder);
         let lasts = hold.is_some_and(|hold| hold.lasts(self.turn.now.mono));
         let sound = match error {
-            RequestError::SessionLockLost => standing != Standing::Good || !lasts,
+            RequestError::SessionLockLost => lock_state != LockState::Held || !lasts,
             RequestError::Refused(SendError::DiskNearlyFull) => true,
             _ => false,
         };
@@ -295,7 +300,7 @@ impl Ledger {
         for key in keys {
             let value = left.get(&key).cloned();
             let possible = before.get(&key);
-            let possible = possible.map_or(&[][..], |state| &state.history[state.promised..]);
+            let possible = possible.map_or(&[][..], |state| &state.history[state.confirmed..]);
             let sound = possible.contains(&value) || (possible.is_empty() && value.is_none());
             if !sound {
                 let what = format!("a crash left {value:?} as the state of {key:?}: {possible:?}");
@@ -307,8 +312,8 @@ impl Ledger {
     }
 }
 
-fn check_held(standing: Standing, key: Key) -> Result<(), Violation> {
-    if standing == Standing::Lost {
+fn check_held(lock_state: LockState, key: Key) -> Result<(), Violation> {
+    if lock_state == LockState::Lost {
         let what = format!("a state of {key:?} was got or set by another than its holder");
         return Err(Violation::new("I3", what));
     }

@@ -90,7 +90,7 @@ impl Ledger {
         copy.home = Some((to.entity, to.number));
         copy.marked = source.marked + i64::from(own);
         copy.made = Some(made);
-        copy.promised = true;
+        copy.confirmed = true;
         copy.arrived = Some(to.number);
         copy.number = Some(to.number);
         copy.enqueued = source.enqueued;
@@ -194,7 +194,7 @@ impl Ledger {
             let known = image.last_entity.is_none_or(|last| home <= last);
             // Nothing comes to an entity after it was removed.
             let removed = known && !image.entities.contains_key(&home);
-            entry.buried |= removed && self.books.place(*id).is_none();
+            entry.removed_with_entity |= removed && self.books.place(*id).is_none();
             if arrived || removed || self.books.place(*id).is_some() {
                 entry.keep_copy();
                 kept.insert(parent);

@@ -10,7 +10,7 @@ use broker::{ConnectionId, LockToken, Mono, RequestId, TransactionError, Transac
 use bytes::Bytes;
 use store::{CommitId, EntityId, SequenceNumber};
 
-use super::answers::{Asked, Standing};
+use super::answers::{Asked, LockState};
 use super::entry::Hold;
 use super::sessions::Key;
 use super::settlements::ask_of;
@@ -52,7 +52,7 @@ pub(super) enum Work {
 pub(super) struct Part {
     pub work: Work,
     /// Whether it should be taken in.
-    standing: Standing,
+    lock_state: LockState,
     /// Whether the shard said that it was.
     taken: Option<bool>,
     /// Messages of it that were seen to have been dealt with.
@@ -66,12 +66,12 @@ pub(super) struct Part {
 impl Part {
     /// Whether it may belong to its transaction.
     fn is_possible(&self) -> bool {
-        self.taken.unwrap_or(self.standing != Standing::Lost)
+        self.taken.unwrap_or(self.lock_state != LockState::Lost)
     }
 
     /// Whether it certainly belongs to its transaction.
     fn is_certain(&self) -> bool {
-        self.taken.unwrap_or(self.standing == Standing::Good)
+        self.taken.unwrap_or(self.lock_state == LockState::Held)
     }
 }
 
@@ -113,7 +113,7 @@ impl Transaction {
     /// Whether its time runs from the first operation that could have begun it: that was taken.
     fn is_clock_sure(&self) -> bool {
         let mut parts = self.parts.iter();
-        let first = parts.find(|part| part.standing != Standing::Lost);
+        let first = parts.find(|part| part.lock_state != LockState::Lost);
         first.is_some_and(|part| part.taken == Some(true))
     }
 }
@@ -125,7 +125,7 @@ impl Transactions {
     }
 
     /// The wall clock went back.
-    pub(super) fn went_back(&mut self, wall: Wall) {
+    pub(super) fn handle_earlier_clock(&mut self, wall: Wall) {
         for transaction in self.all.values_mut() {
             transaction.asked = transaction.asked.min(wall);
         }
@@ -133,12 +133,12 @@ impl Transactions {
 }
 
 impl Ledger {
-    pub(super) fn told_declare(&mut self, request: RequestId, coordinator: u32) {
+    pub(super) fn observe_declare(&mut self, request: RequestId, coordinator: u32) {
         self.transactions.declares.insert(request, coordinator);
         self.answers.expect(request, Asked::Declare);
     }
 
-    pub(super) fn said_declared(
+    pub(super) fn verify_declared(
         &mut self,
         request: RequestId,
         result: &Result<TransactionId, TransactionError>,
@@ -164,7 +164,7 @@ impl Ledger {
     }
 
     /// A transaction is to end.
-    pub(super) fn told_discharge(&mut self, request: RequestId, id: TransactionId, fail: bool) {
+    pub(super) fn observe_discharge(&mut self, request: RequestId, id: TransactionId, fail: bool) {
         self.transactions.discharges.insert(request, (id, fail));
         self.answers.expect(request, Asked::Discharge);
         let now = self.turn.now;
@@ -180,11 +180,11 @@ impl Ledger {
         let late = transaction.until.is_some_and(|until| until <= now.mono);
         transaction.stage = Stage::Committing { late };
         transaction.asked = now.wall;
-        self.doubt_locks(id);
+        self.mark_locks_in_doubt(id);
     }
 
     /// A coordinator goes, or all of a connection's. What is to be committed goes on.
-    pub(super) fn told_end(&mut self, connection: ConnectionId, coordinator: Option<u32>) {
+    pub(super) fn observe_end(&mut self, connection: ConnectionId, coordinator: Option<u32>) {
         let all = self.transactions.all.iter();
         let ending = all.filter(|(_, transaction)| {
             let its = coordinator.is_none_or(|link| link == transaction.coordinator);
@@ -196,7 +196,7 @@ impl Ledger {
     }
 
     /// A transaction has come to its end.
-    pub(super) fn said_discharged(
+    pub(super) fn verify_discharged(
         &mut self,
         request: RequestId,
         result: &Result<(), TransactionError>,
@@ -230,7 +230,7 @@ impl Ledger {
                 }
                 self.check_all_done(id, true)?;
                 self.report.committed += 1;
-                self.keep_promises(id);
+                self.confirm_effects(id);
                 self.release(id, true);
                 Ok(())
             }
@@ -243,7 +243,7 @@ impl Ledger {
     }
 
     /// A transaction took too long.
-    pub(super) fn said_timed_out(&mut self, id: TransactionId) -> Result<(), Violation> {
+    pub(super) fn verify_timed_out(&mut self, id: TransactionId) -> Result<(), Violation> {
         let now = self.turn.now.mono;
         let transaction = self.transactions.all.get(&id);
         let Some(transaction) = transaction else {
@@ -293,7 +293,7 @@ impl Ledger {
     }
 
     /// Locks that may be ended by a commit.
-    fn doubt_locks(&mut self, id: TransactionId) {
+    fn mark_locks_in_doubt(&mut self, id: TransactionId) {
         for (token, message) in self.locks_of(id) {
             if let Some(lock) = self.lock_mut(message, token)
                 && lock.hold == Hold::Held
@@ -345,7 +345,7 @@ impl Ledger {
     }
 
     /// What a committed transaction did is promised.
-    fn keep_promises(&mut self, id: TransactionId) {
+    fn confirm_effects(&mut self, id: TransactionId) {
         let Some(transaction) = self.transactions.all.get_mut(&id) else {
             return;
         };
@@ -356,7 +356,7 @@ impl Ledger {
                 Work::Send { ids, .. } => {
                     for id in ids {
                         if let Some(entry) = self.entries.get_mut(id) {
-                            entry.promised = true;
+                            entry.confirmed = true;
                         }
                     }
                 }
@@ -373,7 +373,7 @@ impl Ledger {
                         }
                     }
                 }
-                Work::State { key, value } => self.promise_state(*key, value),
+                Work::State { key, value } => self.confirm_state(*key, value),
                 Work::Other => {}
             }
         }
@@ -383,16 +383,16 @@ impl Ledger {
     }
 
     /// Whether a lock is part of a transaction, so that no request outside of that can end it.
-    pub(super) fn is_taken(&self, id: TransactionId) -> Standing {
+    pub(super) fn is_taken(&self, id: TransactionId) -> LockState {
         let Some(transaction) = self.transactions.all.get(&id) else {
-            return Standing::Unknown;
+            return LockState::Unknown;
         };
         let now = self.turn.now.mono;
         let lasts = transaction.until.is_some_and(|until| now < until);
         if transaction.stage == Stage::Open && lasts {
-            Standing::Lost
+            LockState::Lost
         } else {
-            Standing::Unknown
+            LockState::Unknown
         }
     }
 }

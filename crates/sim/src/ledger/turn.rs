@@ -1,7 +1,8 @@
-//! Turn: one turn of the shard as the ledger sees it, from what it is told to what it leaves.
+//! Turn: one turn of the shard as the ledger sees it, from its commands to what it leaves undone.
 //!
-//! The order is fixed: `turn_begins` with the commands, `wrote` with the write sets, `said` with
-//! each output, `turn_ends`. A new kind of command is noted here and explained in `moves.rs`.
+//! The order is fixed: `begin_turn` with the commands, `verify_writes` with the write sets,
+//! `verify_output` with each output, `end_turn`. `observe` notes a new kind of command, and
+//! `moves.rs` explains what it writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +14,10 @@ use store::image::NumberKey;
 use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 
 use super::administration::Planned;
-use super::answers::{Asked, Standing};
+use super::answers::{Asked, LockState};
 use super::entry::Hold;
 use super::settlements::ask_of;
-use super::{Ask, Ledger, Rest};
+use super::{Ask, Ledger, TurnEnd};
 use crate::books::Due;
 use crate::message::MessageId;
 use crate::session::Session;
@@ -35,7 +36,7 @@ pub(super) struct Turn {
     /// Dead letters that are to go back by a token that may be good.
     pub redriven: BTreeSet<MessageId>,
     /// How many numbers may be set aside for transactions.
-    pub promises: BTreeMap<EntityId, u64>,
+    pub reserved_numbers: BTreeMap<EntityId, u64>,
     /// The last scheduled message of each entity that was activated.
     pub activated: BTreeMap<EntityId, Due>,
     /// Bodies that were removed in the write set at hand.
@@ -54,7 +55,7 @@ impl Turn {
             quiet: before.map_or(0, |before| before.quiet),
             ends: BTreeSet::new(),
             redriven: BTreeSet::new(),
-            promises: BTreeMap::new(),
+            reserved_numbers: BTreeMap::new(),
             activated: BTreeMap::new(),
             passed: BTreeMap::new(),
             forwarded: BTreeMap::new(),
@@ -65,15 +66,15 @@ impl Turn {
 
 impl Ledger {
     /// The shard is about to be told all this.
-    pub fn turn_begins(&mut self, commands: &[Command], now: Now) {
+    pub fn begin_turn(&mut self, commands: &[Command], now: Now) {
         self.turn = Turn::new(now, Some(&self.turn));
         // Elsewhere what is not enqueued at once never is.
         let mut sends = std::mem::take(&mut self.sends);
         sends.retain(|_, entity| self.detects(*entity));
         self.sends = sends;
         for command in commands {
-            self.told(command);
-            self.clients.told(command);
+            self.observe(command);
+            self.clients.observe(command);
         }
     }
 
@@ -81,7 +82,7 @@ impl Ledger {
     ///
     /// # Errors
     /// I1, I2, I3, I5, I6, I8, I9 or I12.
-    pub fn wrote(
+    pub fn verify_writes(
         &mut self,
         sets: &[(CommitId, WriteSet)],
         submitted: CommitId,
@@ -103,7 +104,7 @@ impl Ledger {
             for moved in &changes.moves {
                 self.explain(moved, &changes, *commit)?;
             }
-            self.note_buried(&changes);
+            self.note_tombstones(&changes);
             for fan_out in &changes.fan_outs {
                 self.explain_fan_out(fan_out, &changes)?;
             }
@@ -121,46 +122,46 @@ impl Ledger {
     ///
     /// # Errors
     /// I1, I6, I13 or I14, when something was left undone.
-    pub fn turn_ends(&mut self, rest: Rest<'_>) -> Result<(), Violation> {
-        if !rest.has_failed {
+    pub fn end_turn(&mut self, turn_end: TurnEnd<'_>) -> Result<(), Violation> {
+        if !turn_end.has_failed {
             self.check_planned()?;
         }
-        self.check_owed(rest.durable)?;
-        self.note_durable(rest.durable);
-        self.note_deleted(rest.durable);
-        if rest.nearly_full {
+        self.check_undelivered(turn_end.durable)?;
+        self.note_durable(turn_end.durable);
+        self.note_deleted(turn_end.durable);
+        if turn_end.nearly_full {
             self.forwarding.suspended();
         }
-        if rest.is_quiet() {
+        if turn_end.is_quiet() {
             self.last_quiet = self.turn.now.mono;
             self.turn.quiet = self.turn.index;
-            self.answers.check(&rest)?;
-            self.watch(&rest)?;
+            self.answers.check(&turn_end)?;
+            self.watch(&turn_end)?;
         }
         Ok(())
     }
 
-    fn told(&mut self, command: &Command) {
+    fn observe(&mut self, command: &Command) {
         match command {
             Command::Send {
                 request,
                 entity,
                 messages,
-            } => self.told_send(*request, *entity, messages),
+            } => self.observe_send(*request, *entity, messages),
             Command::Settle {
                 request,
                 subqueue: SubqueueId { entity, subqueue },
                 session,
                 token,
                 outcome,
-            } => self.told_settle(*request, (*entity, *subqueue, session), &[*token], outcome),
+            } => self.observe_settle(*request, (*entity, *subqueue, session), &[*token], outcome),
             Command::SettleMany {
                 request,
                 subqueue: SubqueueId { entity, subqueue },
                 session,
                 tokens,
                 outcome,
-            } => self.told_settle(
+            } => self.observe_settle(
                 Some(*request),
                 (*entity, *subqueue, session),
                 tokens,
@@ -168,14 +169,14 @@ impl Ledger {
             ),
             Command::Renew {
                 request, tokens, ..
-            } => self.told_renew(*request, tokens),
+            } => self.observe_renew(*request, tokens),
             Command::Peek {
                 request,
                 subqueue: SubqueueId { entity, subqueue },
                 from,
                 ..
             } => match subqueue {
-                Subqueue::Main => self.told_peek(*request, *entity, None, *from),
+                Subqueue::Main => self.observe_peek(*request, *entity, None, *from),
                 _ => self.answers.expect(*request, Asked::Read(*entity)),
             },
             Command::ReceiveDeferred {
@@ -190,52 +191,52 @@ impl Ledger {
                 request,
                 entity,
                 numbers,
-            } => self.told_cancel(*request, *entity, numbers),
+            } => self.observe_cancel(*request, *entity, numbers),
             Command::Redrive {
                 request,
                 subqueue: SubqueueId { subqueue, .. },
                 token,
                 ..
-            } => self.told_redrive(*request, *subqueue, *token),
-            Command::Disconnect { connection } => self.told_disconnect(*connection),
-            Command::Leave { connection } => self.told_go(*connection),
+            } => self.observe_redrive(*request, *subqueue, *token),
+            Command::Disconnect { connection } => self.observe_disconnect(*connection),
+            Command::Leave { connection } => self.observe_leave_connection(*connection),
             Command::AcceptSession { .. }
             | Command::RenewSession { .. }
             | Command::GetSessionState { .. }
             | Command::SetSessionState { .. }
             | Command::ListSessions { .. }
             | Command::PeekSession { .. }
-            | Command::Detach { .. } => self.told_of_session(command),
+            | Command::Detach { .. } => self.observe_session_command(command),
             Command::Declare {
                 request,
                 coordinator,
-            } => self.told_declare(*request, *coordinator),
+            } => self.observe_declare(*request, *coordinator),
             Command::Enlist {
                 request,
                 transaction,
                 operation,
                 ..
-            } => self.told_enlist(*request, *transaction, operation),
+            } => self.observe_enlist(*request, *transaction, operation),
             Command::Discharge {
                 request,
                 transaction,
                 fail,
-            } => self.told_discharge(*request, *transaction, *fail),
+            } => self.observe_discharge(*request, *transaction, *fail),
             Command::EndTransactions {
                 connection,
                 coordinator,
-            } => self.told_end(*connection, Some(*coordinator)),
+            } => self.observe_end(*connection, Some(*coordinator)),
             Command::DeleteMessages {
                 request,
                 subqueue: SubqueueId { entity, subqueue },
                 enqueued_before,
                 count,
                 ..
-            } => self.told_delete(*request, (*entity, *subqueue), *enqueued_before, *count),
-            Command::Administer { request, order, .. } => self.told_order(*request, order),
-            Command::AddRule { .. } | Command::RemoveRule { .. } => self.told_rule(command),
+            } => self.observe_delete(*request, (*entity, *subqueue), *enqueued_before, *count),
+            Command::Administer { request, order, .. } => self.observe_order(*request, order),
+            Command::AddRule { .. } | Command::RemoveRule { .. } => self.observe_rule(command),
             // What receivers want is the clients' business; the rest asks for nothing. A
-            // transaction that is doomed may fail as it likes.
+            // transaction that has failed may fail as it likes.
             Command::FailTransaction { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
@@ -249,7 +250,7 @@ impl Ledger {
         }
     }
 
-    fn told_of_session(&mut self, command: &Command) {
+    fn observe_session_command(&mut self, command: &Command) {
         // No client makes up a name.
         let key = |entity: &EntityId, session: &[u8]| Some((*entity, Session::named(session)?));
         match command {
@@ -258,15 +259,15 @@ impl Ledger {
                 entity,
                 session,
                 ..
-            } => self.told_accept(*receiver, *entity, session),
-            Command::Detach { receiver } => self.told_leave(*receiver),
+            } => self.observe_accept(*receiver, *entity, session),
+            Command::Detach { receiver } => self.observe_leave(*receiver),
             Command::RenewSession {
                 request,
                 entity,
                 session,
             } => {
                 if let Some(key) = key(entity, session) {
-                    self.told_renew_session(*request, key);
+                    self.observe_renew_session(*request, key);
                 }
             }
             Command::GetSessionState {
@@ -275,7 +276,7 @@ impl Ledger {
                 session,
             } => {
                 if let Some(key) = key(entity, session) {
-                    self.told_get_state(*request, key);
+                    self.observe_get_state(*request, key);
                 }
             }
             Command::SetSessionState {
@@ -285,7 +286,7 @@ impl Ledger {
                 state,
             } => {
                 if let Some(key) = key(entity, session) {
-                    self.told_set_state(*request, key, state.as_ref());
+                    self.observe_set_state(*request, key, state.as_ref());
                 }
             }
             Command::ListSessions {
@@ -294,19 +295,19 @@ impl Ledger {
                 updated_after,
                 skip,
                 ..
-            } => self.told_list(*request, *entity, *updated_after, *skip),
+            } => self.observe_list(*request, *entity, *updated_after, *skip),
             Command::PeekSession {
                 request,
                 entity,
                 session,
                 from,
                 ..
-            } => self.told_peek(*request, *entity, Session::named(session), *from),
+            } => self.observe_peek(*request, *entity, Session::named(session), *from),
             _ => {}
         }
     }
 
-    fn told_send(&mut self, request: RequestId, entity: EntityId, messages: &[Incoming]) {
+    fn observe_send(&mut self, request: RequestId, entity: EntityId, messages: &[Incoming]) {
         let ids = self.take_in(messages);
         self.sends.extend(ids.iter().map(|id| (*id, entity)));
         let asked = self.turn.now.wall;
@@ -329,7 +330,7 @@ impl Ledger {
         self.answers.expect(request, asked);
     }
 
-    fn told_settle(
+    fn observe_settle(
         &mut self,
         request: Option<RequestId>,
         (entity, subqueue, session): (EntityId, Subqueue, &Option<Bytes>),
@@ -337,14 +338,14 @@ impl Ledger {
         outcome: &Outcome,
     ) {
         let ask = ask_of(outcome);
-        let standing = self.standing(tokens);
+        let lock_state = self.lock_state(tokens);
         // There is no dead-letter queue of a dead-letter queue: the lock is kept.
         let allowed = ask != Ask::DeadLetter || subqueue == Subqueue::Main;
-        if allowed && standing != Standing::Lost {
-            let sure = tokens.len() == 1 && standing == Standing::Good;
+        if allowed && lock_state != LockState::Lost {
+            let sure = tokens.len() == 1 && lock_state == LockState::Held;
             tokens.iter().for_each(|token| self.end(*token, ask, sure));
             if *outcome == Outcome::Undelivered {
-                self.give_credit_back(tokens, standing);
+                self.return_credit(tokens, lock_state);
             }
         }
         let Some(request) = request else { return };
@@ -353,7 +354,7 @@ impl Ledger {
             entity,
             ids: ids.copied().collect(),
             ask,
-            standing: if allowed { standing } else { Standing::Lost },
+            lock_state: if allowed { lock_state } else { LockState::Lost },
             holds_session: self.holds(request, entity, session.as_deref()),
         };
         self.answers.expect(request, asked);
@@ -381,19 +382,19 @@ impl Ledger {
         }
     }
 
-    fn give_credit_back(&mut self, tokens: &[LockToken], standing: Standing) {
+    fn return_credit(&mut self, tokens: &[LockToken], lock_state: LockState) {
         let ids = tokens.iter().filter_map(|token| self.tokens.get(token));
         let locks = ids.filter_map(|id| self.entries.get(id)?.lock);
-        if standing == Standing::Good {
+        if lock_state == LockState::Held {
             let receivers = locks.filter_map(|lock| lock.receiver);
-            receivers.for_each(|receiver| self.clients.give_credit_back(receiver));
+            receivers.for_each(|receiver| self.clients.return_credit(receiver));
         }
     }
 
-    fn told_renew(&mut self, request: RequestId, tokens: &[LockToken]) {
-        let standing = self.lasting(tokens);
+    fn observe_renew(&mut self, request: RequestId, tokens: &[LockToken]) {
+        let lock_state = self.lasting(tokens);
         let now = self.turn.now.mono;
-        if standing != Standing::Lost {
+        if lock_state != LockState::Lost {
             for token in tokens {
                 let id = self.tokens.get(token);
                 let entry = id.and_then(|id| self.entries.get_mut(id));
@@ -407,19 +408,19 @@ impl Ledger {
         let asked = Asked::Renew {
             tokens: tokens.to_vec(),
             at: now,
-            standing,
+            lock_state,
         };
         self.answers.expect(request, asked);
     }
 
-    fn told_go(&mut self, connection: ConnectionId) {
+    fn observe_leave_connection(&mut self, connection: ConnectionId) {
         self.answers.forget(connection);
-        self.told_leave_all(connection);
-        self.told_end(connection, None);
+        self.observe_leave_all(connection);
+        self.observe_end(connection, None);
     }
 
-    fn told_disconnect(&mut self, connection: ConnectionId) {
-        self.told_go(connection);
+    fn observe_disconnect(&mut self, connection: ConnectionId) {
+        self.observe_leave_connection(connection);
         if !self.drops_locks {
             return;
         }
@@ -433,33 +434,36 @@ impl Ledger {
     }
 
     /// Whether all these locks can be settled, or none of them can, or it is not known.
-    pub(super) fn standing(&self, tokens: &[LockToken]) -> Standing {
+    pub(super) fn lock_state(&self, tokens: &[LockToken]) -> LockState {
         let lock = |token: &LockToken| self.entries.get(self.tokens.get(token)?)?.lock;
         let locks = tokens.iter().filter_map(lock);
         let taken = locks.filter_map(|lock| Some(self.is_taken(lock.enlisted?)));
         match (self.lasting(tokens), taken.max()) {
-            (Standing::Lost, _) | (_, Some(Standing::Lost)) => Standing::Lost,
-            (_, Some(_)) => Standing::Unknown,
+            (LockState::Lost, _) | (_, Some(LockState::Lost)) => LockState::Lost,
+            (_, Some(_)) => LockState::Unknown,
             (lasting, None) => lasting,
         }
     }
 
     /// Whether all these locks are held, or one of them is over, or it is not known.
-    fn lasting(&self, tokens: &[LockToken]) -> Standing {
+    fn lasting(&self, tokens: &[LockToken]) -> LockState {
         let now = self.turn.now.mono;
         let mut going = false;
         let mut of = |token: &LockToken| {
             let id = self.tokens.get(token)?;
-            let entry = self.entries.get(id).filter(|entry| !entry.buried)?;
+            let entry = self
+                .entries
+                .get(id)
+                .filter(|entry| !entry.removed_with_entity)?;
             going |= self.queues[entry.queue].going;
             let lock = entry.lock?;
             Some(lock).filter(|lock| lock.token == *token && !lock.is_over(now))
         };
         let locks: Option<Vec<_>> = tokens.iter().map(&mut of).collect();
         match locks {
-            None => Standing::Lost,
-            Some(locks) if !going && locks.iter().all(|lock| lock.excludes(now)) => Standing::Good,
-            Some(_) => Standing::Unknown,
+            None => LockState::Lost,
+            Some(locks) if !going && locks.iter().all(|lock| lock.excludes(now)) => LockState::Held,
+            Some(_) => LockState::Unknown,
         }
     }
 }

@@ -13,7 +13,7 @@ use store::{EntityId, Part};
 use super::clients::{Clients, Source};
 use super::entry::Hold;
 use super::sessions::Key;
-use super::{Ledger, Queue, Rest};
+use super::{Ledger, Queue, TurnEnd};
 use crate::books::Due;
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -32,7 +32,7 @@ const LOOK_AT: usize = 64;
 /// How much has been waited for each thing.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    hungry: BTreeMap<Source, u32>,
+    unserved: BTreeMap<Source, u32>,
     draining: BTreeMap<ReceiverId, u32>,
     overdue: Option<(MessageId, u32)>,
     run_out: Option<(LockToken, u32)>,
@@ -50,7 +50,7 @@ impl Watch {
             self.sessions.fed(key);
         }
         if let Some(source) = clients.source(receiver) {
-            self.hungry.remove(&source);
+            self.unserved.remove(&source);
         }
     }
 
@@ -62,18 +62,18 @@ impl Watch {
 
 impl Ledger {
     /// One look, at a time when everything decided was said.
-    pub(super) fn watch(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
-        self.watch_receivers(rest)?;
-        self.watch_drains(rest)?;
-        self.watch_deadlines(rest)?;
-        self.watch_schedules(rest)?;
-        self.watch_forwarding(rest)?;
-        self.watch_sessions(rest)?;
-        self.watch_locks(rest)
+    pub(super) fn watch(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
+        self.watch_receivers(turn_end)?;
+        self.watch_drains(turn_end)?;
+        self.watch_deadlines(turn_end)?;
+        self.watch_schedules(turn_end)?;
+        self.watch_forwarding(turn_end)?;
+        self.watch_sessions(turn_end)?;
+        self.watch_locks(turn_end)
     }
 
     /// What is due becomes available.
-    fn watch_schedules(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+    fn watch_schedules(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
         let wall = self.turn.now.wall.0;
         let mut before = std::mem::take(&mut self.watch.late);
         let scheduled = |queue: &&Queue| self.books.tally(queue.id, Part::Scheduled).0 > 0;
@@ -83,7 +83,7 @@ impl Ledger {
                 continue;
             };
             let same = before.remove(&queue.id).filter(|(seen, _)| *seen == due);
-            let waited = same.map_or(0, |(_, waited)| waited) + cost(rest, queue.id);
+            let waited = same.map_or(0, |(_, waited)| waited) + cost(turn_end, queue.id);
             check("I10", waited, || {
                 format!("{due:?} of {} is due and stays", queue.path)
             })?;
@@ -92,17 +92,17 @@ impl Ledger {
         Ok(())
     }
 
-    fn watch_receivers(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
-        let mut before = std::mem::take(&mut self.watch.hungry);
+    fn watch_receivers(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
+        let mut before = std::mem::take(&mut self.watch.unserved);
         for source in self.clients.wanted() {
             if self.is_by_session(source.0, source.1) || !self.has_free(source) {
                 continue;
             }
-            let waited = before.remove(&source).unwrap_or(0) + cost(rest, source.0);
+            let waited = before.remove(&source).unwrap_or(0) + cost(turn_end, source.0);
             check("I14", waited, || {
                 format!("a message of {source:?} is free and wanted, and not delivered")
             })?;
-            self.watch.hungry.insert(source, waited);
+            self.watch.unserved.insert(source, waited);
         }
         Ok(())
     }
@@ -121,13 +121,13 @@ impl Ledger {
         self.entries.get(&id).is_none_or(|entry| entry.is_free(now))
     }
 
-    fn watch_drains(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+    fn watch_drains(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
         let mut before = std::mem::take(&mut self.watch.draining);
         for (receiver, source) in self.clients.draining() {
             if !self.may_drain(receiver) {
                 continue;
             }
-            let waited = before.remove(&receiver).unwrap_or(0) + cost(rest, source.0);
+            let waited = before.remove(&receiver).unwrap_or(0) + cost(turn_end, source.0);
             check("I14", waited, || {
                 format!("the drain of {receiver:?} is not answered")
             })?;
@@ -137,10 +137,10 @@ impl Ledger {
     }
 
     /// A message that is past its deadline and not locked leaves its queue.
-    fn watch_deadlines(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+    fn watch_deadlines(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
         let mut overdue = self.books.overdue(self.turn.now.wall.0).take(LOOK_AT);
         let first = overdue.find(|(id, _)| self.is_free(*id));
-        let waited = wait(&mut self.watch.overdue, rest, first);
+        let waited = wait(&mut self.watch.overdue, turn_end, first);
         check("I6", waited, || {
             format!("{first:?} is past its deadline and stays")
         })
@@ -148,7 +148,7 @@ impl Ledger {
 
     /// A lock that runs out is ended, which the count shows. In a dead-letter queue nothing
     /// shows it but the next delivery.
-    fn watch_locks(&mut self, rest: &Rest<'_>) -> Result<(), Violation> {
+    fn watch_locks(&mut self, turn_end: &TurnEnd<'_>) -> Result<(), Violation> {
         let now = self.turn.now.mono;
         let mut past = None;
         while let Some(&(until, token)) = self.watch.locks.first()
@@ -167,7 +167,7 @@ impl Ledger {
         }
         let token = self.watch.locks.first().map(|(_, token)| *token);
         let first = token.zip(past.map(|(_, entity)| entity));
-        let waited = wait(&mut self.watch.run_out, rest, first);
+        let waited = wait(&mut self.watch.run_out, turn_end, first);
         check("I14", waited, || {
             format!("{first:?} has run out and is not ended")
         })
@@ -186,8 +186,8 @@ impl Ledger {
     }
 }
 
-pub(super) fn cost(rest: &Rest<'_>, entity: EntityId) -> u32 {
-    if rest.is_reading(entity) {
+pub(super) fn cost(turn_end: &TurnEnd<'_>, entity: EntityId) -> u32 {
+    if turn_end.is_reading(entity) {
         READING
     } else {
         IDLE
@@ -197,13 +197,13 @@ pub(super) fn cost(rest: &Rest<'_>, entity: EntityId) -> u32 {
 /// How much the same thing has been waited for, this look included.
 fn wait<T: Copy + Eq>(
     seen: &mut Option<(T, u32)>,
-    rest: &Rest<'_>,
+    turn_end: &TurnEnd<'_>,
     now: Option<(T, EntityId)>,
 ) -> u32 {
     *seen = now.map(|(now, entity)| {
         let before = seen.filter(|(before, _)| *before == now);
         let waited = before.map_or(0, |(_, waited)| waited);
-        (now, waited + cost(rest, entity))
+        (now, waited + cost(turn_end, entity))
     });
     seen.map_or(0, |(_, waited)| waited)
 }

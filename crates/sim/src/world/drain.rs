@@ -24,7 +24,7 @@ impl World {
         self.settle_down()?;
         self.recount()?;
         self.ledger.all_taken()?;
-        self.ledger.no_graves()?;
+        self.ledger.check_no_tombstones()?;
         self.disk
             .with_current(|image| self.ledger.nothing_waits(image))
     }

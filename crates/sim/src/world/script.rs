@@ -1,5 +1,5 @@
 //! Script: a world in which nothing is left to chance: each step says what a single client asks,
-//! and is over when the broker has come to rest. The world may end after any of its commits.
+//! and is over when the broker has nothing left to do. The world may end after any of its commits.
 
 use broker::{
     Access, Command, ConnectionId, Incoming, LockToken, Operation, Output, ReceiveMode, ReceiverId,
@@ -126,7 +126,7 @@ impl Script {
         self.world.restart()
     }
 
-    /// Asks something and lets the broker come to rest.
+    /// Asks something and turns the broker until it has nothing left to do.
     pub(super) fn play(&mut self, commands: Vec<Command>) -> Result<(), Stop> {
         self.world.server.inbox.extend(commands);
         loop {

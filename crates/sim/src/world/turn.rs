@@ -3,7 +3,7 @@
 use broker::{Command, ConnectionId};
 
 use super::World;
-use crate::ledger::Rest;
+use crate::ledger::TurnEnd;
 use crate::violation::Violation;
 
 impl World {
@@ -14,12 +14,12 @@ impl World {
         let commands = commands.filter(|command| !matches!(command, Command::Tick));
         self.ledger.report.operations += commands.count() as u64;
         self.heard.clear();
-        self.ledger.turn_begins(&self.server.inbox, self.now);
+        self.ledger.begin_turn(&self.server.inbox, self.now);
         let said = self.server.turn(self.now);
         self.check_writes()?;
         let durable = self.disk.durable();
         for output in said {
-            self.ledger.said(&output, durable)?;
+            self.ledger.verify_output(&output, durable)?;
             if output.connection() == ConnectionId::SERVER {
                 self.administered(output);
             } else if let Some(served) = self.server.served.get_mut(&output.connection()) {
@@ -28,7 +28,7 @@ impl World {
                 self.heard.push(output);
             }
         }
-        self.ledger.turn_ends(Rest {
+        self.ledger.end_turn(TurnEnd {
             durable,
             submitted: self.disk.submitted(),
             has_failed: self.server.shard.store().failure().is_some(),
@@ -48,14 +48,14 @@ impl World {
 
     /// What a broker wrote while it started.
     pub(super) fn check_start(&mut self) -> Result<(), Violation> {
-        self.ledger.turn_begins(&[], self.now);
+        self.ledger.begin_turn(&[], self.now);
         self.check_writes()
     }
 
     /// Every write is explained, and the broker's counters are those of its writes.
     fn check_writes(&mut self) -> Result<(), Violation> {
         let sets = self.server.tape.take();
-        let touched = self.ledger.wrote(&sets, self.disk.submitted())?;
+        let touched = self.ledger.verify_writes(&sets, self.disk.submitted())?;
         for entity in touched {
             if let Some(info) = self.server.shard.broker.queue(entity) {
                 self.ledger.check_counters(&info)?;

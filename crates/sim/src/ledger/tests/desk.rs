@@ -11,7 +11,7 @@ use store::{
     SequenceNumber, Write, WriteSet,
 };
 
-use super::super::{Ask, Ledger, Queue, Rest};
+use super::super::{Ask, Ledger, Queue, TurnEnd};
 use crate::message::{self, MessageId, Wish};
 use crate::rng::Rng;
 use crate::violation::Violation;
@@ -119,7 +119,7 @@ impl Desk {
         writes: Vec<Write>,
         said: &[Output],
     ) -> Result<(), Violation> {
-        self.ledger.turn_begins(told, self.now);
+        self.ledger.begin_turn(told, self.now);
         let mut sets = Vec::new();
         if !writes.is_empty() {
             self.submitted = self.submitted.next();
@@ -133,11 +133,11 @@ impl Desk {
         if !self.held_back {
             self.durable = self.submitted;
         }
-        self.ledger.wrote(&sets, self.submitted)?;
+        self.ledger.verify_writes(&sets, self.submitted)?;
         for output in said {
-            self.ledger.said(output, self.durable)?;
+            self.ledger.verify_output(output, self.durable)?;
         }
-        self.ledger.turn_ends(Rest {
+        self.ledger.end_turn(TurnEnd {
             durable: self.durable,
             submitted: self.submitted,
             nearly_full: false,

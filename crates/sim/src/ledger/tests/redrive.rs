@@ -12,7 +12,7 @@ use crate::message::MessageId;
 use crate::violation::Violation;
 
 /// The receiver of dead letters.
-const UNDERTAKER: ReceiverId = ReceiverId {
+const REJECTER: ReceiverId = ReceiverId {
     connection: CONNECTION,
     link: 1,
 };
@@ -32,8 +32,8 @@ impl Scene {
     fn new() -> Self {
         let mut desk = Desk::new();
         let id = desk.stored();
-        bury(&mut desk, id).unwrap();
-        lend(&mut desk, id).unwrap();
+        dead_letter(&mut desk, id).unwrap();
+        lock(&mut desk, id).unwrap();
         let request = desk.request();
         let row = desk.row(id);
         let payload = desk.ledger.books.body(&row).unwrap().clone();
@@ -76,7 +76,7 @@ impl Scene {
 }
 
 /// The receiver dead-letters a message.
-fn bury(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
+fn dead_letter(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
     let token = desk.deliver(id);
     let (request, settle) = desk.settle(id, token, Ask::DeadLetter);
     let mut writes = desk.step(id, Part::DeadLetter);
@@ -85,10 +85,10 @@ fn bury(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
     desk.turn(&[settle], writes, &[Output::Settled { request, result }])
 }
 
-/// The dead letter is lent.
-fn lend(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
+/// The dead letter is locked.
+fn lock(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
     let attach = Command::Attach {
-        receiver: UNDERTAKER,
+        receiver: REJECTER,
         subqueue: SubqueueId {
             entity: QUEUE,
             subqueue: Subqueue::DeadLetter,
@@ -101,7 +101,7 @@ fn lend(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
     };
     let reason = ("DeadLetterReason".to_owned(), bytes::Bytes::new());
     delivery.message.changes = vec![reason];
-    let receiver = UNDERTAKER;
+    let receiver = REJECTER;
     desk.turn(&[attach], vec![], &[Output::Deliver { receiver, delivery }])
 }
 

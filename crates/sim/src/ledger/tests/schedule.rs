@@ -114,7 +114,7 @@ impl Desk {
         (request, command, writes)
     }
 
-    fn told_cancelled(&mut self, request: RequestId, done: bool) -> Result<(), Violation> {
+    fn answer_cancelled(&mut self, request: RequestId, done: bool) -> Result<(), Violation> {
         let missing = RequestError::MessageNotFound(SequenceNumber(1));
         let result = if done { Ok(()) } else { Err(missing) };
         self.turn(&[], vec![], &[Output::Cancelled { request, result }])
@@ -248,7 +248,7 @@ fn a_cancellation_that_is_answered_and_not_done_or_done_and_refused_is_found() {
         let writes = if done { writes } else { Vec::new() };
         // Its answer is missing so far, which is all that may be wrong.
         check(desk.turn(&[command], writes, &[]), "I14");
-        check(desk.told_cancelled(request, !done), "I10");
+        check(desk.answer_cancelled(request, !done), "I10");
     }
 }
 

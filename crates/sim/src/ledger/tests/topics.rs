@@ -102,14 +102,14 @@ impl Press {
 
     fn write(&mut self, told: &[Command], writes: Vec<Write>) -> Result<(), Violation> {
         self.commit = self.commit.next();
-        self.ledger.turn_begins(told, now());
+        self.ledger.begin_turn(told, now());
         let mut set = WriteSet::default();
         for write in writes {
             let _breach = self.image.apply(&write);
             set.push(write);
         }
         self.ledger
-            .wrote(&[(self.commit, set)], self.commit)
+            .verify_writes(&[(self.commit, set)], self.commit)
             .map(drop)
     }
 

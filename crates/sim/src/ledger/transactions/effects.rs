@@ -196,7 +196,7 @@ impl Ledger {
             entry.duplicate_of = Some(number);
             self.report.duplicates += 1;
             let key = (entry.queue, entry.key);
-            self.vouch_for(key, number);
+            self.confirm_by_duplicate(key, number);
         }
     }
 }

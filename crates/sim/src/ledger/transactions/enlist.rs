@@ -7,37 +7,41 @@ use broker::{
 use store::{EntityId, SequenceNumber};
 
 use super::{
-    Ask, Asked, BTreeSet, LIFE, Ledger, LockToken, MessageId, Mono, Part, Session, Stage, Standing,
-    Violation, Work, ask_of, wrong,
+    Ask, Asked, BTreeSet, LIFE, Ledger, LockState, LockToken, MessageId, Mono, Part, Session,
+    Stage, Violation, Work, ask_of, wrong,
 };
 
 impl Ledger {
-    pub(in crate::ledger) fn told_enlist(
+    pub(in crate::ledger) fn observe_enlist(
         &mut self,
         request: RequestId,
         id: TransactionId,
         operation: &Operation,
     ) {
-        let (work, standing) = self.understand(request, operation);
+        let (work, lock_state) = self.work_of(request, operation);
         let now = self.turn.now.mono;
         let transaction = self.transactions.all.get_mut(&id);
         let open = transaction.filter(|transaction| {
             transaction.stage == Stage::Open && transaction.connection == request.connection
         });
         let Some(transaction) = open else {
-            let (part, standing) = (None, Standing::Unknown);
-            let asked = Asked::Enlist { id, part, standing };
+            let (part, lock_state) = (None, LockState::Unknown);
+            let asked = Asked::Enlist {
+                id,
+                part,
+                lock_state,
+            };
             return self.answers.expect(request, asked);
         };
         // Its clock may have run out, noticed or not.
         let late = transaction.until.is_some_and(|until| until <= now);
-        let standing = if late { Standing::Unknown } else { standing };
-        if standing != Standing::Lost {
+        let lock_state = if late { LockState::Unknown } else { lock_state };
+        if lock_state != LockState::Lost {
             let until = Mono(now.0 + LIFE);
             transaction.until.get_or_insert(until);
         }
         let part = Some(transaction.parts.len());
-        if standing != Standing::Lost
+        if lock_state != LockState::Lost
             && let Work::Settle { locks, .. } = &work
         {
             for (token, message) in locks.clone() {
@@ -49,27 +53,31 @@ impl Ledger {
         if let Some(transaction) = self.transactions.all.get_mut(&id) {
             transaction.parts.push(Part {
                 work,
-                standing,
+                lock_state,
                 taken: None,
                 done: BTreeSet::new(),
                 set: false,
                 seen: false,
             });
         }
-        let asked = Asked::Enlist { id, part, standing };
+        let asked = Asked::Enlist {
+            id,
+            part,
+            lock_state,
+        };
         self.answers.expect(request, asked);
     }
 
     /// What an operation is to do, and whether it should be taken in.
-    fn understand(&mut self, request: RequestId, operation: &Operation) -> (Work, Standing) {
+    fn work_of(&mut self, request: RequestId, operation: &Operation) -> (Work, LockState) {
         match operation {
-            Operation::Send { entity, messages } => self.understand_send(*entity, messages),
+            Operation::Send { entity, messages } => self.send_work(*entity, messages),
             Operation::Settle {
                 subqueue: SubqueueId { entity, subqueue },
                 tokens,
                 outcome,
                 ..
-            } => self.understand_settle(*entity, *subqueue, tokens, outcome),
+            } => self.settle_work(*entity, *subqueue, tokens, outcome),
             Operation::SetSessionState {
                 entity,
                 session,
@@ -77,25 +85,25 @@ impl Ledger {
             } => match Session::named(session) {
                 Some(session) => {
                     let key = (*entity, session);
-                    let (standing, _) = self.held_for(request, key);
+                    let (lock_state, _) = self.held_for(request, key);
                     let value = state.clone();
                     // The disk may be nearly full.
-                    let sure = standing == Standing::Lost;
-                    let standing = if sure { standing } else { Standing::Unknown };
-                    (Work::State { key, value }, standing)
+                    let sure = lock_state == LockState::Lost;
+                    let lock_state = if sure { lock_state } else { LockState::Unknown };
+                    (Work::State { key, value }, lock_state)
                 }
-                None => (Work::Other, Standing::Unknown),
+                None => (Work::Other, LockState::Unknown),
             },
-            Operation::Cancel { .. } => (Work::Other, Standing::Unknown),
+            Operation::Cancel { .. } => (Work::Other, LockState::Unknown),
         }
     }
 
-    fn understand_send(&mut self, entity: EntityId, messages: &[Incoming]) -> (Work, Standing) {
+    fn send_work(&mut self, entity: EntityId, messages: &[Incoming]) -> (Work, LockState) {
         let ids = self.take_in(messages);
         let wall = self.turn.now.wall;
         let later = |sent: &Incoming| sent.scheduled.is_some_and(|due| due > wall);
         if messages.iter().any(later) {
-            *self.turn.promises.entry(entity).or_default() += messages.len() as u64;
+            *self.turn.reserved_numbers.entry(entity).or_default() += messages.len() as u64;
         }
         let work = Work::Send {
             entity,
@@ -103,37 +111,37 @@ impl Ledger {
             first: None,
         };
         // There may be no room, and there may be no session.
-        (work, Standing::Unknown)
+        (work, LockState::Unknown)
     }
 
-    fn understand_settle(
+    fn settle_work(
         &mut self,
         entity: EntityId,
         subqueue: Subqueue,
         tokens: &[LockToken],
         outcome: &Outcome,
-    ) -> (Work, Standing) {
+    ) -> (Work, LockState) {
         let ask = ask_of(outcome);
         let allowed = ask != Ask::DeadLetter || subqueue == Subqueue::Main;
-        let standing = if allowed {
-            self.standing(tokens)
+        let lock_state = if allowed {
+            self.lock_state(tokens)
         } else {
-            Standing::Lost
+            LockState::Lost
         };
         let lock = |token: &LockToken| Some((*token, *self.tokens.get(token)?));
         let locks: Vec<(LockToken, MessageId)> = tokens.iter().filter_map(lock).collect();
         let work = Work::Settle { entity, locks, ask };
-        (work, standing)
+        (work, lock_state)
     }
 
     /// The shard says whether a send is part of its transaction.
-    pub(in crate::ledger) fn said_send_enlisted(
+    pub(in crate::ledger) fn verify_send_enlisted(
         &mut self,
         asked: &Asked,
         result: &Result<SequenceNumber, SendError>,
     ) -> Result<(), Violation> {
         let number = result.as_ref().ok().filter(|number| number.0 > 0);
-        let part = self.said_enlisted(asked, result.is_ok())?;
+        let part = self.verify_enlisted(asked, result.is_ok())?;
         if let (Some(number), Some(part)) = (number, part)
             && let Work::Send { first, .. } = &mut part.work
         {
@@ -143,28 +151,28 @@ impl Ledger {
     }
 
     /// The shard says whether a settlement is part of its transaction.
-    pub(in crate::ledger) fn said_settlement_enlisted(
+    pub(in crate::ledger) fn verify_settlement_enlisted(
         &mut self,
         asked: &Asked,
         result: &Result<(), SettleError>,
     ) -> Result<(), Violation> {
-        if let Asked::Enlist { id, standing, .. } = asked {
+        if let Asked::Enlist { id, lock_state, .. } = asked {
             let about_it = matches!(result, Err(SettleError::Transaction(_)));
-            let unsound = match standing {
-                Standing::Good => result.is_err() && !about_it,
-                Standing::Lost => result.is_ok(),
-                Standing::Unknown => false,
+            let unsound = match lock_state {
+                LockState::Held => result.is_err() && !about_it,
+                LockState::Lost => result.is_ok(),
+                LockState::Unknown => false,
             };
             if unsound {
-                let what = format!("a settlement within {id:?}, {standing:?}, was {result:?}");
+                let what = format!("a settlement within {id:?}, {lock_state:?}, was {result:?}");
                 return Err(Violation::new("I3", what));
             }
         }
-        self.said_enlisted(asked, result.is_ok()).map(drop)
+        self.verify_enlisted(asked, result.is_ok()).map(drop)
     }
 
     /// The shard says whether something is part of its transaction.
-    pub(in crate::ledger) fn said_enlisted(
+    pub(in crate::ledger) fn verify_enlisted(
         &mut self,
         asked: &Asked,
         taken: bool,
@@ -181,7 +189,7 @@ impl Ledger {
             return Ok(None);
         };
         if !taken {
-            self.give_locks_back(id, index);
+            self.release_locks(id, index);
         }
         let transaction = self.transactions.all.get_mut(&id);
         let Some(part) = transaction.and_then(|transaction| transaction.parts.get_mut(index))
@@ -195,7 +203,7 @@ impl Ledger {
         Ok(Some(part))
     }
 
-    fn give_locks_back(&mut self, id: TransactionId, index: usize) {
+    fn release_locks(&mut self, id: TransactionId, index: usize) {
         let of = |part: &Part| match &part.work {
             Work::Settle { locks, .. } => locks.clone(),
             _ => Vec::new(),

@@ -1,5 +1,5 @@
-//! Doom: where sessions expire as a whole, the messages that go with the first one past its
-//! deadline. They were there before it went, and no receiver holds them. (I6)
+//! Expired sessions: where sessions expire as a whole, the messages that go with the first one past
+//! its deadline. They were there before it went, and no receiver holds them. (I6)
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::books::Move;
 use crate::session::Session;
 
 /// Up to which number the messages of a session may go with one that has gone.
-pub(super) type Dooms = BTreeMap<(EntityId, Session), SequenceNumber>;
+pub(super) type ExpiredSessions = BTreeMap<(EntityId, Session), SequenceNumber>;
 
 impl Ledger {
     /// Whether a message that leaves its queue is past its deadline or goes with its session.
@@ -27,8 +27,8 @@ impl Ledger {
         let key = (from.entity, session);
         if past {
             let next = self.books.next_number(from.entity);
-            self.dooms.insert(key, next);
+            self.expired_sessions.insert(key, next);
         }
-        past || self.dooms.get(&key) > Some(&from.number)
+        past || self.expired_sessions.get(&key) > Some(&from.number)
     }
 }

@@ -1,12 +1,12 @@
-//! Rest: how things stand when a turn of the shard is over.
+//! Turn end: the state of store and reads when a turn of the shard is over.
 
 use broker::ReadRequest;
 use store::{CommitId, EntityId};
 
-/// How things stand when a turn is over.
+/// The state of store and reads when a turn is over.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "named for what they are")]
-pub struct Rest<'a> {
+pub struct TurnEnd<'a> {
     pub durable: CommitId,
     pub submitted: CommitId,
     /// Nothing new is accepted.
@@ -17,7 +17,7 @@ pub struct Rest<'a> {
     pub reads: &'a [ReadRequest],
 }
 
-impl Rest<'_> {
+impl TurnEnd<'_> {
     /// Whether everything decided was said.
     pub(super) fn is_quiet(&self) -> bool {
         self.durable == self.submitted
