@@ -11,9 +11,9 @@ use endpoint::{Event, LinkId};
 
 use crate::actor::Stage;
 use crate::ledger::Ledger;
-use crate::lent::Lent;
 use crate::remote::{Remote, SESSION_FILTER};
 use crate::session::Session;
+use crate::unsettled::Unsettled;
 use crate::violation::Violation;
 
 mod calls;
@@ -38,7 +38,7 @@ pub struct Holder {
     /// By id.
     wanted: Option<Session>,
     session: Option<Session>,
-    lent: Lent,
+    unsettled: Unsettled,
     calls: Calls,
     /// Counts the names of its links.
     links: u32,
@@ -58,7 +58,7 @@ impl Holder {
             link: None,
             wanted: None,
             session: None,
-            lent: Lent::new(Subqueue::Main),
+            unsettled: Unsettled::new(Subqueue::Main),
             calls: Calls::new(queue, path),
             links: 0,
             drained: false,
@@ -79,7 +79,7 @@ impl Holder {
             return self.seek(stage, remote);
         };
         match self.session {
-            Some(_) if self.diligent => self.work_off(stage, remote, link),
+            Some(_) if self.diligent => self.settle_all(stage, remote, link),
             Some(session) => self.work(stage, remote, link, session),
             None if self.diligent => {}
             None if stage.rng.chance(30) => self.leave(stage, remote, link),
@@ -113,13 +113,13 @@ impl Holder {
             }
             4 if stage.rng.chance(400) => self.leave(stage, remote, link),
             5..=8 => self.calls.ask(stage, remote, session),
-            _ => self.lent.settle_some(stage, remote),
+            _ => self.unsettled.settle_some(stage, remote),
         }
     }
 
-    fn work_off(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
-        self.lent.complete_all(stage, remote);
-        if self.drained && self.lent.is_settled() {
+    fn settle_all(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
+        self.unsettled.complete_all(stage, remote);
+        if self.drained && self.unsettled.is_settled() {
             self.leave(stage, remote, link);
         } else if !self.drained && remote.endpoint.credit_left(link) == 0 {
             remote.endpoint.set_credit(link, 100, true);
@@ -135,7 +135,7 @@ impl Holder {
     fn left(&mut self, ledger: &mut Ledger) {
         self.link = None;
         self.session = None;
-        self.lent.lost(ledger);
+        self.unsettled.lost(ledger);
     }
 
     pub(crate) fn handle(
@@ -157,7 +157,7 @@ impl Holder {
                 let id = stage.ledger.received(&payload)?;
                 if self.link == Some(link) {
                     self.belongs(id)?;
-                    self.lent.take(delivery_id, id);
+                    self.unsettled.take(delivery_id, id);
                 }
             }
             Event::Delivery { payload, .. } => self.calls.answered(stage, &payload)?,
@@ -166,7 +166,7 @@ impl Holder {
                 settled: true,
                 state,
                 ..
-            } => self.lent.updated(stage, delivery_id, state)?,
+            } => self.unsettled.updated(stage, delivery_id, state)?,
             Event::Drained { link } if self.link == Some(link) => self.drained = true,
             Event::Detached { link, error, .. } if self.link == Some(link) => {
                 self.left(stage.ledger);

@@ -6,8 +6,8 @@ use endpoint::{Event, LinkId};
 
 use crate::actor::Stage;
 use crate::ledger::Ledger;
-use crate::lent::Lent;
 use crate::remote::Remote;
+use crate::unsettled::Unsettled;
 use crate::violation::Violation;
 
 /// A receiving client.
@@ -17,7 +17,7 @@ pub struct Receiver {
     settled: bool,
     link: Option<LinkId>,
     attached: bool,
-    lent: Lent,
+    unsettled: Unsettled,
     /// Completes everything at once and never drains: for the end of a run.
     pub diligent: bool,
     /// Counts the names of its links.
@@ -38,7 +38,7 @@ impl Receiver {
             settled,
             link: None,
             attached: false,
-            lent: Lent::new(subqueue),
+            unsettled: Unsettled::new(subqueue),
             diligent: false,
             links: 0,
         }
@@ -63,7 +63,7 @@ impl Receiver {
             return;
         };
         if self.diligent {
-            return self.work_off(stage, remote, link);
+            return self.settle_all(stage, remote, link);
         }
         match stage.rng.below(20) {
             0..=5 if remote.endpoint.credit_left(link) < 5 => {
@@ -73,15 +73,15 @@ impl Receiver {
                     .set_credit(link, credit, stage.rng.chance(100));
             }
             6 if stage.rng.chance(20) => remote.endpoint.detach(link, true, None),
-            _ => self.lent.settle_some(stage, remote),
+            _ => self.unsettled.settle_some(stage, remote),
         }
     }
 
-    fn work_off(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
+    fn settle_all(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
         if remote.endpoint.credit_left(link) < 50 {
             remote.endpoint.set_credit(link, 100, false);
         }
-        self.lent.complete_all(stage, remote);
+        self.unsettled.complete_all(stage, remote);
     }
 
     pub(crate) fn handle(
@@ -100,7 +100,7 @@ impl Receiver {
             } => {
                 let id = stage.ledger.received(&payload)?;
                 if !settled {
-                    self.lent.take(delivery_id, id);
+                    self.unsettled.take(delivery_id, id);
                 }
             }
             Event::Updated {
@@ -108,7 +108,7 @@ impl Receiver {
                 settled: true,
                 state,
                 ..
-            } => self.lent.updated(stage, delivery_id, state)?,
+            } => self.unsettled.updated(stage, delivery_id, state)?,
             Event::Detached { .. } | Event::Closed { .. } => self.disconnected(stage.ledger),
             _ => {}
         }
@@ -118,6 +118,6 @@ impl Receiver {
     pub(crate) fn disconnected(&mut self, ledger: &mut Ledger) {
         self.link = None;
         self.attached = false;
-        self.lent.lost(ledger);
+        self.unsettled.lost(ledger);
     }
 }

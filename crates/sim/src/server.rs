@@ -18,8 +18,8 @@ use servicebus::{Client, MessageIds, Settings};
 use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 
+use crate::recording_store::{Recording, RecordingStore};
 use crate::rng::Rng;
-use crate::tape::{Tape, TapedStore};
 use crate::world::queues::{Definition, What};
 
 /// One connection as the broker's side sees it.
@@ -43,7 +43,7 @@ pub struct Server {
     /// Its connections.
     pub served: BTreeMap<ConnectionId, Served>,
     /// What it wrote.
-    pub tape: Tape,
+    pub recording: Recording,
     reader: Arc<dyn Reader>,
     directory: Arc<Directory>,
     settings: Arc<Settings>,
@@ -72,8 +72,8 @@ impl Server {
         now: Now,
     ) -> Self {
         let reader = store::Store::reader(&store);
-        let tape = Tape::default();
-        let store = Box::new(TapedStore::new(store, tape.clone()));
+        let recording = Recording::default();
+        let store = Box::new(RecordingStore::new(store, recording.clone()));
         let mut shard = Shard::open(settings, servicebus::describe_forward_error, store, now)
             .expect("a memory store recovers");
         let (mut directory, reads) = ensure_all(&mut shard, disk, queues, now);
@@ -93,7 +93,7 @@ impl Server {
             inbox: Vec::new(),
             reads,
             served: BTreeMap::new(),
-            tape,
+            recording,
             reader,
             directory: Arc::new(directory),
             settings: Arc::new(Settings::default()),

@@ -11,7 +11,7 @@ use store::memory::MemoryDisk;
 use crate::actor::{Actor, Stage};
 use crate::faults::Faults;
 use crate::ledger::{self, Ledger};
-use crate::line::Line;
+use crate::pipe::Pipe;
 use crate::remote::Remote;
 use crate::report::Report;
 use crate::rng::Rng;
@@ -20,12 +20,12 @@ use crate::violation::Violation;
 
 mod administration;
 mod callers;
-mod cast;
 mod drain;
+mod fault_injection;
 pub(crate) mod queues;
 mod script;
+mod setup;
 mod sweep;
-mod trouble;
 mod turn;
 
 pub use script::Ending;
@@ -33,8 +33,8 @@ pub use sweep::Swept;
 
 use administration::Administration;
 use callers::Callers;
-use cast::{ledger_queue, ledger_queues, players};
 use queues::Definition;
+use setup::{clients, ledger_queue, ledger_queues};
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
@@ -46,18 +46,18 @@ pub struct Plan {
     pub faults: Faults,
 }
 
-/// The wires of one connection.
-struct Wires {
-    to_server: Line,
-    to_client: Line,
+/// The pipes of one connection.
+struct Pipes {
+    to_server: Pipe,
+    to_client: Pipe,
     /// The client reads nothing before this.
     stalled_until: u64,
 }
 
 /// A client with its connection, if it has one.
-struct Player {
+struct SimClient {
     actor: Actor,
-    remote: Option<(Remote, Wires)>,
+    remote: Option<(Remote, Pipes)>,
 }
 
 /// A simulated machine, its clients, and the clock over all of them.
@@ -67,7 +67,7 @@ pub struct World {
     now: Now,
     disk: MemoryDisk,
     server: Server,
-    players: Vec<Player>,
+    clients: Vec<SimClient>,
     ledger: Ledger,
     next_connection: u64,
     /// Nothing becomes durable before this.
@@ -79,10 +79,10 @@ pub struct World {
     temporary: Vec<Definition>,
     administration: Administration,
     callers: Callers,
-    /// Outputs for connections that are neither a player's nor a caller's.
-    heard: Vec<Output>,
-    /// Nothing breaks any more.
-    calm: bool,
+    /// Outputs for connections that are neither a client's nor a caller's.
+    script_outputs: Vec<Output>,
+    /// No more faults are injected.
+    faults_stopped: bool,
 }
 
 impl World {
@@ -111,7 +111,7 @@ impl World {
             now,
             disk,
             server,
-            players: players(),
+            clients: clients(),
             ledger,
             next_connection: 1,
             slow_until: 0,
@@ -121,8 +121,8 @@ impl World {
             temporary: administration::temporary(),
             administration: Administration::default(),
             callers: Callers::default(),
-            heard: Vec::new(),
-            calm: false,
+            script_outputs: Vec::new(),
+            faults_stopped: false,
         }
     }
 
@@ -153,12 +153,12 @@ impl World {
     /// One thing happens.
     fn step(&mut self) -> Result<(), Violation> {
         self.ledger.report.steps += 1;
-        let player = self.rng.below(self.players.len());
+        let client = self.rng.below(self.clients.len());
         match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1]) {
-            0 => self.act(player),
-            1 => self.bytes_to_server(player),
-            2 => self.serve(player),
-            3 => self.bytes_to_client(player)?,
+            0 => self.act(client),
+            1 => self.bytes_to_server(client),
+            2 => self.serve(client),
+            3 => self.bytes_to_client(client)?,
             4 => self.turn()?,
             5 => self.disk_progress(),
             6 => self.server.answer_read(&mut self.rng),
@@ -167,20 +167,20 @@ impl World {
             _ if self.rng.chance(100) => self.administer(),
             _ => {}
         }
-        if !self.calm {
-            self.break_something()?;
+        if !self.faults_stopped {
+            self.inject_fault()?;
         }
         Ok(())
     }
 
-    fn act(&mut self, player: usize) {
-        if self.players[player].remote.is_none() {
-            return self.connect(player);
+    fn act(&mut self, client: usize) {
+        if self.clients[client].remote.is_none() {
+            return self.connect(client);
         }
-        let Player {
+        let SimClient {
             actor,
             remote: Some((remote, _)),
-        } = &mut self.players[player]
+        } = &mut self.clients[client]
         else {
             return;
         };
@@ -190,73 +190,73 @@ impl World {
             now: self.now,
         };
         let stays = actor.act(&mut stage, remote);
-        if !stays && !self.calm {
+        if !stays && !self.faults_stopped {
             remote.endpoint.close(None);
         }
     }
 
-    fn connect(&mut self, player: usize) {
+    fn connect(&mut self, client: usize) {
         let id = ConnectionId(self.next_connection);
         self.next_connection += 1;
         let mut remote = Remote::open(&mut self.rng, id, self.now);
-        let player = &mut self.players[player];
+        let client = &mut self.clients[client];
         let mut stage = Stage {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
             now: self.now,
         };
-        player.actor.connected(&mut stage, &mut remote);
-        let wires = Wires {
-            to_server: Line::default(),
-            to_client: Line::default(),
+        client.actor.connected(&mut stage, &mut remote);
+        let pipes = Pipes {
+            to_server: Pipe::default(),
+            to_client: Pipe::default(),
             stalled_until: 0,
         };
-        player.remote = Some((remote, wires));
+        client.remote = Some((remote, pipes));
         self.server.accept(id, self.now);
     }
 
-    fn bytes_to_server(&mut self, player: usize) {
-        let Some((remote, wires)) = &mut self.players[player].remote else {
+    fn bytes_to_server(&mut self, client: usize) {
+        let Some((remote, pipes)) = &mut self.clients[client].remote else {
             return;
         };
-        wires
+        pipes
             .to_server
             .push(remote.endpoint.output(endpoint::Mono(self.now.mono.0)));
         if let Some(served) = self.server.served.get_mut(&remote.connection) {
-            wires.to_server.arrive(&mut self.rng, &mut served.input);
+            pipes.to_server.arrive(&mut self.rng, &mut served.input);
         }
-        self.serve(player);
+        self.serve(client);
     }
 
-    fn serve(&mut self, player: usize) {
-        let Some((remote, _)) = &self.players[player].remote else {
+    fn serve(&mut self, client: usize) {
+        let Some((remote, _)) = &self.clients[client].remote else {
             return;
         };
         self.server
             .serve(&mut self.rng, remote.connection, self.now);
     }
 
-    fn bytes_to_client(&mut self, player: usize) -> Result<(), Violation> {
-        let Player {
+    fn bytes_to_client(&mut self, client: usize) -> Result<(), Violation> {
+        let SimClient {
             actor,
-            remote: Some((remote, wires)),
-        } = &mut self.players[player]
+            remote: Some((remote, pipes)),
+        } = &mut self.clients[client]
         else {
             return Ok(());
         };
         if let Some(served) = self.server.served.get_mut(&remote.connection) {
-            wires
+            pipes
                 .to_client
                 .push(served.client.output(crate::server::moment(self.now)));
-            if wires.to_client.is_empty() {
+            if pipes.to_client.is_empty() {
                 served.client.written();
                 self.server.inbox.append(served.client.commands());
             }
         }
-        if wires.stalled_until > self.now.mono.0 && !self.calm {
+        if pipes.stalled_until > self.now.mono.0 && !self.faults_stopped {
             return Ok(());
         }
-        wires.to_client.arrive(&mut self.rng, &mut remote.input);
+        pipes.to_client.arrive(&mut self.rng, &mut remote.input);
         let mut stage = Stage {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
@@ -271,22 +271,22 @@ impl World {
             actor.handle(&mut stage, remote, event)?;
         }
         if over {
-            self.hang_up(player);
+            self.close_connection(client);
         }
         Ok(())
     }
 
     /// The connection is gone on both sides.
-    fn hang_up(&mut self, player: usize) {
-        let player = &mut self.players[player];
-        if let Some((remote, _)) = player.remote.take() {
+    fn close_connection(&mut self, client: usize) {
+        let client = &mut self.clients[client];
+        if let Some((remote, _)) = client.remote.take() {
             self.server.cut(remote.connection, self.now);
-            player.actor.disconnected(&mut self.ledger);
+            client.actor.disconnected(&mut self.ledger);
         }
     }
 
     fn disk_progress(&mut self) {
-        if self.slow_until > self.now.mono.0 && !self.calm {
+        if self.slow_until > self.now.mono.0 && !self.faults_stopped {
             return;
         }
         let (durable, submitted) = (self.disk.durable().0, self.disk.submitted().0);
@@ -298,8 +298,8 @@ impl World {
 
     fn pass_time(&mut self) {
         let milliseconds = match self.rng.below(100) {
-            // Locks outlast a slow turn of all players, so that the drain gets somewhere.
-            _ if self.calm => self.rng.between(0, 5),
+            // Locks outlast a slow turn of all clients, so that the drain gets somewhere.
+            _ if self.faults_stopped => self.rng.between(0, 5),
             0..=79 => self.rng.between(0, 5),
             80..=97 => self.rng.between(5, 300),
             _ => self.rng.between(300, 4_000),
@@ -312,8 +312,8 @@ impl World {
         self.now.wall.0 += milliseconds;
         self.ledger.clock(self.now.wall, false);
         self.server.tick(self.now);
-        for player in &mut self.players {
-            if let Some((remote, _)) = &mut player.remote {
+        for client in &mut self.clients {
+            if let Some((remote, _)) = &mut client.remote {
                 let mono = endpoint::Mono(self.now.mono.0);
                 if remote
                     .endpoint

@@ -8,10 +8,10 @@ use endpoint::{Event, LinkId};
 
 use crate::actor::Stage;
 use crate::ledger::Ledger;
-use crate::lent::Lent;
 use crate::remote::{Remote, SESSION_FILTER};
 use crate::request::Response;
 use crate::session::Session;
+use crate::unsettled::Unsettled;
 use crate::violation::Violation;
 use crate::world::queues;
 
@@ -36,7 +36,7 @@ const BY_SESSION: &str = "sessions";
 /// A link that takes messages.
 pub(super) struct Intake {
     pub link: Option<LinkId>,
-    pub lent: Lent,
+    pub unsettled: Unsettled,
     pub subqueue: Subqueue,
 }
 
@@ -60,7 +60,7 @@ impl Links {
         let subqueues = SOURCES.iter().map(|(_, subqueue)| *subqueue);
         let intake = |subqueue| Intake {
             link: None,
-            lent: Lent::new(subqueue),
+            unsettled: Unsettled::new(subqueue),
             subqueue,
         };
         Self {
@@ -149,7 +149,7 @@ impl Links {
                 remote.endpoint.set_credit(link, 4, false);
             }
             if stage.rng.chance(60) {
-                intake.lent.settle_some(stage, remote);
+                intake.unsettled.settle_some(stage, remote);
             }
         }
         let session = self.intakes.last().and_then(|intake| intake.link);
@@ -167,7 +167,7 @@ impl Links {
         self.session = None;
         if let Some(intake) = self.intakes.last_mut() {
             intake.link = None;
-            intake.lent.lost(ledger);
+            intake.unsettled.lost(ledger);
         }
     }
 
@@ -192,7 +192,7 @@ impl Links {
                 let id = stage.ledger.received(&payload)?;
                 let mut intakes = self.intakes.iter_mut();
                 if let Some(intake) = intakes.find(|intake| intake.link == Some(link)) {
-                    intake.lent.take(delivery_id, id);
+                    intake.unsettled.take(delivery_id, id);
                 }
             }
             Event::Detached { link, .. } if session == Some(link) => {
@@ -212,7 +212,7 @@ impl Links {
     pub(super) fn disconnected(&mut self, ledger: &mut Ledger) {
         for intake in &mut self.intakes {
             intake.link = None;
-            intake.lent.lost(ledger);
+            intake.unsettled.lost(ledger);
         }
         self.session = None;
         self.coordinator = None;

@@ -9,11 +9,11 @@ use endpoint::Outgoing;
 use super::links::{Links, TARGETS};
 use crate::actor::Stage;
 use crate::ledger::{Ask, Ledger};
-use crate::lent::state_of;
 use crate::message::{self, MessageId, Wish};
 use crate::remote::Remote;
 use crate::request::request;
 use crate::session::Session;
+use crate::unsettled::state_of;
 use crate::violation::Violation;
 
 /// A settlement within the transaction.
@@ -102,7 +102,7 @@ impl Open {
         name: &Bytes,
     ) {
         let intake = stage.rng.below(links.intakes.len());
-        let Some((delivery, id)) = links.intakes[intake].lent.pick(stage) else {
+        let Some((delivery, id)) = links.intakes[intake].unsettled.pick(stage) else {
             return;
         };
         let ask = match stage.rng.below(10) {
@@ -192,14 +192,14 @@ impl Open {
         let Some(settlement) = self.settlements.remove(&delivery).or(stray) else {
             let mut intakes = links.intakes.iter_mut();
             return intakes
-                .try_for_each(|intake| intake.lent.updated(stage, delivery, state.cloned()));
+                .try_for_each(|intake| intake.unsettled.updated(stage, delivery, state.cloned()));
         };
         let done = !matches!(state, Some(DeliveryState::Rejected(Some(_))));
         let intake = &mut links.intakes[settlement.intake];
         let Settlement { id, ask, .. } = settlement;
         if !settled {
             // It can be settled another time.
-            intake.lent.take(delivery, id);
+            intake.unsettled.take(delivery, id);
         }
         stage.ledger.answered(id, intake.subqueue, ask, done)
     }
@@ -217,7 +217,7 @@ impl Open {
             && let Some((settlement, _)) = self.strays.remove(&delivery)
         {
             let intake = &mut links.intakes[settlement.intake];
-            intake.lent.take(delivery, settlement.id);
+            intake.unsettled.take(delivery, settlement.id);
             let Settlement { id, ask, .. } = settlement;
             return stage.ledger.answered(id, intake.subqueue, ask, false);
         }
@@ -258,7 +258,7 @@ impl Open {
             }
             ledger.answered(id, intake.subqueue, ask, committed)?;
             if !committed {
-                intake.lent.take(delivery, id);
+                intake.unsettled.take(delivery, id);
             }
         }
         let responses = links.responses();

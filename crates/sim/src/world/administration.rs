@@ -56,7 +56,7 @@ impl Administration {
 impl World {
     /// Changes something, or asks for it, or not.
     pub(super) fn administer(&mut self) {
-        if self.administration.waiting >= MOST_WAITING || self.calm {
+        if self.administration.waiting >= MOST_WAITING || self.faults_stopped {
             return;
         }
         let request = self.administration.request();
@@ -300,7 +300,7 @@ impl World {
 
     /// Everything is as it was defined again, and what is not defined goes.
     pub(super) fn restore(&mut self) -> Result<(), Violation> {
-        self.settle_down()?;
+        self.run_until_idle()?;
         let switched = SWITCHED.map(|path| &self.definitions[queues::index_of(path)]);
         let temporary = self.temporary.iter().map(|definition| definition.path);
         let removed = temporary.filter(|path| self.ledger.live(path).is_some());
@@ -312,7 +312,7 @@ impl World {
         let request = self.administration.request();
         let order = Order::Apply(Box::new(batch));
         self.server.inbox.push(server::administer(request, order));
-        self.settle_down()
+        self.run_until_idle()
     }
 
     /// The broker answers, or says what has changed.

@@ -67,7 +67,7 @@ pub(super) struct Callers {
 impl World {
     /// A caller comes, has enough of waiting, or brings a lock back.
     pub(super) fn call(&mut self) {
-        if self.calm {
+        if self.faults_stopped {
             return;
         }
         match self.rng.below(10) {
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// All callers have waited long enough.
-    pub(super) fn dismiss_callers(&mut self) {
+    pub(super) fn drain_callers(&mut self) {
         for connection in self.callers.waiting.keys().copied().collect::<Vec<_>>() {
             self.credit(connection, true);
         }

@@ -3,7 +3,7 @@
 use broker::Subqueue;
 use store::Part;
 
-use super::{Player, World, queues};
+use super::{SimClient, World, queues};
 use crate::actor::Actor;
 use crate::holder::Holder;
 use crate::receiver::Receiver;
@@ -15,13 +15,13 @@ const PATIENCE: u64 = 200_000;
 impl World {
     /// Takes everything out and checks that nothing is missing and nothing is stuck.
     pub(super) fn drain(&mut self) -> Result<(), Violation> {
-        self.calm = true;
+        self.faults_stopped = true;
         self.disk.set_nearly_full(false);
         self.restore()?;
         self.let_locks_end()?;
         self.recount()?;
         self.take_everything()?;
-        self.settle_down()?;
+        self.run_until_idle()?;
         self.recount()?;
         self.ledger.all_taken()?;
         self.ledger.check_no_tombstones()?;
@@ -31,10 +31,10 @@ impl World {
 
     /// All clients leave, and time passes until no lock is left and the sweep has had its second.
     fn let_locks_end(&mut self) -> Result<(), Violation> {
-        for player in 0..self.players.len() {
-            self.hang_up(player);
+        for client in 0..self.clients.len() {
+            self.close_connection(client);
         }
-        self.dismiss_callers();
+        self.drain_callers();
         // Locks first and little by little: a jump would end them all at once, with all that is
         // scheduled behind them.
         self.let_time_pass()?;
@@ -50,28 +50,28 @@ impl World {
     fn let_time_pass(&mut self) -> Result<(), Violation> {
         for _ in 0..40 {
             self.advance(500);
-            self.settle_down()?;
+            self.run_until_idle()?;
         }
         Ok(())
     }
 
     /// Time passes until everything that is scheduled has become due.
     fn let_schedules_end(&mut self) -> Result<(), Violation> {
-        // What was on its way when the players left may be for later too.
-        self.settle_down()?;
+        // What was on its way when the clients left may be for later too.
+        self.run_until_idle()?;
         let queues = self.ledger.queues.iter();
         let last = queues.filter_map(|queue| self.ledger.books.last_due_ms(queue.id));
         let last = last.max().unwrap_or(0);
         while self.now.wall.0 < last {
             self.advance((last - self.now.wall.0).min(60_000));
-            self.settle_down()?;
+            self.run_until_idle()?;
         }
         Ok(())
     }
 
     /// Lets the broker finish what it has begun. A little time passes, since the order of what is
     /// due depends on the time.
-    pub(super) fn settle_down(&mut self) -> Result<(), Violation> {
+    pub(super) fn run_until_idle(&mut self) -> Result<(), Violation> {
         for _ in 0..PATIENCE {
             self.advance(1);
             self.turn()?;
@@ -92,7 +92,7 @@ impl World {
     }
 
     fn take_everything(&mut self) -> Result<(), Violation> {
-        self.players = queues::definitions()
+        self.clients = queues::definitions()
             .into_iter()
             .enumerate()
             .flat_map(|(index, definition)| {
@@ -113,7 +113,7 @@ impl World {
                         Actor::Receiver(receiver)
                     };
                     let remote = None;
-                    Player { actor, remote }
+                    SimClient { actor, remote }
                 })
             })
             .collect();

@@ -84,7 +84,7 @@ impl Script {
             faults: Faults::NONE,
         };
         let mut world = World::new(plan);
-        world.players.clear();
+        world.clients.clear();
         world.check_start()?;
         Ok(Self {
             world,
@@ -113,7 +113,7 @@ impl Script {
         }
         if ending == Ending::Announced {
             self.world.turn()?;
-            self.hear()?;
+            self.handle_outputs()?;
         }
         for (_, asked) in std::mem::take(&mut self.asked) {
             let ledger = &mut self.world.ledger;
@@ -132,7 +132,7 @@ impl Script {
         loop {
             let before = self.world.disk.submitted();
             self.world.turn()?;
-            self.hear()?;
+            self.handle_outputs()?;
             let new = self.world.disk.submitted().0 - before.0;
             self.commits += new;
             if new > 0 && self.ending.is_some_and(|(at, _)| at == self.commits) {
@@ -161,14 +161,14 @@ impl Script {
         Ok(())
     }
 
-    fn hear(&mut self) -> Result<(), Violation> {
-        for output in std::mem::take(&mut self.world.heard) {
-            self.heard(output)?;
+    fn handle_outputs(&mut self) -> Result<(), Violation> {
+        for output in std::mem::take(&mut self.world.script_outputs) {
+            self.handle_output(output)?;
         }
         Ok(())
     }
 
-    fn heard(&mut self, output: Output) -> Result<(), Violation> {
+    fn handle_output(&mut self, output: Output) -> Result<(), Violation> {
         match output {
             Output::Deliver { receiver, delivery } => {
                 let ledger = &self.world.ledger;

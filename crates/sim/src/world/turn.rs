@@ -13,7 +13,7 @@ impl World {
         let commands = self.server.inbox.iter();
         let commands = commands.filter(|command| !matches!(command, Command::Tick));
         self.ledger.report.operations += commands.count() as u64;
-        self.heard.clear();
+        self.script_outputs.clear();
         self.ledger.begin_turn(&self.server.inbox, self.now);
         let said = self.server.turn(self.now);
         self.check_writes()?;
@@ -25,7 +25,7 @@ impl World {
             } else if let Some(served) = self.server.served.get_mut(&output.connection()) {
                 served.outputs.push_back(output);
             } else if let Some(output) = self.called(output)? {
-                self.heard.push(output);
+                self.script_outputs.push(output);
             }
         }
         self.ledger.end_turn(TurnEnd {
@@ -54,7 +54,7 @@ impl World {
 
     /// Every write is explained, and the broker's counters are those of its writes.
     fn check_writes(&mut self) -> Result<(), Violation> {
-        let sets = self.server.tape.take();
+        let sets = self.server.recording.take();
         let touched = self.ledger.verify_writes(&sets, self.disk.submitted())?;
         for entity in touched {
             if let Some(info) = self.server.shard.broker.queue(entity) {

@@ -1,4 +1,4 @@
-//! Lent: deliveries that a client has not settled, and settlements that wait for their answer.
+//! Unsettled: deliveries that a client has not settled, and settlements that wait for their answer.
 //!
 //! Messages are settled in every way there is, sometimes too late, sometimes never.
 
@@ -20,9 +20,9 @@ const REFUSALS: [&str; 3] = [
     "amqp:not-allowed",
 ];
 
-/// What one link was lent.
+/// The deliveries and settlements of one link.
 #[derive(Debug)]
-pub struct Lent {
+pub struct Unsettled {
     subqueue: Subqueue,
     /// By delivery-id.
     held: Vec<(u32, MessageId)>,
@@ -30,7 +30,7 @@ pub struct Lent {
     asked: BTreeMap<u32, (MessageId, Ask)>,
 }
 
-impl Lent {
+impl Unsettled {
     /// Nothing yet, from there.
     #[must_use]
     pub fn new(subqueue: Subqueue) -> Self {

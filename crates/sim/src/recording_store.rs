@@ -1,7 +1,7 @@
-//! Tape: a memory store that also remembers what it was given, for the checks.
+//! Recording store: a memory store that also keeps the write sets it was given, for the checks.
 //!
-//! The broker under test sees an ordinary store. Each write set is on the tape in the order in
-//! which it was submitted, until it is taken off.
+//! The broker under test sees an ordinary store. The recording has the write sets in the order in
+//! which they were submitted, until they are taken.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,11 +9,11 @@ use store::{CommitId, MemoryStore, Reader, Recovery, Store, StoreError, WriteSet
 
 /// Write sets that were not taken yet.
 #[derive(Clone, Debug, Default)]
-pub struct Tape {
+pub struct Recording {
     sets: Arc<Mutex<Vec<(CommitId, WriteSet)>>>,
 }
 
-impl Tape {
+impl Recording {
     /// Everything submitted since the last time.
     #[must_use]
     pub fn take(&self) -> Vec<(CommitId, WriteSet)> {
@@ -27,25 +27,25 @@ impl Tape {
     }
 }
 
-/// A store on a tape.
+/// A store that records its write sets.
 #[derive(Debug)]
-pub struct TapedStore {
+pub struct RecordingStore {
     store: MemoryStore,
-    tape: Tape,
+    recording: Recording,
 }
 
-impl TapedStore {
-    /// Notes on `tape` what `store` is given from now on.
+impl RecordingStore {
+    /// Adds to `recording` what `store` is given from now on.
     #[must_use]
-    pub fn new(store: MemoryStore, tape: Tape) -> Self {
-        Self { store, tape }
+    pub fn new(store: MemoryStore, recording: Recording) -> Self {
+        Self { store, recording }
     }
 }
 
-impl Store for TapedStore {
+impl Store for RecordingStore {
     fn submit(&mut self, writes: WriteSet) -> CommitId {
         let commit = self.store.submit(writes.clone());
-        self.tape.note(commit, writes);
+        self.recording.note(commit, writes);
         commit
     }
 

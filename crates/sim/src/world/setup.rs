@@ -1,10 +1,10 @@
-//! Cast: the entities as the ledger knows them, and the players that work with them.
+//! Set-up: the entities as the ledger knows them, and the clients that work with them.
 
 use broker::{Expiry, Mono, Subqueue};
 use store::EntityId;
 
 use super::queues::{self, Definition, What};
-use super::{Player, administration};
+use super::{SimClient, administration};
 use crate::actor::Actor;
 use crate::controller::Controller;
 use crate::holder::Holder;
@@ -64,8 +64,8 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
     }
 }
 
-/// All players that work with the entities.
-pub(super) fn players() -> Vec<Player> {
+/// All clients that work with the entities.
+pub(super) fn clients() -> Vec<SimClient> {
     let definitions = queues::definitions();
     let mut actors: Vec<Actor> = definitions
         .iter()
@@ -84,7 +84,7 @@ pub(super) fn players() -> Vec<Player> {
     actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
     actors
         .into_iter()
-        .map(|actor| Player {
+        .map(|actor| SimClient {
             actor,
             remote: None,
         })

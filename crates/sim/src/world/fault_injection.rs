@@ -1,4 +1,4 @@
-//! Trouble: what breaks, how, and how the world goes on afterwards.
+//! Fault injection: what breaks, how, and how the world goes on afterwards.
 
 use broker::Command;
 use store::CommitId;
@@ -12,7 +12,7 @@ const SCALE: usize = 100_000;
 
 impl World {
     /// Lets something go wrong, or not.
-    pub(super) fn break_something(&mut self) -> Result<(), Violation> {
+    pub(super) fn inject_fault(&mut self) -> Result<(), Violation> {
         let faults = self.plan.faults;
         let point = self.rng.below(SCALE) as u64;
         let mut sum = 0;
@@ -70,9 +70,9 @@ impl World {
     pub(super) fn restart(&mut self) -> Result<(), Violation> {
         self.ledger.report.crashes += 1;
         let store = self.disk.crash();
-        for player in &mut self.players {
-            if player.remote.take().is_some() {
-                player.actor.disconnected(&mut self.ledger);
+        for client in &mut self.clients {
+            if client.remote.take().is_some() {
+                client.actor.disconnected(&mut self.ledger);
             }
         }
         self.forget_callers();
@@ -89,15 +89,15 @@ impl World {
     /// A connection is cut at any byte: what was on the wire is lost.
     fn cut(&mut self) {
         self.ledger.report.cuts += 1;
-        let player = self.rng.below(self.players.len());
-        self.hang_up(player);
+        let client = self.rng.below(self.clients.len());
+        self.close_connection(client);
     }
 
     fn stall(&mut self) {
-        let player = self.rng.below(self.players.len());
+        let client = self.rng.below(self.clients.len());
         let until = self.now.mono.0 + self.rng.between(100, 30_000);
-        if let Some((_, wires)) = &mut self.players[player].remote {
-            wires.stalled_until = until;
+        if let Some((_, pipes)) = &mut self.clients[client].remote {
+            pipes.stalled_until = until;
         }
     }
 

@@ -1,4 +1,4 @@
-//! Line: the bytes on their way between a client and the broker, cut into pieces by chance.
+//! Pipe: the bytes on their way between a client and the broker, cut into pieces by chance.
 
 use bytes::BytesMut;
 use endpoint::Output;
@@ -7,12 +7,12 @@ use crate::rng::Rng;
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct Pipe {
     bytes: BytesMut,
 }
 
-impl Line {
-    /// Puts everything that `output` holds on the line.
+impl Pipe {
+    /// Puts everything that `output` holds in the pipe.
     pub fn push(&mut self, output: &mut Output) {
         self.bytes.unsplit(output.split());
     }
