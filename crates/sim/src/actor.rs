@@ -15,7 +15,7 @@ use crate::violation::Violation;
 
 /// What an actor needs to act.
 #[allow(missing_docs, reason = "named for what they are")]
-pub struct Stage<'a> {
+pub struct Context<'a> {
     pub rng: &'a mut Rng,
     pub ledger: &'a mut Ledger,
     pub now: Now,
@@ -33,26 +33,26 @@ pub enum Actor {
 
 impl Actor {
     /// The actor has a fresh connection: attaches its links.
-    pub fn connected(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub fn connected(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         match self {
             Self::Sender(sender) => sender.connected(remote),
-            Self::Receiver(receiver) => receiver.connected(stage, remote),
+            Self::Receiver(receiver) => receiver.connected(context, remote),
             Self::Manager(manager) => manager.connected(remote),
             Self::Holder(holder) => holder.connected(remote),
-            Self::Controller(controller) => controller.connected(stage, remote),
+            Self::Controller(controller) => controller.connected(context, remote),
         }
     }
 
     /// Does something of its own accord. Returns false when it wants to leave.
-    pub fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) -> bool {
+    pub fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) -> bool {
         match self {
-            Self::Sender(sender) => sender.act(stage, remote),
-            Self::Receiver(receiver) => receiver.act(stage, remote),
-            Self::Manager(manager) => manager.act(stage, remote),
-            Self::Holder(holder) => holder.act(stage, remote),
-            Self::Controller(controller) => controller.act(stage, remote),
+            Self::Sender(sender) => sender.act(context, remote),
+            Self::Receiver(receiver) => receiver.act(context, remote),
+            Self::Manager(manager) => manager.act(context, remote),
+            Self::Holder(holder) => holder.act(context, remote),
+            Self::Controller(controller) => controller.act(context, remote),
         }
-        !stage.rng.chance(2)
+        !context.rng.chance(2)
     }
 
     /// Takes in what the broker did.
@@ -61,16 +61,16 @@ impl Actor {
     /// When that cannot be.
     pub fn handle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match self {
-            Self::Sender(sender) => sender.handle(stage, remote, event),
-            Self::Receiver(receiver) => receiver.handle(stage, remote, event),
-            Self::Manager(manager) => manager.handle(stage, remote, event),
-            Self::Holder(holder) => holder.handle(stage, remote, event),
-            Self::Controller(controller) => controller.handle(stage, remote, event),
+            Self::Sender(sender) => sender.handle(context, remote, event),
+            Self::Receiver(receiver) => receiver.handle(context, remote, event),
+            Self::Manager(manager) => manager.handle(context, remote, event),
+            Self::Holder(holder) => holder.handle(context, remote, event),
+            Self::Controller(controller) => controller.handle(context, remote, event),
         }
     }
 

@@ -9,7 +9,7 @@ use amqp::{DeliveryState, Value, encode};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId, Outgoing};
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::{Ledger, TRANSACTION_LIFE};
 use crate::message::MessageId;
 use crate::remote::Remote;
@@ -61,54 +61,55 @@ impl Controller {
         }
     }
 
-    pub(crate) fn connected(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
-        self.links.connected(stage, remote);
+    pub(crate) fn connected(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
+        self.links.connected(context, remote);
     }
 
     pub(crate) fn parts_with(&self, link: LinkId) -> bool {
         self.links.parts_with(link)
     }
 
-    pub(crate) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
-        self.links.act(stage, remote);
+    pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
+        self.links.act(context, remote);
         match &self.phase {
-            Phase::Idle => self.declare(stage, remote),
+            Phase::Idle => self.declare(context, remote),
             Phase::Open(name) => {
                 let name = name.clone();
-                self.work(stage, remote, &name);
+                self.work(context, remote, &name);
             }
             Phase::Declaring | Phase::Ending { .. } => {
-                if stage.rng.chance(10) {
-                    self.leave(stage, remote);
+                if context.rng.chance(10) {
+                    self.leave(context, remote);
                 }
             }
         }
     }
 
-    fn declare(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    fn declare(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         if self.control(remote, DECLARE, vec![Value::Null]) {
             self.phase = Phase::Declaring;
-            let late = stage.now.mono.0 + TRANSACTION_LIFE + stage.rng.between(0, 2_000);
-            self.late_until = stage.rng.chance(40).then_some(late);
+            let late = context.now.mono.0 + TRANSACTION_LIFE + context.rng.between(0, 2_000);
+            self.late_until = context.rng.chance(40).then_some(late);
         }
     }
 
     /// Some operations, and the end, or not yet.
-    fn work(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, name: &Bytes) {
-        for _ in 0..=stage.rng.below(4) {
+    fn work(&mut self, context: &mut Context<'_>, remote: &mut Remote, name: &Bytes) {
+        for _ in 0..=context.rng.below(4) {
             if self.open.len() < MOST {
                 self.tag = self.tag.wrapping_add(1);
                 let tag = self.tag;
-                self.open.enlist(stage, remote, &mut self.links, name, tag);
+                self.open
+                    .enlist(context, remote, &mut self.links, name, tag);
             }
         }
         let waits = self
             .late_until
-            .is_some_and(|until| until > stage.now.mono.0);
-        match stage.rng.below(100) {
-            0 => self.leave(stage, remote),
+            .is_some_and(|until| until > context.now.mono.0);
+        match context.rng.below(100) {
+            0 => self.leave(context, remote),
             1..=40 if !waits => {
-                let commit = stage.rng.chance(750);
+                let commit = context.rng.chance(750);
                 let fields = vec![Value::Binary(name.clone()), Value::Bool(!commit)];
                 if self.control(remote, DISCHARGE, fields) {
                     self.phase = Phase::Ending { commit };
@@ -135,13 +136,13 @@ impl Controller {
     }
 
     /// Leaves its coordinator, which rolls back what it has not discharged.
-    fn leave(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    fn leave(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         self.links.leave_coordinator(remote);
         match std::mem::replace(&mut self.phase, Phase::Idle) {
-            Phase::Ending { commit: true } => self.open.lost(stage.ledger, &mut self.links),
+            Phase::Ending { commit: true } => self.open.lost(context.ledger, &mut self.links),
             _ => {
                 // A rollback does nothing, so no answer about it can be wrong.
-                let ended = self.open.ended(stage.ledger, &mut self.links, false);
+                let ended = self.open.ended(context.ledger, &mut self.links, false);
                 ended.expect("a rollback promises nothing");
             }
         }
@@ -149,17 +150,17 @@ impl Controller {
 
     pub(crate) fn handle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {
             Event::Disposed { link, state, .. } if self.links.coordinator == Some(link) => {
-                self.controlled(stage, state)
+                self.controlled(context, state)
             }
             Event::Disposed { cookie, state, .. } => {
                 let id = MessageId::try_from(cookie).expect("cookies are our own ids");
-                self.open.sent(stage.ledger, id, state.as_ref())
+                self.open.sent(context.ledger, id, state.as_ref())
             }
             Event::Updated {
                 delivery_id,
@@ -169,20 +170,21 @@ impl Controller {
             } => {
                 let links = &mut self.links;
                 let state = state.as_ref();
-                self.open.updated(stage, links, delivery_id, settled, state)
+                self.open
+                    .updated(context, links, delivery_id, settled, state)
             }
             Event::Closed { .. } => {
-                self.disconnected(stage.ledger);
+                self.disconnected(context.ledger);
                 Ok(())
             }
-            event => self.links.handle(stage, event),
+            event => self.links.handle(context, event),
         }
     }
 
     /// The coordinator answers.
     fn controlled(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         state: Option<DeliveryState>,
     ) -> Result<(), Violation> {
         let done = matches!(state, Some(DeliveryState::Accepted));
@@ -195,7 +197,7 @@ impl Controller {
                 Phase::Ending { commit },
                 Some(DeliveryState::Accepted | DeliveryState::Rejected(_)),
             ) => {
-                let (ledger, links) = (&mut *stage.ledger, &mut self.links);
+                let (ledger, links) = (&mut *context.ledger, &mut self.links);
                 self.open.ended(ledger, links, commit && done)
             }
             (_, state) => {

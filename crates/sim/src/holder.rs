@@ -9,7 +9,7 @@ use amqp::{Attach, Error};
 use broker::Subqueue;
 use endpoint::{Event, LinkId};
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::Ledger;
 use crate::remote::{Remote, SESSION_FILTER};
 use crate::session::Session;
@@ -74,62 +74,68 @@ impl Holder {
         !self.calls.goes_over(link)
     }
 
-    pub(crate) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         let Some(link) = self.link else {
-            return self.seek(stage, remote);
+            return self.seek(context, remote);
         };
         match self.session {
-            Some(_) if self.diligent => self.settle_all(stage, remote, link),
-            Some(session) => self.work(stage, remote, link, session),
+            Some(_) if self.diligent => self.settle_all(context, remote, link),
+            Some(session) => self.work(context, remote, link, session),
             None if self.diligent => {}
-            None if stage.rng.chance(30) => self.leave(stage, remote, link),
+            None if context.rng.chance(30) => self.leave(context, remote, link),
             None => {}
         }
     }
 
     /// Wants a session.
-    fn seek(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    fn seek(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         self.links += 1;
-        let by_id = !self.diligent && stage.rng.chance(400);
-        self.wanted = by_id.then(|| Session::any(stage.rng));
-        let timeout = stage.rng.between(0, 5_000) as u32;
+        let by_id = !self.diligent && context.rng.chance(400);
+        self.wanted = by_id.then(|| Session::any(context.rng));
+        let timeout = context.rng.between(0, 5_000) as u32;
         let wanted = self.wanted.map(Session::name);
         let name = format!("holder-{}", self.links);
         let link = remote.attach_holder(&name, self.path, wanted.as_deref(), timeout);
         // Credit may be sent before the attach is answered.
-        if !self.diligent && stage.rng.chance(500) {
+        if !self.diligent && context.rng.chance(500) {
             remote.endpoint.set_credit(link, 3, false);
         }
         self.drained = false;
         self.link = Some(link);
     }
 
-    fn work(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId, session: Session) {
-        match stage.rng.below(20) {
+    fn work(
+        &mut self,
+        context: &mut Context<'_>,
+        remote: &mut Remote,
+        link: LinkId,
+        session: Session,
+    ) {
+        match context.rng.below(20) {
             0..=3 if remote.endpoint.credit_left(link) < 5 => {
-                let credit = 1 + stage.rng.below(10) as u32;
-                let drain = stage.rng.chance(150);
+                let credit = 1 + context.rng.below(10) as u32;
+                let drain = context.rng.chance(150);
                 remote.endpoint.set_credit(link, credit, drain);
             }
-            4 if stage.rng.chance(400) => self.leave(stage, remote, link),
-            5..=8 => self.calls.ask(stage, remote, session),
-            _ => self.unsettled.settle_some(stage, remote),
+            4 if context.rng.chance(400) => self.leave(context, remote, link),
+            5..=8 => self.calls.ask(context, remote, session),
+            _ => self.unsettled.settle_some(context, remote),
         }
     }
 
-    fn settle_all(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
-        self.unsettled.complete_all(stage, remote);
+    fn settle_all(&mut self, context: &mut Context<'_>, remote: &mut Remote, link: LinkId) {
+        self.unsettled.complete_all(context, remote);
         if self.drained && self.unsettled.is_settled() {
-            self.leave(stage, remote, link);
+            self.leave(context, remote, link);
         } else if !self.drained && remote.endpoint.credit_left(link) == 0 {
             remote.endpoint.set_credit(link, 100, true);
         }
     }
 
     /// Gives its session back, or waits for none any more.
-    fn leave(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
+    fn leave(&mut self, context: &mut Context<'_>, remote: &mut Remote, link: LinkId) {
         remote.endpoint.detach(link, true, None);
-        self.left(stage.ledger);
+        self.left(context.ledger);
     }
 
     fn left(&mut self, ledger: &mut Ledger) {
@@ -140,13 +146,13 @@ impl Holder {
 
     pub(crate) fn handle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {
             Event::Attached { link, attach } if self.link == Some(link) => {
-                self.attached(stage.ledger, &attach)?;
+                self.attached(context.ledger, &attach)?;
             }
             Event::Delivery {
                 link,
@@ -154,25 +160,25 @@ impl Holder {
                 payload,
                 ..
             } if !self.calls.goes_over(link) => {
-                let id = stage.ledger.received(&payload)?;
+                let id = context.ledger.received(&payload)?;
                 if self.link == Some(link) {
                     self.belongs(id)?;
                     self.unsettled.take(delivery_id, id);
                 }
             }
-            Event::Delivery { payload, .. } => self.calls.answered(stage, &payload)?,
+            Event::Delivery { payload, .. } => self.calls.answered(context, &payload)?,
             Event::Updated {
                 delivery_id,
                 settled: true,
                 state,
                 ..
-            } => self.unsettled.updated(stage, delivery_id, state)?,
+            } => self.unsettled.updated(context, delivery_id, state)?,
             Event::Drained { link } if self.link == Some(link) => self.drained = true,
             Event::Detached { link, error, .. } if self.link == Some(link) => {
-                self.left(stage.ledger);
+                self.left(context.ledger);
                 check_ending(error.as_ref())?;
             }
-            Event::Closed { .. } => self.disconnected(stage.ledger),
+            Event::Closed { .. } => self.disconnected(context.ledger),
             _ => {}
         }
         Ok(())

@@ -14,7 +14,7 @@ use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::books::{Books, Kind};
-use crate::message::{self, MessageId, Wish};
+use crate::message::{self, MessageId, SendOptions};
 use crate::report::Report;
 use crate::rng::Rng;
 use crate::session::Session;
@@ -255,16 +255,16 @@ impl Ledger {
         id: MessageId,
         queue: usize,
         payload: Bytes,
-        wish: Wish,
+        options: SendOptions,
         now: Now,
     ) {
-        let ttl = wish
+        let ttl = options
             .ttl
             .map_or(u64::MAX, u64::from)
             .min(self.queues[queue].default_ttl);
         let mut entry = Entry::new(queue, payload, ttl, now.wall, self.epoch);
-        entry.due = wish.due.unwrap_or(0);
-        entry.key = wish.key.unwrap_or(id);
+        entry.due = options.due.unwrap_or(0);
+        entry.key = options.key.unwrap_or(id);
         entry.marked = message::number_of(id);
         self.entries.insert(id, entry);
     }

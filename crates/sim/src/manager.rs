@@ -10,7 +10,7 @@ use broker::Subqueue;
 use endpoint::{Event, LinkId, Outgoing};
 use store::SequenceNumber;
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::{Ask, Ledger, Scheduled};
 use crate::message::MessageId;
 use crate::remote::Remote;
@@ -107,24 +107,24 @@ impl Manager {
         remote.endpoint.set_credit(responses, 1_000, false);
     }
 
-    pub(crate) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         let Some(link) = self
             .requests
             .filter(|_| !self.stopped && self.asked.len() < 5)
         else {
             return;
         };
-        let chosen = stage.rng.below(9);
+        let chosen = context.rng.below(9);
         if !self.role.does(chosen) {
             return;
         }
         let (operation, body, asked) = match chosen {
-            0 => peek(stage),
+            0 => peek(context),
             1..=2 => {
                 let numbers =
-                    stage
+                    context
                         .ledger
-                        .deferred(self.queue, self.subqueue, 1 + stage.rng.below(3));
+                        .deferred(self.queue, self.subqueue, 1 + context.rng.below(3));
                 if numbers.is_empty() {
                     return;
                 }
@@ -132,18 +132,18 @@ impl Manager {
             }
             3 if !self.held.is_empty() => renew(&self.held),
             4..=5 if !self.held.is_empty() => {
-                let held = vec![self.held.remove(stage.rng.below(self.held.len()))];
-                let ask = if stage.rng.chance(700) {
+                let held = vec![self.held.remove(context.rng.below(self.held.len()))];
+                let ask = if context.rng.chance(700) {
                     Ask::Complete
                 } else {
                     Ask::Abandon
                 };
-                stage.ledger.asked(held[0].1, ask);
+                context.ledger.asked(held[0].1, ask);
                 settle(&held, ask)
             }
-            6 => self.schedule(stage),
-            8 if stage.rng.chance(200) => delete(stage),
-            7 => match self.cancel(stage) {
+            6 => self.schedule(context),
+            8 if context.rng.chance(200) => delete(context),
+            7 => match self.cancel(context) {
                 Some(plan) => plan,
                 None => return,
             },
@@ -160,13 +160,13 @@ impl Manager {
         if remote.endpoint.send(link, &outgoing, &[&request]).is_ok() {
             self.asked.insert(self.next, asked);
         } else {
-            abandoned(stage.ledger, asked);
+            abandoned(context.ledger, asked);
         }
     }
 
     pub(crate) fn handle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
@@ -175,36 +175,40 @@ impl Manager {
                 let response = Response::decode(&payload).ok_or_else(|| {
                     Violation::new("I12", "a response can not be understood".to_owned())
                 })?;
-                self.answered(stage, &response)
+                self.answered(context, &response)
             }
             Event::Detached { .. } | Event::Closed { .. } => {
-                self.disconnected(stage.ledger);
+                self.disconnected(context.ledger);
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    fn answered(&mut self, stage: &mut Stage<'_>, response: &Response) -> Result<(), Violation> {
+    fn answered(
+        &mut self,
+        context: &mut Context<'_>,
+        response: &Response,
+    ) -> Result<(), Violation> {
         let asked = self.asked.remove(&response.correlation);
         let asked =
             asked.ok_or_else(|| Violation::new("I12", "a response to no request".to_owned()))?;
         match asked {
             Asked::Peek => {
                 for (_, message) in response.messages() {
-                    stage.ledger.shown(self.queue, &message)?;
+                    context.ledger.shown(self.queue, &message)?;
                 }
             }
             Asked::Fetch(numbers) => {
                 // Locked by another manager, or settled meanwhile: not found is right then. In a
                 // queue with sessions only their holders get anything.
-                if response.code != 200 && !stage.ledger.queues[self.queue].sessions {
-                    stage
+                if response.code != 200 && !context.ledger.queues[self.queue].sessions {
+                    context
                         .ledger
                         .forget_deferred(self.queue, self.subqueue, &numbers[..1]);
                 }
                 for (token, message) in response.messages() {
-                    let id = stage.ledger.shown(self.queue, &message)?;
+                    let id = context.ledger.shown(self.queue, &message)?;
                     self.held.extend(token.map(|token| (token, id)));
                 }
             }
@@ -214,14 +218,18 @@ impl Manager {
                 }
             }
             Asked::Delete => {}
-            Asked::Schedule(ids) => schedule::scheduled(stage.ledger, self.queue, &ids, response)?,
+            Asked::Schedule(ids) => {
+                schedule::scheduled(context.ledger, self.queue, &ids, response)?;
+            }
             Asked::Cancel(messages) => {
                 let done = response.code == 200;
-                stage.ledger.cancel_answered(self.queue, &messages, done)?;
+                context
+                    .ledger
+                    .cancel_answered(self.queue, &messages, done)?;
             }
             Asked::Settle(ids, ask) => {
                 for id in ids {
-                    stage
+                    context
                         .ledger
                         .answered(id, self.subqueue, ask, response.code == 200)?;
                 }
@@ -251,9 +259,9 @@ fn abandoned(ledger: &mut Ledger, asked: Asked) {
 
 type Plan = (&'static str, Map, Asked);
 
-fn peek(stage: &mut Stage<'_>) -> Plan {
-    let from = Value::Long(stage.rng.below(200) as i64);
-    let count = Value::Int(1 + stage.rng.below(20) as i32);
+fn peek(context: &mut Context<'_>) -> Plan {
+    let from = Value::Long(context.rng.below(200) as i64);
+    let count = Value::Int(1 + context.rng.below(20) as i32);
     let body = vec![
         ("from-sequence-number".into(), from),
         ("message-count".into(), count),
@@ -262,12 +270,12 @@ fn peek(stage: &mut Stage<'_>) -> Plan {
 }
 
 /// A few of the oldest, or what is old enough.
-fn delete(stage: &mut Stage<'_>) -> Plan {
-    let before = stage.now.wall.0 - stage.rng.between(0, 3_000);
+fn delete(context: &mut Context<'_>) -> Plan {
+    let before = context.now.wall.0 - context.rng.between(0, 3_000);
     let body = vec![
         (
             "message-count".into(),
-            Value::Int(1 + stage.rng.below(6) as i32),
+            Value::Int(1 + context.rng.below(6) as i32),
         ),
         ("enqueued-time-utc".into(), Value::Timestamp(before as i64)),
     ];

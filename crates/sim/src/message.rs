@@ -56,7 +56,7 @@ pub fn marks_of(payload: &Bytes) -> Option<(i64, Option<String>)> {
 
 /// What a sender asks of the broker for one of its messages.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Wish {
+pub struct SendOptions {
     /// Milliseconds.
     pub ttl: Option<u32>,
     /// When it is to become available, by the wall clock.
@@ -67,8 +67,8 @@ pub struct Wish {
     pub unnamed: bool,
 }
 
-impl Wish {
-    /// Some wish for the message named `id`: mostly none at all.
+impl SendOptions {
+    /// Some options for the message named `id`: mostly none at all.
     pub fn any(rng: &mut Rng, id: MessageId, now: Now) -> Self {
         Self {
             ttl: rng.chance(100).then(|| rng.between(1, 20_000) as u32),
@@ -106,12 +106,12 @@ pub fn any_due(rng: &mut Rng, now: Now) -> u64 {
 }
 
 /// Builds the message named `id`.
-pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
+pub fn build(rng: &mut Rng, id: MessageId, options: SendOptions, size: usize) -> Bytes {
     let mut out = BytesMut::with_capacity(size + 256);
-    if wish.ttl.is_some() || rng.chance(300) {
+    if options.ttl.is_some() || rng.chance(300) {
         Header {
             durable: Some(true),
-            ttl: wish.ttl,
+            ttl: options.ttl,
             ..Header::default()
         }
         .encode(&mut out);
@@ -120,7 +120,7 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
     if rng.chance(300) {
         annotations.push((Value::Symbol(Symbol::new("x-opt-mine")), Value::Ulong(id)));
     }
-    if let Some(due) = wish.due {
+    if let Some(due) = options.due {
         let key = Value::Symbol(Symbol::new("x-opt-scheduled-enqueue-time"));
         annotations.push((key, Value::Timestamp(due as i64)));
     }
@@ -128,7 +128,7 @@ pub fn build(rng: &mut Rng, id: MessageId, wish: Wish, size: usize) -> Bytes {
         encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &annotations);
     }
     let properties = Properties {
-        message_id: (!wish.unnamed).then(|| Value::Ulong(wish.key.unwrap_or(id))),
+        message_id: (!options.unnamed).then(|| Value::Ulong(options.key.unwrap_or(id))),
         subject: Some("sim".to_owned()),
         group_id: Session::of(id).map(Session::name),
         ..Properties::default()

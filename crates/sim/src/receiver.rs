@@ -4,7 +4,7 @@
 use broker::Subqueue;
 use endpoint::{Event, LinkId};
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::Ledger;
 use crate::remote::Remote;
 use crate::unsettled::Unsettled;
@@ -44,7 +44,7 @@ impl Receiver {
         }
     }
 
-    pub(crate) fn connected(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(crate) fn connected(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         self.links += 1;
         let link = remote.attach_receiver(
             &format!("receiver-{}", self.links),
@@ -52,41 +52,41 @@ impl Receiver {
             self.settled,
         );
         // Credit may be sent before the attach is answered.
-        if stage.rng.chance(500) {
+        if context.rng.chance(500) {
             remote.endpoint.set_credit(link, 3, false);
         }
         self.link = Some(link);
     }
 
-    pub(crate) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         let Some(link) = self.link.filter(|_| self.attached) else {
             return;
         };
         if self.diligent {
-            return self.settle_all(stage, remote, link);
+            return self.settle_all(context, remote, link);
         }
-        match stage.rng.below(20) {
+        match context.rng.below(20) {
             0..=5 if remote.endpoint.credit_left(link) < 5 => {
-                let credit = 1 + stage.rng.below(20) as u32;
+                let credit = 1 + context.rng.below(20) as u32;
                 remote
                     .endpoint
-                    .set_credit(link, credit, stage.rng.chance(100));
+                    .set_credit(link, credit, context.rng.chance(100));
             }
-            6 if stage.rng.chance(20) => remote.endpoint.detach(link, true, None),
-            _ => self.unsettled.settle_some(stage, remote),
+            6 if context.rng.chance(20) => remote.endpoint.detach(link, true, None),
+            _ => self.unsettled.settle_some(context, remote),
         }
     }
 
-    fn settle_all(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
+    fn settle_all(&mut self, context: &mut Context<'_>, remote: &mut Remote, link: LinkId) {
         if remote.endpoint.credit_left(link) < 50 {
             remote.endpoint.set_credit(link, 100, false);
         }
-        self.unsettled.complete_all(stage, remote);
+        self.unsettled.complete_all(context, remote);
     }
 
     pub(crate) fn handle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
@@ -98,7 +98,7 @@ impl Receiver {
                 settled,
                 ..
             } => {
-                let id = stage.ledger.received(&payload)?;
+                let id = context.ledger.received(&payload)?;
                 if !settled {
                     self.unsettled.take(delivery_id, id);
                 }
@@ -108,8 +108,8 @@ impl Receiver {
                 settled: true,
                 state,
                 ..
-            } => self.unsettled.updated(stage, delivery_id, state)?,
-            Event::Detached { .. } | Event::Closed { .. } => self.disconnected(stage.ledger),
+            } => self.unsettled.updated(context, delivery_id, state)?,
+            Event::Detached { .. } | Event::Closed { .. } => self.disconnected(context.ledger),
             _ => {}
         }
         Ok(())

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use amqp::DeliveryState;
 use endpoint::{Event, LinkId, Outgoing};
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::Ledger;
-use crate::message::{self, MessageId, Wish};
+use crate::message::{self, MessageId, SendOptions};
 use crate::remote::Remote;
 use crate::violation::Violation;
 
@@ -42,32 +42,32 @@ impl Sender {
         self.link = Some(remote.attach_sender("sender", self.path));
     }
 
-    pub(crate) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         let Some(link) = self.link.filter(|_| !self.stopped) else {
             return;
         };
-        for _ in 0..=stage.rng.below(4) {
+        for _ in 0..=context.rng.below(4) {
             if self.waiting.len() < IN_FLIGHT {
-                self.send(stage, remote, link);
+                self.send(context, remote, link);
             }
         }
     }
 
-    fn send(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, link: LinkId) {
-        let Some(queue) = stage.ledger.index_of(self.path) else {
+    fn send(&mut self, context: &mut Context<'_>, remote: &mut Remote, link: LinkId) {
+        let Some(queue) = context.ledger.index_of(self.path) else {
             return;
         };
-        let id = stage.ledger.fresh_id(stage.rng, queue);
-        let mut wish = Wish::any(stage.rng, id, stage.now);
-        if !stage.ledger.may_detect_duplicates(queue) {
-            wish = wish.perhaps_unnamed(stage.rng);
+        let id = context.ledger.fresh_id(context.rng, queue);
+        let mut options = SendOptions::any(context.rng, id, context.now);
+        if !context.ledger.may_detect_duplicates(queue) {
+            options = options.perhaps_unnamed(context.rng);
         }
-        let size = match stage.rng.below(100) {
+        let size = match context.rng.below(100) {
             0 => 40_000,
             1..=9 => 2_000,
-            _ => stage.rng.below(100),
+            _ => context.rng.below(100),
         };
-        let payload = message::build(stage.rng, id, wish, size);
+        let payload = message::build(context.rng, id, options, size);
         self.tag = self.tag.wrapping_add(1);
         let tag = self.tag.to_be_bytes();
         let outgoing = Outgoing {
@@ -76,14 +76,16 @@ impl Sender {
             ..Outgoing::default()
         };
         if remote.endpoint.send(link, &outgoing, &[&payload]).is_ok() {
-            stage.ledger.send_asked(id, queue, payload, wish, stage.now);
+            context
+                .ledger
+                .send_asked(id, queue, payload, options, context.now);
             self.waiting.insert(id);
         }
     }
 
     pub(crate) fn handle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
@@ -91,12 +93,12 @@ impl Sender {
             Event::Disposed { cookie, state, .. } => {
                 let id = MessageId::try_from(cookie).expect("cookies are our own ids");
                 if self.waiting.remove(&id) {
-                    stage
+                    context
                         .ledger
                         .send_answered(id, state == Some(DeliveryState::Accepted))?;
                 }
             }
-            Event::Detached { .. } | Event::Closed { .. } => self.disconnected(stage.ledger),
+            Event::Detached { .. } | Event::Closed { .. } => self.disconnected(context.ledger),
             _ => {}
         }
         Ok(())

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Subqueue;
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::{Ask, Ledger};
 use crate::message::MessageId;
 use crate::remote::Remote;
@@ -53,19 +53,19 @@ impl Unsettled {
     }
 
     /// Settles everything with success.
-    pub fn complete_all(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub fn complete_all(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         while let Some((delivery, id)) = self.held.pop() {
-            self.ask(stage, remote, delivery, id, Ask::Complete);
+            self.ask(context, remote, delivery, id, Ask::Complete);
         }
     }
 
     /// Settles some, in any way.
-    pub fn settle_some(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
-        for _ in 0..=stage.rng.below(3) {
-            let Some((delivery, id)) = self.pick(stage) else {
+    pub fn settle_some(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
+        for _ in 0..=context.rng.below(3) {
+            let Some((delivery, id)) = self.pick(context) else {
                 return;
             };
-            let ask = match stage.rng.below(20) {
+            let ask = match context.rng.below(20) {
                 0..=10 => Ask::Complete,
                 11..=12 => Ask::Abandon,
                 13 => Ask::Release,
@@ -74,31 +74,31 @@ impl Unsettled {
                 // Forgotten: its lock runs out.
                 _ => continue,
             };
-            self.ask(stage, remote, delivery, id, ask);
+            self.ask(context, remote, delivery, id, ask);
         }
     }
 
     /// Takes any of them out.
-    pub fn pick(&mut self, stage: &mut Stage<'_>) -> Option<(u32, MessageId)> {
+    pub fn pick(&mut self, context: &mut Context<'_>) -> Option<(u32, MessageId)> {
         match self.held.len() {
             0 => None,
-            count => Some(self.held.remove(stage.rng.below(count))),
+            count => Some(self.held.remove(context.rng.below(count))),
         }
     }
 
     fn ask(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         remote: &mut Remote,
         delivery: u32,
         id: MessageId,
         ask: Ask,
     ) {
-        stage.ledger.asked(id, ask);
+        context.ledger.asked(id, ask);
         self.asked.insert(delivery, (id, ask));
         remote
             .endpoint
-            .dispose_received(remote.session, delivery, state_of(ask, stage), false);
+            .dispose_received(remote.session, delivery, state_of(ask, context), false);
     }
 
     /// A settlement was answered, if it is one of these.
@@ -107,7 +107,7 @@ impl Unsettled {
     /// I2, when the answer makes no sense.
     pub fn updated(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         delivery: u32,
         state: Option<DeliveryState>,
     ) -> Result<(), Violation> {
@@ -125,7 +125,7 @@ impl Unsettled {
             Some(_) => true,
             None => return wrong("answered without a state".to_owned()),
         };
-        stage.ledger.answered(id, self.subqueue, ask, done)
+        context.ledger.answered(id, self.subqueue, ask, done)
     }
 
     /// Their link is gone, with every answer that had not come.
@@ -138,7 +138,7 @@ impl Unsettled {
 }
 
 /// The state that asks for an outcome, as the SDKs spell it. (docs/spec/amqp.md#5.1)
-pub fn state_of(ask: Ask, stage: &mut Stage<'_>) -> DeliveryState {
+pub fn state_of(ask: Ask, context: &mut Context<'_>) -> DeliveryState {
     let modified = |undeliverable_here, message_annotations| DeliveryState::Modified {
         delivery_failed: false,
         undeliverable_here,
@@ -152,7 +152,7 @@ pub fn state_of(ask: Ask, stage: &mut Stage<'_>) -> DeliveryState {
     };
     match ask {
         Ask::Complete => DeliveryState::Accepted,
-        Ask::Abandon => modified(false, stage.rng.chance(300).then(note)),
+        Ask::Abandon => modified(false, context.rng.chance(300).then(note)),
         Ask::Release => DeliveryState::Released,
         Ask::Defer => modified(true, None),
         Ask::DeadLetter => DeliveryState::Rejected(Some(Error {

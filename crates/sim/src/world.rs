@@ -8,7 +8,7 @@ use broker::{
 use dialect::Dialect;
 use store::memory::MemoryDisk;
 
-use crate::actor::{Actor, Stage};
+use crate::actor::{Actor, Context};
 use crate::faults::Faults;
 use crate::ledger::{self, Ledger};
 use crate::pipe::Pipe;
@@ -184,12 +184,12 @@ impl World {
         else {
             return;
         };
-        let mut stage = Stage {
+        let mut context = Context {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
             now: self.now,
         };
-        let stays = actor.act(&mut stage, remote);
+        let stays = actor.act(&mut context, remote);
         if !stays && !self.faults_stopped {
             remote.endpoint.close(None);
         }
@@ -200,12 +200,12 @@ impl World {
         self.next_connection += 1;
         let mut remote = Remote::open(&mut self.rng, id, self.now);
         let client = &mut self.clients[client];
-        let mut stage = Stage {
+        let mut context = Context {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
             now: self.now,
         };
-        client.actor.connected(&mut stage, &mut remote);
+        client.actor.connected(&mut context, &mut remote);
         let pipes = Pipes {
             to_server: Pipe::default(),
             to_client: Pipe::default(),
@@ -257,7 +257,7 @@ impl World {
             return Ok(());
         }
         pipes.to_client.arrive(&mut self.rng, &mut remote.input);
-        let mut stage = Stage {
+        let mut context = Context {
             rng: &mut self.rng,
             ledger: &mut self.ledger,
             now: self.now,
@@ -268,7 +268,7 @@ impl World {
             // A client whose link was detached starts afresh, unless that is its business.
             over |=
                 matches!(event, endpoint::Event::Detached { link, .. } if !actor.parts_with(link));
-            actor.handle(&mut stage, remote, event)?;
+            actor.handle(&mut context, remote, event)?;
         }
         if over {
             self.close_connection(client);

@@ -6,7 +6,7 @@ use broker::Subqueue;
 use bytes::Bytes;
 use endpoint::{Event, LinkId};
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::Ledger;
 use crate::remote::{Remote, SESSION_FILTER};
 use crate::request::Response;
@@ -85,7 +85,7 @@ impl Links {
         format!("{BY_SESSION}/$management")
     }
 
-    pub(super) fn connected(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(super) fn connected(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         self.attach_coordinator(remote);
         let to = |path: &&str| (queues::index_of(path), remote.attach_sender(path, path));
         self.senders = TARGETS.iter().map(to).collect();
@@ -98,7 +98,7 @@ impl Links {
             remote.endpoint.set_credit(link, 3, false);
             intake.link = Some(link);
         }
-        self.seek(stage, remote);
+        self.seek(context, remote);
         self.requests = Some(remote.attach_sender("requests", &Self::node()));
         let responses = remote.attach_receiver("responses", &Self::node(), true);
         remote.endpoint.set_credit(responses, 1_000, false);
@@ -119,10 +119,10 @@ impl Links {
     }
 
     /// Wants a session.
-    fn seek(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    fn seek(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         self.names += 1;
         let name = format!("session-{}", self.names);
-        let timeout = stage.rng.between(0, 5_000) as u32;
+        let timeout = context.rng.between(0, 5_000) as u32;
         let link = remote.attach_holder(&name, BY_SESSION, None, timeout);
         remote.endpoint.set_credit(link, 3, false);
         self.session = None;
@@ -142,22 +142,22 @@ impl Links {
     }
 
     /// Takes more, settles some outside of any transaction, looks for a session.
-    pub(super) fn act(&mut self, stage: &mut Stage<'_>, remote: &mut Remote) {
+    pub(super) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         for intake in &mut self.intakes {
             let Some(link) = intake.link else { continue };
-            if remote.endpoint.credit_left(link) < 2 && stage.rng.chance(300) {
+            if remote.endpoint.credit_left(link) < 2 && context.rng.chance(300) {
                 remote.endpoint.set_credit(link, 4, false);
             }
-            if stage.rng.chance(60) {
-                intake.unsettled.settle_some(stage, remote);
+            if context.rng.chance(60) {
+                intake.unsettled.settle_some(context, remote);
             }
         }
         let session = self.intakes.last().and_then(|intake| intake.link);
         match session {
-            None => self.seek(stage, remote),
-            Some(link) if self.session.is_some() && stage.rng.chance(20) => {
+            None => self.seek(context, remote),
+            Some(link) if self.session.is_some() && context.rng.chance(20) => {
                 remote.endpoint.detach(link, true, None);
-                self.lose_session(stage.ledger);
+                self.lose_session(context.ledger);
             }
             Some(_) => {}
         }
@@ -171,7 +171,11 @@ impl Links {
         }
     }
 
-    pub(super) fn handle(&mut self, stage: &mut Stage<'_>, event: Event) -> Result<(), Violation> {
+    pub(super) fn handle(
+        &mut self,
+        context: &mut Context<'_>,
+        event: Event,
+    ) -> Result<(), Violation> {
         let session = self.intakes.last().and_then(|intake| intake.link);
         match event {
             Event::Attached { link, attach } if session == Some(link) => {
@@ -189,14 +193,14 @@ impl Links {
                 payload,
                 ..
             } => {
-                let id = stage.ledger.received(&payload)?;
+                let id = context.ledger.received(&payload)?;
                 let mut intakes = self.intakes.iter_mut();
                 if let Some(intake) = intakes.find(|intake| intake.link == Some(link)) {
                     intake.unsettled.take(delivery_id, id);
                 }
             }
             Event::Detached { link, .. } if session == Some(link) => {
-                self.lose_session(stage.ledger);
+                self.lose_session(context.ledger);
             }
             _ => {}
         }

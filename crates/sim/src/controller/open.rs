@@ -7,9 +7,9 @@ use bytes::Bytes;
 use endpoint::Outgoing;
 
 use super::links::{Links, TARGETS};
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::{Ask, Ledger};
-use crate::message::{self, MessageId, Wish};
+use crate::message::{self, MessageId, SendOptions};
 use crate::remote::Remote;
 use crate::request::request;
 use crate::session::Session;
@@ -52,34 +52,35 @@ impl Open {
     /// One more operation of some kind.
     pub(super) fn enlist(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         remote: &mut Remote,
         links: &mut Links,
         name: &Bytes,
         tag: u32,
     ) {
-        match stage.rng.below(10) {
-            0..=3 => self.send(stage, remote, links, name, tag),
-            4..=8 => self.settle(stage, remote, links, name),
-            _ => self.set_state(stage, remote, links, name, tag),
+        match context.rng.below(10) {
+            0..=3 => self.send(context, remote, links, name, tag),
+            4..=8 => self.settle(context, remote, links, name),
+            _ => self.set_state(context, remote, links, name, tag),
         }
     }
 
     fn send(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         remote: &mut Remote,
         links: &Links,
         name: &Bytes,
         tag: u32,
     ) {
-        let Some((queue, link)) = links.senders.get(stage.rng.below(TARGETS.len())).copied() else {
+        let Some((queue, link)) = links.senders.get(context.rng.below(TARGETS.len())).copied()
+        else {
             return;
         };
-        let id = stage.ledger.fresh_id(stage.rng, queue);
-        let wish = Wish::any(stage.rng, id, stage.now);
-        let size = stage.rng.below(100);
-        let payload = message::build(stage.rng, id, wish, size);
+        let id = context.ledger.fresh_id(context.rng, queue);
+        let options = SendOptions::any(context.rng, id, context.now);
+        let size = context.rng.below(100);
+        let payload = message::build(context.rng, id, options, size);
         let tag = tag.to_be_bytes();
         let outgoing = Outgoing {
             tag: &tag,
@@ -88,32 +89,32 @@ impl Open {
             ..Outgoing::default()
         };
         if remote.endpoint.send(link, &outgoing, &[&payload]).is_ok() {
-            let ledger = &mut stage.ledger;
-            ledger.send_asked(id, queue, payload, wish, stage.now);
+            let ledger = &mut context.ledger;
+            ledger.send_asked(id, queue, payload, options, context.now);
             self.sends.push((id, false));
         }
     }
 
     fn settle(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         remote: &mut Remote,
         links: &mut Links,
         name: &Bytes,
     ) {
-        let intake = stage.rng.below(links.intakes.len());
-        let Some((delivery, id)) = links.intakes[intake].unsettled.pick(stage) else {
+        let intake = context.rng.below(links.intakes.len());
+        let Some((delivery, id)) = links.intakes[intake].unsettled.pick(context) else {
             return;
         };
-        let ask = match stage.rng.below(10) {
+        let ask = match context.rng.below(10) {
             0..=5 => Ask::Complete,
             6 => Ask::Abandon,
             7 => Ask::DeadLetter,
             8 => Ask::Defer,
             _ => Ask::Release,
         };
-        stage.ledger.asked(id, ask);
-        let state = within(name, Some(state_of(ask, stage)));
+        context.ledger.asked(id, ask);
+        let state = within(name, Some(state_of(ask, context)));
         remote
             .endpoint
             .dispose_received(remote.session, delivery, state, false);
@@ -129,7 +130,7 @@ impl Open {
 
     fn set_state(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         remote: &mut Remote,
         links: &Links,
         name: &Bytes,
@@ -138,7 +139,7 @@ impl Open {
         let (Some(session), Some(link)) = (links.session, links.requests) else {
             return;
         };
-        let state = stage.ledger.fresh_state(stage.rng);
+        let state = context.ledger.fresh_state(context.rng);
         let value = state.clone().map_or(Value::Null, Value::Binary);
         let body = vec![
             ("session-id".into(), Value::String(session.name())),
@@ -179,20 +180,21 @@ impl Open {
     /// A settlement was answered.
     pub(super) fn updated(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         links: &mut Links,
         delivery: u32,
         settled: bool,
         state: Option<&DeliveryState>,
     ) -> Result<(), Violation> {
         if !settled && matches!(state, Some(DeliveryState::Transactional { .. })) {
-            return self.taken_in(stage, links, delivery);
+            return self.taken_in(context, links, delivery);
         }
         let stray = self.strays.remove(&delivery).map(|(stray, _)| stray);
         let Some(settlement) = self.settlements.remove(&delivery).or(stray) else {
             let mut intakes = links.intakes.iter_mut();
-            return intakes
-                .try_for_each(|intake| intake.unsettled.updated(stage, delivery, state.cloned()));
+            return intakes.try_for_each(|intake| {
+                intake.unsettled.updated(context, delivery, state.cloned())
+            });
         };
         let done = !matches!(state, Some(DeliveryState::Rejected(Some(_))));
         let intake = &mut links.intakes[settlement.intake];
@@ -201,13 +203,13 @@ impl Open {
             // It can be settled another time.
             intake.unsettled.take(delivery, id);
         }
-        stage.ledger.answered(id, intake.subqueue, ask, done)
+        context.ledger.answered(id, intake.subqueue, ask, done)
     }
 
     /// A settlement is part of its transaction, which may be rolled back already.
     fn taken_in(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         links: &mut Links,
         delivery: u32,
     ) -> Result<(), Violation> {
@@ -219,7 +221,7 @@ impl Open {
             let intake = &mut links.intakes[settlement.intake];
             intake.unsettled.take(delivery, settlement.id);
             let Settlement { id, ask, .. } = settlement;
-            return stage.ledger.answered(id, intake.subqueue, ask, false);
+            return context.ledger.answered(id, intake.subqueue, ask, false);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use endpoint::{LinkId, Outgoing};
 use store::SequenceNumber;
 
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::{Ask, Ledger};
 use crate::message::MessageId;
 use crate::remote::Remote;
@@ -70,11 +70,11 @@ impl Calls {
     }
 
     /// Asks for something about the session that is held.
-    pub(super) fn ask(&mut self, stage: &mut Stage<'_>, remote: &mut Remote, session: Session) {
+    pub(super) fn ask(&mut self, context: &mut Context<'_>, remote: &mut Remote, session: Session) {
         let Some(link) = self.requests.filter(|_| self.asked.len() < IN_FLIGHT) else {
             return;
         };
-        let Some((operation, body, asked)) = self.plan(stage, session) else {
+        let Some((operation, body, asked)) = self.plan(context, session) else {
             return;
         };
         self.next += 1;
@@ -88,20 +88,20 @@ impl Calls {
         if remote.endpoint.send(link, &outgoing, &[&request]).is_ok() {
             self.asked.insert(self.next, asked);
         } else {
-            lost(stage.ledger, &asked);
+            lost(context.ledger, &asked);
         }
     }
 
-    fn plan(&mut self, stage: &mut Stage<'_>, session: Session) -> Option<Plan> {
+    fn plan(&mut self, context: &mut Context<'_>, session: Session) -> Option<Plan> {
         let id = || ("session-id".into(), Value::String(session.name()));
-        Some(match stage.rng.below(20) {
+        Some(match context.rng.below(20) {
             0..=4 => ("com.microsoft:renew-session-lock", vec![id()], Asked::Renew),
             5..=7 => {
                 let asked = Asked::Get(session);
                 ("com.microsoft:get-session-state", vec![id()], asked)
             }
             8..=10 => {
-                let state = stage.ledger.fresh_state(stage.rng);
+                let state = context.ledger.fresh_state(context.rng);
                 let value = state.clone().map_or(Value::Null, Value::Binary);
                 let body = vec![id(), ("session-state".into(), value)];
                 let asked = Asked::Set(session, state);
@@ -109,8 +109,8 @@ impl Calls {
             }
             11 => list(),
             12..=13 => {
-                let from = Value::Long(stage.rng.below(200) as i64);
-                let count = Value::Int(1 + stage.rng.below(20) as i32);
+                let from = Value::Long(context.rng.below(200) as i64);
+                let count = Value::Int(1 + context.rng.below(20) as i32);
                 let body = vec![
                     id(),
                     ("from-sequence-number".into(), from),
@@ -119,8 +119,8 @@ impl Calls {
                 ("com.microsoft:peek-message", body, Asked::Peek(session))
             }
             14..=16 => {
-                let most = 1 + stage.rng.below(3);
-                let numbers = stage.ledger.deferred_of(self.queue, session, most);
+                let most = 1 + context.rng.below(3);
+                let numbers = context.ledger.deferred_of(self.queue, session, most);
                 if numbers.is_empty() {
                     return None;
                 }
@@ -128,10 +128,10 @@ impl Calls {
             }
             _ if self.held.is_empty() => return None,
             _ => {
-                let (token, message) = self.held.remove(stage.rng.below(self.held.len()));
+                let (token, message) = self.held.remove(context.rng.below(self.held.len()));
                 let ask = [Ask::Complete, Ask::Complete, Ask::Abandon, Ask::Defer];
-                let ask = ask[stage.rng.below(4)];
-                stage.ledger.asked(message, ask);
+                let ask = ask[context.rng.below(4)];
+                context.ledger.asked(message, ask);
                 settle(token, message, ask)
             }
         })
@@ -140,7 +140,7 @@ impl Calls {
     /// A response came.
     pub(super) fn answered(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         payload: &Bytes,
     ) -> Result<(), Violation> {
         let response = Response::decode(payload)
@@ -156,43 +156,43 @@ impl Calls {
                     Some(Value::Binary(state)) => Some(state),
                     _ => None,
                 };
-                stage.ledger.state_received(self.queue, session, state)
+                context.ledger.state_received(self.queue, session, state)
             }
             Asked::Set(session, state) if done => {
-                let ledger = &mut stage.ledger;
+                let ledger = &mut context.ledger;
                 ledger.state_answered(self.queue, session, state.as_ref())
             }
             Asked::Get(_) | Asked::Set(..) => Ok(()),
             Asked::Peek(session) => {
                 for (_, message) in response.messages() {
-                    let id = stage.ledger.shown(self.queue, &message)?;
+                    let id = context.ledger.shown(self.queue, &message)?;
                     check_session(id, session)?;
                 }
                 Ok(())
             }
-            Asked::Fetch(numbers) => self.fetched(stage, &numbers, &response),
+            Asked::Fetch(numbers) => self.fetched(context, &numbers, &response),
             Asked::Settle(id, ask) => {
                 let main = broker::Subqueue::Main;
-                stage.ledger.answered(id, main, ask, done)
+                context.ledger.answered(id, main, ask, done)
             }
         }
     }
 
     fn fetched(
         &mut self,
-        stage: &mut Stage<'_>,
+        context: &mut Context<'_>,
         numbers: &[SequenceNumber],
         response: &Response,
     ) -> Result<(), Violation> {
         // Settled meanwhile, or locked already: not found is right then.
         if response.code == 404 {
             let main = broker::Subqueue::Main;
-            stage
+            context
                 .ledger
                 .forget_deferred(self.queue, main, &numbers[..1]);
         }
         for (token, message) in response.messages() {
-            let id = stage.ledger.shown(self.queue, &message)?;
+            let id = context.ledger.shown(self.queue, &message)?;
             self.held.extend(token.map(|token| (token, id)));
         }
         Ok(())

@@ -5,32 +5,32 @@ use amqp::value::{Map, lookup};
 use store::SequenceNumber;
 
 use super::{Asked, Manager, Plan, Response};
-use crate::actor::Stage;
+use crate::actor::Context;
 use crate::ledger::Ledger;
-use crate::message::{self, MessageId, Wish};
+use crate::message::{self, MessageId, SendOptions};
 use crate::violation::Violation;
 
 impl Manager {
     /// One to three messages, each with a time of its own.
-    pub(super) fn schedule(&self, stage: &mut Stage<'_>) -> Plan {
+    pub(super) fn schedule(&self, context: &mut Context<'_>) -> Plan {
         let mut ids = Vec::new();
         let mut messages = Vec::new();
-        for _ in 0..=stage.rng.below(3) {
-            let id = stage.ledger.fresh_id(stage.rng, self.queue);
-            let wish = Wish {
-                due: Some(message::any_due(stage.rng, stage.now)),
-                ..Wish::any(stage.rng, id, stage.now)
+        for _ in 0..=context.rng.below(3) {
+            let id = context.ledger.fresh_id(context.rng, self.queue);
+            let options = SendOptions {
+                due: Some(message::any_due(context.rng, context.now)),
+                ..SendOptions::any(context.rng, id, context.now)
             };
-            let size = stage.rng.below(100);
-            let payload = message::build(stage.rng, id, wish, size);
+            let size = context.rng.below(100);
+            let payload = message::build(context.rng, id, options, size);
             let entry: Map = vec![
                 ("message-id".into(), Value::String(id.to_string())),
                 ("message".into(), Value::Binary(payload.clone())),
             ];
             messages.push(Value::Map(entry));
-            stage
+            context
                 .ledger
-                .send_asked(id, self.queue, payload, wish, stage.now);
+                .send_asked(id, self.queue, payload, options, context.now);
             ids.push(id);
         }
         let body = vec![("messages".into(), Value::List(messages))];
@@ -38,18 +38,18 @@ impl Manager {
     }
 
     /// Some of the messages that clients know of, now and then with a number that no message has.
-    pub(super) fn cancel(&self, stage: &mut Stage<'_>) -> Option<Plan> {
-        let (newer, most) = (stage.rng.below(6), 1 + stage.rng.below(2));
-        let messages = stage.ledger.known_scheduled(self.queue, newer, most);
+    pub(super) fn cancel(&self, context: &mut Context<'_>) -> Option<Plan> {
+        let (newer, most) = (context.rng.below(6), 1 + context.rng.below(2));
+        let messages = context.ledger.known_scheduled(self.queue, newer, most);
         if messages.is_empty() {
             return None;
         }
-        stage.ledger.cancel_asked(&messages);
+        context.ledger.cancel_asked(&messages);
         let mut numbers: Vec<_> = messages
             .iter()
             .map(|(number, _)| Value::Long(number.0 as i64))
             .collect();
-        if stage.rng.chance(50) {
+        if context.rng.chance(50) {
             numbers.push(Value::Long(i64::MAX));
         }
         let body = vec![("sequence-numbers".into(), Value::Array(numbers))];

@@ -233,11 +233,11 @@ impl World {
         };
         for definition in self.temporary.clone() {
             let is_live = self.ledger.live(definition.path).is_some();
-            let wish = self.rng.below(10);
+            let options = self.rng.below(10);
             // One in ten may not be there.
-            if wish == 0 || wish < 4 && is_live {
+            if options == 0 || options < 4 && is_live {
                 batch.removed.push(definition.path.to_owned());
-            } else if wish < 6 {
+            } else if options < 6 {
                 self.expect(&definition);
                 batch.ensured.push(server::ensured(&definition));
             }

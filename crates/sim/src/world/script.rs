@@ -11,7 +11,7 @@ use store::{EntityId, SequenceNumber};
 use super::{Plan, World, queues};
 use crate::faults::Faults;
 use crate::ledger::Ask;
-use crate::message::{self, MessageId, Wish};
+use crate::message::{self, MessageId, SendOptions};
 use crate::session::Session;
 use crate::violation::Violation;
 
@@ -266,8 +266,12 @@ impl Script {
     }
 
     /// Sends messages to a path, all at once, and returns their names.
-    pub(super) fn send(&mut self, path: &str, wishes: &[Wish]) -> Result<Vec<MessageId>, Stop> {
-        let (ids, entity, messages) = self.write(path, wishes, None);
+    pub(super) fn send(
+        &mut self,
+        path: &str,
+        sends: &[SendOptions],
+    ) -> Result<Vec<MessageId>, Stop> {
+        let (ids, entity, messages) = self.write(path, sends, None);
         let request = self.request();
         self.asked.push((request, Asked::Send(ids.clone())));
         let send = Command::Send {
@@ -284,9 +288,9 @@ impl Script {
         &mut self,
         path: &str,
         session: Session,
-        wishes: &[Wish],
+        sends: &[SendOptions],
     ) -> Result<(), Stop> {
-        let (ids, entity, messages) = self.write(path, wishes, Some(session));
+        let (ids, entity, messages) = self.write(path, sends, Some(session));
         let request = self.request();
         self.asked.push((request, Asked::Send(ids)));
         let send = Command::Send {
@@ -300,7 +304,7 @@ impl Script {
     fn write(
         &mut self,
         path: &str,
-        wishes: &[Wish],
+        sends: &[SendOptions],
         session: Option<Session>,
     ) -> (Vec<MessageId>, EntityId, Vec<Incoming>) {
         let world = &mut self.world;
@@ -308,12 +312,12 @@ impl Script {
         let queue = queue.expect("a script names entities that are there");
         let mut ids = Vec::new();
         let mut messages = Vec::new();
-        for wish in wishes {
+        for options in sends {
             let id = world.ledger.next_id(session);
-            let payload = message::build(&mut world.rng, id, *wish, 20);
+            let payload = message::build(&mut world.rng, id, *options, 20);
             let ledger = &mut world.ledger;
-            ledger.send_asked(id, queue, payload.clone(), *wish, world.now);
-            messages.push(incoming(id, payload, *wish));
+            ledger.send_asked(id, queue, payload.clone(), *options, world.now);
+            messages.push(incoming(id, payload, *options));
             ids.push(id);
         }
         (ids, world.ledger.queues[queue].id, messages)
@@ -422,8 +426,8 @@ impl Script {
     }
 
     /// Sends within the transaction.
-    pub(super) fn enlist_send(&mut self, path: &str, wishes: &[Wish]) -> Result<(), Stop> {
-        let (ids, entity, messages) = self.write(path, wishes, None);
+    pub(super) fn enlist_send(&mut self, path: &str, sends: &[SendOptions]) -> Result<(), Stop> {
+        let (ids, entity, messages) = self.write(path, sends, None);
         let operation = Operation::Send { entity, messages };
         self.enlist(operation, Asked::Send(ids))
     }

@@ -9,14 +9,14 @@ use broker::{Command, Order, ReceiveMode, Subqueue};
 use super::script::{Ending, Script, Stop};
 use super::{World, administration, ledger_queue};
 use crate::ledger::Ask;
-use crate::message::Wish;
+use crate::message::SendOptions;
 use crate::rule::{Rule, Selects};
 use crate::server;
 use crate::session::Session;
 use crate::violation::Violation;
 
 /// Nothing asked.
-const PLAIN: Wish = Wish {
+const PLAIN: SendOptions = SendOptions {
     ttl: None,
     due: None,
     key: None,
@@ -108,7 +108,7 @@ fn settling(script: &mut Script) -> Result<(), Stop> {
 
 /// Chains, and what is a duplicate at their ends.
 fn forwarding(script: &mut Script) -> Result<(), Stop> {
-    let same = Wish {
+    let same = SendOptions {
         key: Some(77),
         ..PLAIN
     };
@@ -169,7 +169,7 @@ fn publishing(script: &mut Script) -> Result<(), Stop> {
 /// What is for later, what is taken back, and what is published when it is due.
 fn scheduling(script: &mut Script) -> Result<(), Stop> {
     let due = script.world.now.wall.0 + 1_500;
-    let later = Wish {
+    let later = SendOptions {
         due: Some(due),
         ..PLAIN
     };
@@ -216,7 +216,7 @@ fn by_session(script: &mut Script) -> Result<(), Stop> {
     }
     script.play(vec![Command::Detach { receiver }])?;
     script.send_within("news", session, &[PLAIN; 4])?;
-    let short = Wish {
+    let short = SendOptions {
         ttl: Some(1_000),
         ..PLAIN
     };

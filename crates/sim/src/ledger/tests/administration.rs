@@ -7,19 +7,19 @@ use broker::{
 use store::{EntityId, NamespaceId, Write};
 
 use super::super::Queue;
-use super::desk::{Desk, QUEUE, check, defined};
+use super::fake_broker::{FakeBroker, QUEUE, check, defined};
 use crate::violation::Violation;
 
 const OTHER: EntityId = EntityId(2);
 
 /// One turn with an order, what is written for it, and its answer.
 fn order(
-    desk: &mut Desk,
+    fake: &mut FakeBroker,
     order: Order,
     writes: Vec<Write>,
     answer: Result<Answer, EntityError>,
 ) -> Result<(), Violation> {
-    let request = desk.request();
+    let request = fake.request();
     let command = Command::Administer {
         request,
         namespace: NamespaceId(0),
@@ -27,19 +27,19 @@ fn order(
     };
     let result = Box::new(answer);
     let said = Output::Administered { request, result };
-    desk.turn(&[command], writes, &[said])
+    fake.turn(&[command], writes, &[said])
 }
 
-/// A desk whose queue the store knows of, and another queue that may come.
-fn desk() -> Desk {
-    let mut desk = Desk::new();
-    desk.turn(&[], vec![defined(QUEUE, "desk")], &[]).unwrap();
+/// A fake broker whose queue the store knows of, and another queue that may come.
+fn fake() -> FakeBroker {
+    let mut fake = FakeBroker::new();
+    fake.turn(&[], vec![defined(QUEUE, "desk")], &[]).unwrap();
     let other = Queue {
         path: "other",
-        ..desk.ledger.queues[0].clone()
+        ..fake.ledger.queues[0].clone()
     };
-    desk.ledger.expect(other);
-    desk
+    fake.ledger.expect(other);
+    fake
 }
 
 fn removal() -> Order {
@@ -70,78 +70,78 @@ fn shown(version: u64) -> Answer {
 
 #[test]
 fn an_order_that_is_carried_out_and_answered_is_sound() {
-    let mut desk = desk();
+    let mut fake = fake();
     let writes = vec![defined(OTHER, "other")];
-    let made = order(&mut desk, batch(false, None), writes, Ok(Answer::Done));
+    let made = order(&mut fake, batch(false, None), writes, Ok(Answer::Done));
     assert_eq!(made, Ok(()));
     let writes = vec![Write::RemoveEntity(QUEUE)];
-    let removed = order(&mut desk, removal(), writes, Ok(Answer::Done));
+    let removed = order(&mut fake, removal(), writes, Ok(Answer::Done));
     assert_eq!(removed, Ok(()));
-    let again = order(&mut desk, removal(), vec![], Err(EntityError::NotFound));
+    let again = order(&mut fake, removal(), vec![], Err(EntityError::NotFound));
     assert_eq!(again, Ok(()));
 }
 
 #[test]
 fn an_order_that_is_answered_and_not_written_is_found() {
-    let mut desk = desk();
-    check(order(&mut desk, removal(), vec![], Ok(Answer::Done)), "I13");
+    let mut fake = fake();
+    check(order(&mut fake, removal(), vec![], Ok(Answer::Done)), "I13");
 }
 
 #[test]
 fn an_order_that_is_refused_without_reason_is_found() {
-    let mut desk = desk();
+    let mut fake = fake();
     let refused = Err(EntityError::NotFound);
-    check(order(&mut desk, removal(), vec![], refused), "I13");
+    check(order(&mut fake, removal(), vec![], refused), "I13");
 }
 
 #[test]
 fn an_order_that_is_never_answered_is_found() {
-    let mut desk = desk();
+    let mut fake = fake();
     let command = Command::Administer {
-        request: desk.request(),
+        request: fake.request(),
         namespace: NamespaceId(0),
         order: Box::new(removal()),
     };
     let writes = vec![Write::RemoveEntity(QUEUE)];
-    check(desk.turn(&[command], writes, &[]), "I14");
+    check(fake.turn(&[command], writes, &[]), "I14");
 }
 
 #[test]
 fn what_a_dry_run_makes_is_found() {
-    let mut desk = desk();
+    let mut fake = fake();
     let writes = vec![defined(OTHER, "other")];
-    let made = order(&mut desk, batch(true, None), writes, Ok(Answer::Done));
+    let made = order(&mut fake, batch(true, None), writes, Ok(Answer::Done));
     check(made, "I1");
 }
 
 #[test]
 fn a_batch_for_another_version_of_the_namespace_is_refused_or_found() {
-    let mut desk = desk();
+    let mut fake = fake();
     let inquiry = Order::DescribeNamespace;
-    order(&mut desk, inquiry, vec![], Ok(shown(7))).unwrap();
+    order(&mut fake, inquiry, vec![], Ok(shown(7))).unwrap();
     let writes = vec![Write::RemoveEntity(QUEUE)];
-    order(&mut desk, removal(), writes, Ok(Answer::Done)).unwrap();
+    order(&mut fake, removal(), writes, Ok(Answer::Done)).unwrap();
     let refused = Err(EntityError::Changed);
-    let refused = order(&mut desk, batch(false, Some(7)), vec![], refused);
+    let refused = order(&mut fake, batch(false, Some(7)), vec![], refused);
     assert_eq!(refused, Ok(()));
     let writes = vec![defined(OTHER, "other")];
-    let made = order(&mut desk, batch(false, Some(7)), writes, Ok(Answer::Done));
+    let made = order(&mut fake, batch(false, Some(7)), writes, Ok(Answer::Done));
     check(made, "I1");
 }
 
 #[test]
 fn a_version_that_comes_back_after_a_change_is_found() {
-    let mut desk = desk();
+    let mut fake = fake();
     let inquiry = || Order::DescribeNamespace;
-    order(&mut desk, inquiry(), vec![], Ok(shown(7))).unwrap();
+    order(&mut fake, inquiry(), vec![], Ok(shown(7))).unwrap();
     let writes = vec![defined(OTHER, "other")];
-    order(&mut desk, batch(false, None), writes, Ok(Answer::Done)).unwrap();
-    check(order(&mut desk, inquiry(), vec![], Ok(shown(7))), "I13");
+    order(&mut fake, batch(false, None), writes, Ok(Answer::Done)).unwrap();
+    check(order(&mut fake, inquiry(), vec![], Ok(shown(7))), "I13");
 }
 
 #[test]
 fn a_list_that_leaves_an_entity_out_is_found() {
-    let mut desk = desk();
+    let mut fake = fake();
     let list = Order::List {
         of: Listing::Queues,
         skip: 0,
@@ -151,5 +151,5 @@ fn a_list_that_leaves_an_entity_out_is_found() {
         items: Vec::new(),
         more: false,
     });
-    check(order(&mut desk, list, vec![], Ok(empty)), "I13");
+    check(order(&mut fake, list, vec![], Ok(empty)), "I13");
 }

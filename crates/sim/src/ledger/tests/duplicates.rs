@@ -3,8 +3,8 @@
 use broker::{Command, Output, RequestId};
 use store::{EntryKey, Index, SequenceNumber, Write};
 
-use super::desk::{Desk, QUEUE, accepted, check};
-use crate::message::{MessageId, Wish};
+use super::fake_broker::{FakeBroker, QUEUE, accepted, check};
+use crate::message::{MessageId, SendOptions};
 use crate::violation::Violation;
 
 /// Milliseconds.
@@ -17,20 +17,20 @@ fn key(era: u64) -> EntryKey {
     EntryKey::new(group, SequenceNumber(0))
 }
 
-impl Desk {
+impl FakeBroker {
     fn detecting() -> Self {
-        let mut desk = Self::new();
-        desk.ledger.queues[0].duplicate_window = Some(WINDOW);
-        desk
+        let mut fake = Self::new();
+        fake.ledger.queues[0].duplicate_window = Some(WINDOW);
+        fake
     }
 
     /// Another message with the id of all of these tests: what a broker writes that keeps it.
     fn again(&mut self) -> (MessageId, RequestId, Command, Vec<Write>) {
-        let wish = Wish {
+        let options = SendOptions {
             key: Some(7),
-            ..Wish::default()
+            ..SendOptions::default()
         };
-        let (id, request, command, payload) = self.ask(wish);
+        let (id, request, command, payload) = self.ask(options);
         let number = self.head.next_number;
         let at = self.now.wall.0;
         if self.head.eras.is_empty() {
@@ -88,75 +88,75 @@ impl Desk {
 
 #[test]
 fn a_duplicate_that_is_dropped_is_no_violation_and_is_not_missed() {
-    let mut desk = Desk::detecting();
-    desk.first();
-    desk.pass(WINDOW - 1);
-    assert_eq!(desk.drop_next(1), Ok(()));
-    assert_eq!(desk.ledger.send_answered(2, true), Ok(()));
-    assert_eq!(desk.ledger.crashed(&desk.image()), Ok(()));
+    let mut fake = FakeBroker::detecting();
+    fake.first();
+    fake.pass(WINDOW - 1);
+    assert_eq!(fake.drop_next(1), Ok(()));
+    assert_eq!(fake.ledger.send_answered(2, true), Ok(()));
+    assert_eq!(fake.ledger.crashed(&fake.image()), Ok(()));
 }
 
 #[test]
 fn a_duplicate_that_is_kept_is_found() {
-    let mut desk = Desk::detecting();
-    desk.first();
-    desk.pass(WINDOW - 1);
-    let (_, _, command, mut writes) = desk.again();
+    let mut fake = FakeBroker::detecting();
+    fake.first();
+    fake.pass(WINDOW - 1);
+    let (_, _, command, mut writes) = fake.again();
     // The block has its least deadline already.
     writes.retain(|write| !matches!(write, Write::PutExpiry { .. }));
-    check(desk.turn(&[command], writes, &[]), "I11");
+    check(fake.turn(&[command], writes, &[]), "I11");
 }
 
 #[test]
 fn a_message_that_is_dropped_for_nothing_or_after_the_window_is_found() {
-    let mut desk = Desk::detecting();
-    check(desk.drop_next(1), "I11");
+    let mut fake = FakeBroker::detecting();
+    check(fake.drop_next(1), "I11");
 
-    let mut desk = Desk::detecting();
-    desk.first();
-    desk.pass(WINDOW);
-    check(desk.drop_next(1), "I11");
+    let mut fake = FakeBroker::detecting();
+    fake.first();
+    fake.pass(WINDOW);
+    check(fake.drop_next(1), "I11");
 }
 
 #[test]
 fn an_id_that_is_forgotten_in_its_window_or_not_remembered_is_found() {
-    let mut desk = Desk::detecting();
-    desk.first();
-    desk.pass(WINDOW - 1);
-    let writes = desk.forget();
-    check(desk.turn(&[], writes.clone(), &[]), "I11");
+    let mut fake = FakeBroker::detecting();
+    fake.first();
+    fake.pass(WINDOW - 1);
+    let writes = fake.forget();
+    check(fake.turn(&[], writes.clone(), &[]), "I11");
 
-    let mut desk = Desk::detecting();
-    let (_, _, command, mut writes) = desk.again();
+    let mut fake = FakeBroker::detecting();
+    let (_, _, command, mut writes) = fake.again();
     writes.pop();
-    check(desk.turn(&[command], writes, &[]), "I11");
+    check(fake.turn(&[command], writes, &[]), "I11");
 }
 
 #[test]
 fn eras_without_ids_and_ids_without_their_eras_are_found() {
     for kept in 0..2 {
-        let mut desk = Desk::detecting();
-        desk.first();
-        desk.pass(WINDOW);
-        let mut writes = desk.forget();
+        let mut fake = FakeBroker::detecting();
+        fake.first();
+        fake.pass(WINDOW);
+        let mut writes = fake.forget();
         writes.remove(kept);
-        check(desk.turn(&[], writes, &[]), "I11");
+        check(fake.turn(&[], writes, &[]), "I11");
     }
 }
 
 #[test]
 fn an_id_in_a_later_era_than_its_own_is_found() {
-    let mut desk = Desk::detecting();
-    desk.head.eras.push(desk.now.wall.0 + 1);
-    let (_, _, command, writes) = desk.again();
-    check(desk.turn(&[command], writes, &[]), "I11");
+    let mut fake = FakeBroker::detecting();
+    fake.head.eras.push(fake.now.wall.0 + 1);
+    let (_, _, command, writes) = fake.again();
+    check(fake.turn(&[command], writes, &[]), "I11");
 }
 
 #[test]
 fn what_was_dropped_for_the_sake_of_another_lets_it_not_be_lost() {
-    let mut desk = Desk::detecting();
-    let first = desk.first();
-    desk.ledger.send_lost(first);
-    desk.drop_next(1).unwrap();
-    check(desk.ledger.crashed(&store::Image::default()), "I1");
+    let mut fake = FakeBroker::detecting();
+    let first = fake.first();
+    fake.ledger.send_lost(first);
+    fake.drop_next(1).unwrap();
+    check(fake.ledger.crashed(&store::Image::default()), "I1");
 }

@@ -4,25 +4,25 @@ use bytes::Bytes;
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, SequenceNumber, Write};
 
 use super::super::Queue;
-use super::desk::{Desk, TTL, check, defined};
+use super::fake_broker::{FakeBroker, TTL, check, defined};
 use crate::message::MessageId;
 
 const THERE: EntityId = EntityId(2);
 const FIRST: SequenceNumber = SequenceNumber(1);
 
-impl Desk {
+impl FakeBroker {
     fn forwarding() -> Self {
-        let mut desk = Self::new();
+        let mut fake = Self::new();
         let there = Queue {
             path: "there",
             id: THERE,
-            ..desk.ledger.queues[0].clone()
+            ..fake.ledger.queues[0].clone()
         };
-        desk.ledger.queues[0].forwards_to = Some(1);
-        desk.ledger.queues.push(there);
-        desk.ledger.last_enqueued.push(0);
-        desk.turn(&[], vec![defined(THERE, "there")], &[]).unwrap();
-        desk
+        fake.ledger.queues[0].forwards_to = Some(1);
+        fake.ledger.queues.push(there);
+        fake.ledger.last_enqueued.push(0);
+        fake.turn(&[], vec![defined(THERE, "there")], &[]).unwrap();
+        fake
     }
 
     fn row_there(&self, id: MessageId) -> MessageRow {
@@ -79,73 +79,73 @@ impl Desk {
 
 #[test]
 fn a_message_that_goes_on_is_no_violation_and_a_crash_may_put_it_back() {
-    let mut desk = Desk::forwarding();
-    let id = desk.stored();
-    desk.ledger.send_answered(id, true).unwrap();
-    let before = desk.image();
-    let (row, body) = (desk.row_there(id), desk.body(id));
-    let writes = desk.forward(id, row, body);
-    assert_eq!(desk.turn(&[], writes, &[]), Ok(()));
-    assert_eq!(desk.ledger.recount(&desk.image()), Ok(()));
-    assert_eq!(desk.ledger.crashed(&before), Ok(()));
+    let mut fake = FakeBroker::forwarding();
+    let id = fake.stored();
+    fake.ledger.send_answered(id, true).unwrap();
+    let before = fake.image();
+    let (row, body) = (fake.row_there(id), fake.body(id));
+    let writes = fake.forward(id, row, body);
+    assert_eq!(fake.turn(&[], writes, &[]), Ok(()));
+    assert_eq!(fake.ledger.recount(&fake.image()), Ok(()));
+    assert_eq!(fake.ledger.crashed(&before), Ok(()));
 }
 
 #[test]
 fn a_message_that_leaves_and_does_not_arrive_is_lost() {
-    let mut desk = Desk::forwarding();
-    let id = desk.stored();
-    let writes = desk.erase(id);
-    check(desk.turn(&[], writes, &[]), "I1");
+    let mut fake = FakeBroker::forwarding();
+    let id = fake.stored();
+    let writes = fake.erase(id);
+    check(fake.turn(&[], writes, &[]), "I1");
 }
 
 #[test]
 fn a_message_that_goes_where_nothing_leads_is_found() {
-    let mut desk = Desk::forwarding();
-    desk.ledger.queues[0].forwards_to = None;
-    let id = desk.stored();
-    let (row, body) = (desk.row_there(id), desk.body(id));
-    let writes = desk.forward(id, row, body);
-    check(desk.turn(&[], writes, &[]), "I6");
+    let mut fake = FakeBroker::forwarding();
+    fake.ledger.queues[0].forwards_to = None;
+    let id = fake.stored();
+    let (row, body) = (fake.row_there(id), fake.body(id));
+    let writes = fake.forward(id, row, body);
+    check(fake.turn(&[], writes, &[]), "I6");
 }
 
 #[test]
 fn a_message_that_arrives_changed_or_forgets_its_first_number_is_found() {
-    let mut desk = Desk::forwarding();
-    let id = desk.stored();
-    let (row, body) = (desk.row_there(id), desk.body(id));
+    let mut fake = FakeBroker::forwarding();
+    let id = fake.stored();
+    let (row, body) = (fake.row_there(id), fake.body(id));
     let mut changed = body.to_vec();
     changed[0] ^= 1;
-    let writes = desk.forward(id, row, changed.into());
-    check(desk.turn(&[], writes, &[]), "I12");
+    let writes = fake.forward(id, row, changed.into());
+    check(fake.turn(&[], writes, &[]), "I12");
 
-    let mut desk = Desk::forwarding();
-    let id = desk.stored();
+    let mut fake = FakeBroker::forwarding();
+    let id = fake.stored();
     let row = MessageRow {
         enqueued_number: 0,
-        ..desk.row_there(id)
+        ..fake.row_there(id)
     };
-    let writes = desk.forward(id, row, body);
-    check(desk.turn(&[], writes, &[]), "I8");
+    let writes = fake.forward(id, row, body);
+    check(fake.turn(&[], writes, &[]), "I8");
 }
 
 #[test]
 fn a_message_that_overtakes_another_on_the_way_is_found() {
-    let mut desk = Desk::forwarding();
-    let id = desk.stored();
-    let (_, _, send, mut writes) = desk.send();
+    let mut fake = FakeBroker::forwarding();
+    let id = fake.stored();
+    let (_, _, send, mut writes) = fake.send();
     // The block has its least deadline already.
     writes.retain(|write| !matches!(write, Write::PutExpiry { .. }));
-    check(desk.turn(&[send], writes, &[]), "I14");
-    let (row, body) = (desk.row_there(id + 1), desk.body(id + 1));
-    let writes = desk.forward(id + 1, row, body);
-    check(desk.turn(&[], writes, &[]), "I4");
+    check(fake.turn(&[send], writes, &[]), "I14");
+    let (row, body) = (fake.row_there(id + 1), fake.body(id + 1));
+    let writes = fake.forward(id + 1, row, body);
+    check(fake.turn(&[], writes, &[]), "I4");
 }
 
 #[test]
 fn a_message_that_does_not_go_on_is_found() {
-    let mut desk = Desk::forwarding();
-    desk.stored();
-    desk.idle(50).unwrap();
-    desk.pass(10_000);
-    check(desk.idle(50), "I14");
+    let mut fake = FakeBroker::forwarding();
+    fake.stored();
+    fake.idle(50).unwrap();
+    fake.pass(10_000);
+    check(fake.idle(50), "I14");
 }

@@ -6,7 +6,7 @@ use broker::{
 };
 use store::{Part, Write};
 
-use super::desk::{CONNECTION, Desk, LOCK, QUEUE, check};
+use super::fake_broker::{CONNECTION, FakeBroker, LOCK, QUEUE, check};
 use crate::ledger::Ask;
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -18,9 +18,9 @@ const REJECTER: ReceiverId = ReceiverId {
 };
 const TOKEN: LockToken = LockToken(77);
 
-/// A desk with a dead letter that its holder is about to redrive.
-struct Scene {
-    desk: Desk,
+/// A fake broker with a dead letter that its holder is about to redrive.
+struct RedriveFixture {
+    fake: FakeBroker,
     id: MessageId,
     request: RequestId,
     redrive: Command,
@@ -28,15 +28,15 @@ struct Scene {
     writes: Vec<Write>,
 }
 
-impl Scene {
+impl RedriveFixture {
     fn new() -> Self {
-        let mut desk = Desk::new();
-        let id = desk.stored();
-        dead_letter(&mut desk, id).unwrap();
-        lock(&mut desk, id).unwrap();
-        let request = desk.request();
-        let row = desk.row(id);
-        let payload = desk.ledger.books.body(&row).unwrap().clone();
+        let mut fake = FakeBroker::new();
+        let id = fake.stored();
+        dead_letter(&mut fake, id).unwrap();
+        lock(&mut fake, id).unwrap();
+        let request = fake.request();
+        let row = fake.row(id);
+        let payload = fake.ledger.books.body(&row).unwrap().clone();
         let redrive = Command::Redrive {
             request,
             subqueue: SubqueueId {
@@ -46,15 +46,15 @@ impl Scene {
             token: TOKEN,
             payload: payload.clone(),
         };
-        let number = desk.ledger.books.place(id).unwrap().number;
-        let mut writes = desk.erase(id);
+        let number = fake.ledger.books.place(id).unwrap().number;
+        let mut writes = fake.erase(id);
         writes.push(Write::RemovePatch {
             entity: QUEUE,
             number,
         });
-        writes.extend(desk.arrival(payload));
+        writes.extend(fake.arrival(payload));
         Self {
-            desk,
+            fake,
             id,
             request,
             redrive,
@@ -66,7 +66,7 @@ impl Scene {
     fn carry_out(&mut self) -> Result<(), Violation> {
         let done = self.answer(Ok(()));
         let (redrive, writes) = (self.redrive.clone(), self.writes.clone());
-        self.desk.turn(&[redrive], writes, &[done])
+        self.fake.turn(&[redrive], writes, &[done])
     }
 
     fn answer(&self, result: Result<(), SettleError>) -> Output {
@@ -76,17 +76,17 @@ impl Scene {
 }
 
 /// The receiver dead-letters a message.
-fn dead_letter(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
-    let token = desk.deliver(id);
-    let (request, settle) = desk.settle(id, token, Ask::DeadLetter);
-    let mut writes = desk.step(id, Part::DeadLetter);
-    writes.push(desk.patch(id, "DeadLetterReason desk"));
+fn dead_letter(fake: &mut FakeBroker, id: MessageId) -> Result<(), Violation> {
+    let token = fake.deliver(id);
+    let (request, settle) = fake.settle(id, token, Ask::DeadLetter);
+    let mut writes = fake.step(id, Part::DeadLetter);
+    writes.push(fake.patch(id, "DeadLetterReason desk"));
     let result = Ok(());
-    desk.turn(&[settle], writes, &[Output::Settled { request, result }])
+    fake.turn(&[settle], writes, &[Output::Settled { request, result }])
 }
 
 /// The dead letter is locked.
-fn lock(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
+fn lock(fake: &mut FakeBroker, id: MessageId) -> Result<(), Violation> {
     let attach = Command::Attach {
         receiver: REJECTER,
         subqueue: SubqueueId {
@@ -96,78 +96,78 @@ fn lock(desk: &mut Desk, id: MessageId) -> Result<(), Violation> {
         access: Access::Consume(ReceiveMode::PeekLock),
         selector: None,
     };
-    let Output::Deliver { mut delivery, .. } = desk.delivery(id, TOKEN.0) else {
+    let Output::Deliver { mut delivery, .. } = fake.delivery(id, TOKEN.0) else {
         return Ok(());
     };
     let reason = ("DeadLetterReason".to_owned(), bytes::Bytes::new());
     delivery.message.changes = vec![reason];
     let receiver = REJECTER;
-    desk.turn(&[attach], vec![], &[Output::Deliver { receiver, delivery }])
+    fake.turn(&[attach], vec![], &[Output::Deliver { receiver, delivery }])
 }
 
 #[test]
 fn a_dead_letter_goes_back_begins_anew_and_can_be_taken() {
-    let mut scene = Scene::new();
-    assert_eq!(scene.carry_out(), Ok(()));
-    assert_eq!(scene.desk.ledger.report.redriven, 1);
-    let (desk, id) = (&mut scene.desk, scene.id);
-    assert_eq!(desk.ledger.books.place(id).unwrap().part, Part::Active);
+    let mut fixture = RedriveFixture::new();
+    assert_eq!(fixture.carry_out(), Ok(()));
+    assert_eq!(fixture.fake.ledger.report.redriven, 1);
+    let (fake, id) = (&mut fixture.fake, fixture.id);
+    assert_eq!(fake.ledger.books.place(id).unwrap().part, Part::Active);
     let token = LockToken(78);
-    let again = desk.delivery(id, token.0);
-    assert_eq!(desk.turn(&[], vec![], &[again]), Ok(()));
-    assert_eq!(desk.complete(id, token), Ok(()));
+    let again = fake.delivery(id, token.0);
+    assert_eq!(fake.turn(&[], vec![], &[again]), Ok(()));
+    assert_eq!(fake.complete(id, token), Ok(()));
 }
 
 #[test]
 fn one_that_a_crash_has_undone_is_a_dead_letter_as_before() {
-    let mut scene = Scene::new();
-    let image = scene.desk.image();
-    scene.desk.held_back = true;
-    let (redrive, writes) = (scene.redrive.clone(), scene.writes.clone());
-    assert_eq!(scene.desk.turn(&[redrive], writes, &[]), Ok(()));
-    assert_eq!(scene.desk.ledger.crashed(&image), Ok(()));
-    let place = scene.desk.ledger.books.place(scene.id).unwrap();
+    let mut fixture = RedriveFixture::new();
+    let image = fixture.fake.image();
+    fixture.fake.held_back = true;
+    let (redrive, writes) = (fixture.redrive.clone(), fixture.writes.clone());
+    assert_eq!(fixture.fake.turn(&[redrive], writes, &[]), Ok(()));
+    assert_eq!(fixture.fake.ledger.crashed(&image), Ok(()));
+    let place = fixture.fake.ledger.books.place(fixture.id).unwrap();
     assert_eq!(place.part, Part::DeadLetter);
 }
 
 #[test]
 fn a_dead_letter_that_goes_back_unasked_is_found() {
-    let mut scene = Scene::new();
-    let writes = scene.writes.clone();
-    check(scene.desk.turn(&[], writes, &[]), "I6");
+    let mut fixture = RedriveFixture::new();
+    let writes = fixture.writes.clone();
+    check(fixture.fake.turn(&[], writes, &[]), "I6");
 }
 
 #[test]
 fn one_that_goes_back_although_its_lock_ran_out_is_found() {
-    let mut scene = Scene::new();
-    scene.desk.pass(LOCK + 1);
-    check(scene.carry_out(), "I6");
+    let mut fixture = RedriveFixture::new();
+    fixture.fake.pass(LOCK + 1);
+    check(fixture.carry_out(), "I6");
 }
 
 #[test]
 fn one_that_still_says_why_it_is_dead_is_found() {
-    let mut scene = Scene::new();
-    let number = scene.desk.head.next_number.0 - 1;
-    scene.writes.push(Write::PutPatch {
+    let mut fixture = RedriveFixture::new();
+    let number = fixture.fake.head.next_number.0 - 1;
+    fixture.writes.push(Write::PutPatch {
         entity: QUEUE,
         number: store::SequenceNumber(number),
         patch: bytes::Bytes::from_static(b"DeadLetterReason desk"),
     });
-    check(scene.carry_out(), "I6");
+    check(fixture.carry_out(), "I6");
 }
 
 #[test]
 fn a_redrive_that_is_refused_although_the_lock_is_held_is_found() {
-    let mut scene = Scene::new();
-    let refused = scene.answer(Err(SettleError::LockLost));
-    let redrive = scene.redrive.clone();
-    check(scene.desk.turn(&[redrive], vec![], &[refused]), "I3");
+    let mut fixture = RedriveFixture::new();
+    let refused = fixture.answer(Err(SettleError::LockLost));
+    let redrive = fixture.redrive.clone();
+    check(fixture.fake.turn(&[redrive], vec![], &[refused]), "I3");
 }
 
 #[test]
 fn a_redrive_that_is_answered_and_not_written_is_found() {
-    let mut scene = Scene::new();
-    let done = scene.answer(Ok(()));
-    let redrive = scene.redrive.clone();
-    check(scene.desk.turn(&[redrive], vec![], &[done]), "I2");
+    let mut fixture = RedriveFixture::new();
+    let done = fixture.answer(Ok(()));
+    let redrive = fixture.redrive.clone();
+    check(fixture.fake.turn(&[redrive], vec![], &[done]), "I2");
 }

@@ -4,27 +4,27 @@ use broker::{Command, Output, RequestError, RequestId};
 use bytes::Bytes;
 use store::{BodyPointer, EntryKey, Index, MessageRow, Part, SequenceNumber, Write};
 
-use super::desk::{Desk, QUEUE, TTL, accepted, check};
-use crate::message::{MessageId, Wish};
+use super::fake_broker::{FakeBroker, QUEUE, TTL, accepted, check};
+use crate::message::{MessageId, SendOptions};
 use crate::violation::Violation;
 
 /// Milliseconds until the messages of these tests are due.
 const AHEAD: u64 = 1_000;
 
-fn key(desk: &Desk, id: MessageId) -> EntryKey {
-    let number = desk.ledger.books.place(id).unwrap().number;
-    EntryKey::by_u64(desk.row(id).enqueued_ms, number)
+fn key(fake: &FakeBroker, id: MessageId) -> EntryKey {
+    let number = fake.ledger.books.place(id).unwrap().number;
+    EntryKey::by_u64(fake.row(id).enqueued_ms, number)
 }
 
-impl Desk {
+impl FakeBroker {
     /// A message that was accepted for later: its id and what a sound broker writes.
     fn planned(&mut self, ahead: u64) -> (MessageId, RequestId, Command, Vec<Write>) {
         let due = self.now.wall.0 + ahead;
-        let wish = Wish {
+        let options = SendOptions {
             due: Some(due),
-            ..Wish::default()
+            ..SendOptions::default()
         };
-        let (id, request, command, body) = self.ask(wish);
+        let (id, request, command, body) = self.ask(options);
         let number = self.head.next_number;
         self.head.next_number = number.next();
         let pointer = BodyPointer {
@@ -123,150 +123,150 @@ impl Desk {
 
 #[test]
 fn a_message_that_becomes_available_at_its_time_is_no_violation() {
-    let mut desk = Desk::new();
-    let id = desk.scheduled(AHEAD);
-    desk.pass(AHEAD);
-    let writes = desk.activation(id);
-    assert_eq!(desk.turn(&[], writes, &[]), Ok(()));
-    let token = desk.deliver(id);
-    assert_eq!(desk.complete(id, token), Ok(()));
+    let mut fake = FakeBroker::new();
+    let id = fake.scheduled(AHEAD);
+    fake.pass(AHEAD);
+    let writes = fake.activation(id);
+    assert_eq!(fake.turn(&[], writes, &[]), Ok(()));
+    let token = fake.deliver(id);
+    assert_eq!(fake.complete(id, token), Ok(()));
 }
 
 #[test]
 fn a_message_that_becomes_available_before_its_time_is_found() {
-    let mut desk = Desk::new();
-    let id = desk.scheduled(AHEAD);
-    desk.pass(AHEAD - 1);
-    let writes = desk.activation(id);
-    check(desk.turn(&[], writes, &[]), "I10");
+    let mut fake = FakeBroker::new();
+    let id = fake.scheduled(AHEAD);
+    fake.pass(AHEAD - 1);
+    let writes = fake.activation(id);
+    check(fake.turn(&[], writes, &[]), "I10");
 }
 
 #[test]
 fn a_message_that_is_available_at_once_though_it_is_scheduled_is_found() {
-    let mut desk = Desk::new();
-    let (_, _, command, mut writes) = desk.planned(AHEAD);
-    *desk.head.parts = Default::default();
+    let mut fake = FakeBroker::new();
+    let (_, _, command, mut writes) = fake.planned(AHEAD);
+    *fake.head.parts = Default::default();
     let Some(Write::PutMessage { number, row, .. }) = writes.get(2).cloned() else {
         panic!("the third write puts the row");
     };
     writes.truncate(1);
-    writes.push(desk.put(Part::Active, number, row));
-    writes.push(desk.put_head());
-    check(desk.turn(&[command], writes, &[]), "I6");
+    writes.push(fake.put(Part::Active, number, row));
+    writes.push(fake.put_head());
+    check(fake.turn(&[command], writes, &[]), "I6");
 }
 
 #[test]
 fn a_message_that_overtakes_one_that_is_due_before_it_is_found() {
-    let mut desk = Desk::new();
-    let late = desk.scheduled(AHEAD);
-    let early = desk.scheduled(AHEAD - 1);
-    desk.pass(AHEAD);
-    let mut writes = desk.activation(late);
-    check(desk.turn(&[], writes.clone(), &[]), "I10");
+    let mut fake = FakeBroker::new();
+    let late = fake.scheduled(AHEAD);
+    let early = fake.scheduled(AHEAD - 1);
+    fake.pass(AHEAD);
+    let mut writes = fake.activation(late);
+    check(fake.turn(&[], writes.clone(), &[]), "I10");
 
-    let mut desk = Desk::new();
-    assert_eq!(desk.scheduled(AHEAD), late);
-    assert_eq!(desk.scheduled(AHEAD - 1), early);
-    desk.pass(AHEAD);
-    writes = desk.activation(late);
-    writes.extend(desk.activation(early));
-    check(desk.turn(&[], writes, &[]), "I10");
+    let mut fake = FakeBroker::new();
+    assert_eq!(fake.scheduled(AHEAD), late);
+    assert_eq!(fake.scheduled(AHEAD - 1), early);
+    fake.pass(AHEAD);
+    writes = fake.activation(late);
+    writes.extend(fake.activation(early));
+    check(fake.turn(&[], writes, &[]), "I10");
 }
 
 #[test]
 fn a_row_without_its_entry_and_an_entry_without_its_row_are_found() {
-    let mut desk = Desk::new();
-    let (_, _, command, mut writes) = desk.planned(AHEAD);
+    let mut fake = FakeBroker::new();
+    let (_, _, command, mut writes) = fake.planned(AHEAD);
     writes.remove(1);
-    check(desk.turn(&[command], writes, &[]), "I10");
+    check(fake.turn(&[command], writes, &[]), "I10");
 
-    let mut desk = Desk::new();
-    let id = desk.scheduled(AHEAD);
-    desk.pass(AHEAD);
-    let mut writes = desk.activation(id);
+    let mut fake = FakeBroker::new();
+    let id = fake.scheduled(AHEAD);
+    fake.pass(AHEAD);
+    let mut writes = fake.activation(id);
     writes.retain(|write| !matches!(write, Write::RemoveEntry { .. }));
-    check(desk.turn(&[], writes, &[]), "I10");
+    check(fake.turn(&[], writes, &[]), "I10");
 }
 
 #[test]
 fn a_message_whose_time_is_forgotten_is_found() {
-    let mut desk = Desk::new();
-    desk.scheduled(AHEAD);
-    desk.idle(50).unwrap();
-    desk.pass(AHEAD);
-    check(desk.idle(50), "I10");
+    let mut fake = FakeBroker::new();
+    fake.scheduled(AHEAD);
+    fake.idle(50).unwrap();
+    fake.pass(AHEAD);
+    check(fake.idle(50), "I10");
 }
 
 #[test]
 fn a_start_behind_the_first_scheduled_message_is_found() {
-    let mut desk = Desk::new();
-    let id = desk.scheduled(AHEAD);
-    desk.head.schedule_from = (desk.row(id).enqueued_ms + 1, SequenceNumber(0));
-    check(desk.turn(&[], vec![desk.put_head()], &[]), "I10");
+    let mut fake = FakeBroker::new();
+    let id = fake.scheduled(AHEAD);
+    fake.head.schedule_from = (fake.row(id).enqueued_ms + 1, SequenceNumber(0));
+    check(fake.turn(&[], vec![fake.put_head()], &[]), "I10");
 }
 
 #[test]
 fn messages_that_are_taken_back_together_are_no_violation() {
-    let mut desk = Desk::new();
-    let ids = [desk.scheduled(AHEAD), desk.scheduled(AHEAD)];
-    let (request, command, writes) = desk.cancellation(&ids);
+    let mut fake = FakeBroker::new();
+    let ids = [fake.scheduled(AHEAD), fake.scheduled(AHEAD)];
+    let (request, command, writes) = fake.cancellation(&ids);
     let done = Output::Cancelled {
         request,
         result: Ok(()),
     };
-    assert_eq!(desk.turn(&[command], writes, &[done]), Ok(()));
+    assert_eq!(fake.turn(&[command], writes, &[done]), Ok(()));
 }
 
 #[test]
 fn a_message_that_is_taken_back_without_the_others_is_found() {
-    let mut desk = Desk::new();
-    let ids = [desk.scheduled(AHEAD), desk.scheduled(AHEAD)];
-    let numbers = ids.map(|id| desk.ledger.books.place(id).unwrap().number);
-    let (request, _, writes) = desk.cancellation(&ids[..1]);
+    let mut fake = FakeBroker::new();
+    let ids = [fake.scheduled(AHEAD), fake.scheduled(AHEAD)];
+    let numbers = ids.map(|id| fake.ledger.books.place(id).unwrap().number);
+    let (request, _, writes) = fake.cancellation(&ids[..1]);
     let command = Command::CancelScheduled {
         request,
         entity: QUEUE,
         numbers: numbers.to_vec(),
     };
-    check(desk.turn(&[command], writes, &[]), "I10");
+    check(fake.turn(&[command], writes, &[]), "I10");
 }
 
 #[test]
 fn a_message_that_nobody_wants_back_and_that_goes_is_found() {
-    let mut desk = Desk::new();
-    let id = desk.scheduled(AHEAD);
-    let (_, _, writes) = desk.cancellation(&[id]);
-    check(desk.turn(&[], writes, &[]), "I10");
+    let mut fake = FakeBroker::new();
+    let id = fake.scheduled(AHEAD);
+    let (_, _, writes) = fake.cancellation(&[id]);
+    check(fake.turn(&[], writes, &[]), "I10");
 }
 
 #[test]
 fn a_cancellation_that_is_answered_and_not_done_or_done_and_refused_is_found() {
     for done in [false, true] {
-        let mut desk = Desk::new();
-        let id = desk.scheduled(AHEAD);
-        let (request, command, writes) = desk.cancellation(&[id]);
+        let mut fake = FakeBroker::new();
+        let id = fake.scheduled(AHEAD);
+        let (request, command, writes) = fake.cancellation(&[id]);
         let writes = if done { writes } else { Vec::new() };
         // Its answer is missing so far, which is all that may be wrong.
-        check(desk.turn(&[command], writes, &[]), "I14");
-        check(desk.answer_cancelled(request, !done), "I10");
+        check(fake.turn(&[command], writes, &[]), "I14");
+        check(fake.answer_cancelled(request, !done), "I10");
     }
 }
 
 #[test]
 fn a_message_that_was_taken_back_and_is_there_after_a_crash_is_found() {
-    let mut desk = Desk::new();
-    let id = desk.scheduled(AHEAD);
-    let image = desk.image();
-    let number = desk.ledger.books.place(id).unwrap().number;
-    desk.ledger.cancel_asked(&[(number, id)]);
-    let (request, command, writes) = desk.cancellation(&[id]);
+    let mut fake = FakeBroker::new();
+    let id = fake.scheduled(AHEAD);
+    let image = fake.image();
+    let number = fake.ledger.books.place(id).unwrap().number;
+    fake.ledger.cancel_asked(&[(number, id)]);
+    let (request, command, writes) = fake.cancellation(&[id]);
     let done = Output::Cancelled {
         request,
         result: Ok(()),
     };
-    desk.turn(&[command], writes, &[done]).unwrap();
-    desk.ledger
+    fake.turn(&[command], writes, &[done]).unwrap();
+    fake.ledger
         .cancel_answered(0, &[(number, id)], true)
         .unwrap();
-    check(desk.ledger.crashed(&image), "I2");
+    check(fake.ledger.crashed(&image), "I2");
 }

@@ -8,8 +8,8 @@ use store::{
 };
 
 use super::super::{Ledger, Queue};
-use super::desk::check;
-use crate::message::{self, MessageId, Wish};
+use super::fake_broker::check;
+use crate::message::{self, MessageId, SendOptions};
 use crate::rng::Rng;
 use crate::violation::Violation;
 
@@ -20,7 +20,7 @@ const SECOND: EntityId = EntityId(3);
 const NUMBER: SequenceNumber = SequenceNumber(1);
 
 /// A ledger with a topic in front of it, and a message that is about to be stored.
-struct Press {
+struct TopicFixture {
     ledger: Ledger,
     image: Image,
     commit: CommitId,
@@ -61,7 +61,7 @@ fn now() -> Now {
     }
 }
 
-impl Press {
+impl TopicFixture {
     fn new() -> Self {
         let queues = vec![
             queue("topic", TOPIC, None),
@@ -70,9 +70,9 @@ impl Press {
         ];
         let mut ledger = Ledger::new(queues, false, now());
         let id = ledger.fresh_id(&mut Rng::new(0), 0);
-        let payload = message::build(&mut Rng::new(1), id, Wish::default(), 10);
-        ledger.send_asked(id, 0, payload.clone(), Wish::default(), now());
-        let mut press = Self {
+        let payload = message::build(&mut Rng::new(1), id, SendOptions::default(), 10);
+        ledger.send_asked(id, 0, payload.clone(), SendOptions::default(), now());
+        let mut fixture = Self {
             ledger,
             image: Image::default(),
             commit: CommitId(0),
@@ -96,8 +96,8 @@ impl Press {
                 });
             }
         }
-        press.write(&[], writes).unwrap();
-        press
+        fixture.write(&[], writes).unwrap();
+        fixture
     }
 
     fn write(&mut self, told: &[Command], writes: Vec<Write>) -> Result<(), Violation> {
@@ -192,82 +192,82 @@ impl Press {
     }
 
     fn arrived() -> Self {
-        let mut press = Self::new();
-        let (told, writes) = (press.send(), press.arrive());
-        press.write(&[told], writes).unwrap();
-        press
+        let mut fixture = Self::new();
+        let (told, writes) = (fixture.send(), fixture.arrive());
+        fixture.write(&[told], writes).unwrap();
+        fixture
     }
 }
 
 #[test]
 fn a_message_in_all_subscriptions_that_select_it_is_no_violation() {
-    let mut press = Press::arrived();
-    let writes = press.publish(&[FIRST, SECOND], Some(2));
-    assert_eq!(press.write(&[], writes), Ok(()));
-    let report = press.ledger.report;
+    let mut fixture = TopicFixture::arrived();
+    let writes = fixture.publish(&[FIRST, SECOND], Some(2));
+    assert_eq!(fixture.write(&[], writes), Ok(()));
+    let report = fixture.ledger.report;
     assert_eq!((report.published, report.copies), (1, 2));
-    let copy = press.ledger.books.named(FIRST, NUMBER).unwrap();
-    assert_ne!(copy, press.id);
-    assert_eq!(message::root_of(copy), press.id);
+    let copy = fixture.ledger.books.named(FIRST, NUMBER).unwrap();
+    assert_ne!(copy, fixture.id);
+    assert_eq!(message::root_of(copy), fixture.id);
 }
 
 #[test]
 fn a_message_that_one_of_them_did_not_get_is_a_violation() {
-    let mut press = Press::arrived();
-    let writes = press.publish(&[FIRST], None);
-    check(press.write(&[], writes), "I13");
+    let mut fixture = TopicFixture::arrived();
+    let writes = fixture.publish(&[FIRST], None);
+    check(fixture.write(&[], writes), "I13");
 }
 
 #[test]
 fn a_copy_that_comes_later_is_a_violation() {
-    let mut press = Press::arrived();
-    let mut writes = press.publish(&[FIRST, SECOND], Some(2));
+    let mut fixture = TopicFixture::arrived();
+    let mut writes = fixture.publish(&[FIRST, SECOND], Some(2));
     let later = writes.split_off(writes.len() - 2);
-    let broken = press.write(&[], writes);
+    let broken = fixture.write(&[], writes);
     // The body is there for more than there are.
     check(broken, "I9");
-    assert!(press.write(&[], later).is_err());
+    assert!(fixture.write(&[], later).is_err());
 }
 
 #[test]
 fn a_copy_for_somebody_whose_rules_are_gone_is_a_violation() {
-    let mut press = Press::arrived();
+    let mut fixture = TopicFixture::arrived();
     let mut writes = vec![Write::RemoveEntry {
         entity: SECOND,
         index: Index::Rule,
         key: EntryKey::new(b"$default".to_vec(), SequenceNumber(0)),
     }];
-    writes.extend(press.publish(&[FIRST, SECOND], Some(2)));
-    check(press.write(&[], writes), "I13");
+    writes.extend(fixture.publish(&[FIRST, SECOND], Some(2)));
+    check(fixture.write(&[], writes), "I13");
 }
 
 #[test]
 fn a_body_that_is_shared_by_more_than_there_are_is_a_violation() {
-    let mut press = Press::arrived();
-    let writes = press.publish(&[FIRST, SECOND], Some(3));
-    check(press.write(&[], writes), "I9");
+    let mut fixture = TopicFixture::arrived();
+    let writes = fixture.publish(&[FIRST, SECOND], Some(3));
+    check(fixture.write(&[], writes), "I9");
 }
 
 #[test]
 fn copies_that_a_crash_takes_are_published_anew() {
-    let mut press = Press::arrived();
-    let image = press.image.clone();
-    let writes = press.publish(&[FIRST, SECOND], Some(2));
-    press.write(&[], writes.clone()).unwrap();
-    assert_eq!(press.ledger.crashed(&image), Ok(()));
-    assert_eq!(press.write(&[], writes), Ok(()));
-    assert_eq!(press.ledger.report.published, 2);
+    let mut fixture = TopicFixture::arrived();
+    let image = fixture.image.clone();
+    let writes = fixture.publish(&[FIRST, SECOND], Some(2));
+    fixture.write(&[], writes.clone()).unwrap();
+    assert_eq!(fixture.ledger.crashed(&image), Ok(()));
+    assert_eq!(fixture.write(&[], writes), Ok(()));
+    assert_eq!(fixture.ledger.report.published, 2);
 }
 
 #[test]
 fn a_crash_that_takes_one_copy_and_leaves_another_is_a_violation() {
-    let mut press = Press::arrived();
-    let writes = press.publish(&[FIRST, SECOND], Some(2));
-    press.write(&[], writes).unwrap();
-    let mut image = press.image.clone();
+    let mut fixture = TopicFixture::arrived();
+    let writes = fixture.publish(&[FIRST, SECOND], Some(2));
+    fixture.write(&[], writes).unwrap();
+    let mut image = fixture.image.clone();
     let second = image.messages.keys().find(|key| key.0 == SECOND).copied();
     image.messages.remove(&second.unwrap());
     image.heads.remove(&SECOND);
     image.shares.clear();
-    check(press.ledger.crashed(&image), "I13");
+    check(fixture.ledger.crashed(&image), "I13");
 }

@@ -5,7 +5,7 @@ use broker::{Command, Incoming, Outcome, ReceiverId, Wall};
 use bytes::{Bytes, BytesMut};
 
 use crate::ledger::Ask;
-use crate::message::{MessageId, Wish};
+use crate::message::{MessageId, SendOptions};
 use crate::session::Session;
 
 /// Names a limit.
@@ -35,15 +35,15 @@ pub(super) fn outcome(ask: Ask) -> Outcome {
 }
 
 /// A message as the dialect hands it on.
-pub(super) fn incoming(id: MessageId, payload: Bytes, wish: Wish) -> Incoming {
+pub(super) fn incoming(id: MessageId, payload: Bytes, options: SendOptions) -> Incoming {
     let mut message_id = BytesMut::new();
-    encode::value(&mut message_id, &Value::Ulong(wish.key.unwrap_or(id)));
+    encode::value(&mut message_id, &Value::Ulong(options.key.unwrap_or(id)));
     Incoming {
         payload,
-        ttl_ms: wish.ttl.map(u64::from),
+        ttl_ms: options.ttl.map(u64::from),
         message_id: Some(message_id.freeze()),
         session_id: Session::of(id).map(|session| Bytes::from(session.name())),
-        scheduled: wish.due.map(Wall),
+        scheduled: options.due.map(Wall),
         distribution: None,
     }
 }

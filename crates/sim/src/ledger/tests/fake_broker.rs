@@ -1,4 +1,4 @@
-//! Desk: a ledger with one queue in front of it, and methods that play the broker.
+//! Fake broker: a ledger with one queue, and methods that tell it what a broker would do.
 
 use broker::{
     Access, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
@@ -12,7 +12,7 @@ use store::{
 };
 
 use super::super::{Ask, Ledger, Queue, TurnEnd};
-use crate::message::{self, MessageId, Wish};
+use crate::message::{self, MessageId, SendOptions};
 use crate::rng::Rng;
 use crate::violation::Violation;
 
@@ -52,7 +52,7 @@ pub(super) fn accepted(request: RequestId, number: SequenceNumber) -> Output {
     }
 }
 
-pub(super) struct Desk {
+pub(super) struct FakeBroker {
     pub ledger: Ledger,
     pub now: Now,
     /// What a sound broker would write next.
@@ -66,7 +66,7 @@ pub(super) struct Desk {
     requests: u64,
 }
 
-impl Desk {
+impl FakeBroker {
     /// Three deliveries at most; what expires is dead-lettered.
     pub(super) fn new() -> Self {
         let now = Now {
@@ -96,7 +96,7 @@ impl Desk {
             unsteady: false,
             used: now.mono,
         };
-        let mut desk = Self {
+        let mut fake = Self {
             ledger: Ledger::new(vec![queue], false, now),
             now,
             head: Head::empty(),
@@ -107,9 +107,9 @@ impl Desk {
             image: Image::default(),
             requests: 0,
         };
-        desk.image.apply(&defined(QUEUE, "desk")).unwrap();
-        desk.attach();
-        desk
+        fake.image.apply(&defined(QUEUE, "desk")).unwrap();
+        fake.attach();
+        fake
     }
 
     /// One turn of a broker that was told, wrote and said this.
@@ -193,17 +193,17 @@ impl Desk {
 
     /// A client sends: the command, and what a sound broker writes.
     pub(super) fn send(&mut self) -> (MessageId, RequestId, Command, Vec<Write>) {
-        let (id, request, command, payload) = self.ask(Wish::default());
+        let (id, request, command, payload) = self.ask(SendOptions::default());
         let writes = self.arrival(payload);
         (id, request, command, writes)
     }
 
-    /// A client sends something with a wish.
-    pub(super) fn ask(&mut self, wish: Wish) -> (MessageId, RequestId, Command, Bytes) {
+    /// A client sends something with options.
+    pub(super) fn ask(&mut self, options: SendOptions) -> (MessageId, RequestId, Command, Bytes) {
         let id = self.ledger.fresh_id(&mut Rng::new(0), 0);
-        let payload = message::build(&mut Rng::new(id), id, wish, 10);
+        let payload = message::build(&mut Rng::new(id), id, options, 10);
         let now = self.now;
-        self.ledger.send_asked(id, 0, payload.clone(), wish, now);
+        self.ledger.send_asked(id, 0, payload.clone(), options, now);
         let request = self.request();
         let command = Command::Send {
             request,
