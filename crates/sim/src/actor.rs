@@ -1,25 +1,16 @@
 //! Actor: a simulated client with a purpose. It outlives its connections and opens new ones.
 
-use broker::Now;
 use endpoint::{Event, LinkId};
 
+use crate::context::Context;
 use crate::controller::Controller;
 use crate::holder::Holder;
 use crate::ledger::Ledger;
 use crate::manager::Manager;
 use crate::receiver::Receiver;
 use crate::remote::Remote;
-use crate::rng::Rng;
 use crate::sender::Sender;
 use crate::violation::Violation;
-
-/// What an actor needs to act.
-#[allow(missing_docs, reason = "named for what they are")]
-pub struct Context<'a> {
-    pub rng: &'a mut Rng,
-    pub ledger: &'a mut Ledger,
-    pub now: Now,
-}
 
 /// Any kind of client.
 #[allow(missing_docs, reason = "named for what they are")]

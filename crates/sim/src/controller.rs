@@ -9,7 +9,7 @@ use amqp::{DeliveryState, Value, encode};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId, Outgoing};
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::{Ledger, TRANSACTION_LIFE};
 use crate::message::MessageId;
 use crate::remote::Remote;

@@ -9,7 +9,7 @@ use amqp::{Attach, Error};
 use broker::Subqueue;
 use endpoint::{Event, LinkId};
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::remote::{Remote, SESSION_FILTER};
 use crate::session::Session;

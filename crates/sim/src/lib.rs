@@ -9,6 +9,7 @@
 
 pub mod actor;
 pub mod books;
+pub mod context;
 pub mod controller;
 pub mod faults;
 pub mod holder;

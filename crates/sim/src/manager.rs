@@ -10,7 +10,7 @@ use broker::Subqueue;
 use endpoint::{Event, LinkId, Outgoing};
 use store::SequenceNumber;
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::{Ask, Ledger, Scheduled};
 use crate::message::MessageId;
 use crate::remote::Remote;

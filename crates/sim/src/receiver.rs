@@ -4,7 +4,7 @@
 use broker::Subqueue;
 use endpoint::{Event, LinkId};
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::remote::Remote;
 use crate::unsettled::Unsettled;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use amqp::DeliveryState;
 use endpoint::{Event, LinkId, Outgoing};
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::message::{self, MessageId, SendOptions};
 use crate::remote::Remote;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Subqueue;
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::{Ask, Ledger};
 use crate::message::MessageId;
 use crate::remote::Remote;

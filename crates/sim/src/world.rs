@@ -8,7 +8,8 @@ use broker::{
 use dialect::Dialect;
 use store::memory::MemoryDisk;
 
-use crate::actor::{Actor, Context};
+use crate::actor::Actor;
+use crate::context::Context;
 use crate::faults::Faults;
 use crate::ledger::{self, Ledger};
 use crate::pipe::Pipe;

@@ -6,7 +6,7 @@ use broker::Subqueue;
 use bytes::Bytes;
 use endpoint::{Event, LinkId};
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::remote::{Remote, SESSION_FILTER};
 use crate::request::Response;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use endpoint::Outgoing;
 
 use super::links::{Links, TARGETS};
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::{Ask, Ledger};
 use crate::message::{self, MessageId, SendOptions};
 use crate::remote::Remote;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use endpoint::{LinkId, Outgoing};
 use store::SequenceNumber;
 
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::{Ask, Ledger};
 use crate::message::MessageId;
 use crate::remote::Remote;

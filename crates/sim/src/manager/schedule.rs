@@ -5,7 +5,7 @@ use amqp::value::{Map, lookup};
 use store::SequenceNumber;
 
 use super::{Asked, Manager, Plan, Response};
-use crate::actor::Context;
+use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::message::{self, MessageId, SendOptions};
 use crate::violation::Violation;
