@@ -28,47 +28,22 @@ def own_connection(own_broker):
     connection.close()
 
 
-def cleared(connection, suffix):
-    queue = Queue(connection, f"{PREFIX}-{suffix}")
-    queue.clear()
+def emptied(suffix):
+    """A fixture: the queue of that name, without messages."""
+
+    @pytest.fixture
+    def queue(connection):
+        queue = Queue(connection, f"{PREFIX}-{suffix}")
+        queue.clear()
+        return queue
+
     return queue
 
 
-@pytest.fixture
-def plain(connection):
-    """Locks of one minute, three deliveries."""
-    return cleared(connection, "plain")
-
-
-@pytest.fixture
-def shortlock(connection):
-    """Locks of five seconds."""
-    return cleared(connection, "shortlock")
-
-
-@pytest.fixture
-def ttl(connection):
-    """Expired messages go to the dead-letter queue."""
-    return cleared(connection, "ttl")
-
-
-@pytest.fixture
-def ttl_drop(connection):
-    """Every message expires after two seconds and is dropped."""
-    return cleared(connection, "ttl-drop")
-
-
-@pytest.fixture
-def large(connection):
-    return cleared(connection, "large")
-
-
-@pytest.fixture
-def compete(connection):
-    return cleared(connection, "compete")
-
-
-@pytest.fixture
-def forever(connection):
-    """No time to live at all, so that the broker has nothing to write into a message."""
-    return cleared(connection, "forever")
+plain = emptied("plain")  # Locks of one minute, three deliveries.
+shortlock = emptied("shortlock")  # Locks of five seconds.
+ttl = emptied("ttl")  # Expired messages go to the dead-letter queue.
+ttl_drop = emptied("ttl-drop")  # Every message expires after two seconds and is dropped.
+large = emptied("large")
+compete = emptied("compete")
+forever = emptied("forever")  # No time to live at all, so that the broker has nothing to write into a message.

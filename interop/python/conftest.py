@@ -16,6 +16,13 @@ def own_broker():
         yield broker
 
 
+@pytest.fixture(scope="module")
+def broker(request):
+    """A broker for one module, with the entities that the module names, and a clock that it moves."""
+    with Broker(getattr(request.module, "ENTITIES", "clock.json")) as broker:
+        yield broker
+
+
 @pytest.fixture(scope="session")
 def client():
     with connect() as client:
@@ -39,41 +46,20 @@ def cleared(client, queues):
     return clear
 
 
-@pytest.fixture
-def plain(cleared):
-    """Locks of one minute, three deliveries."""
-    return cleared("plain")
+def emptied(suffix):
+    """A fixture: the queue of that name, without messages."""
+
+    @pytest.fixture
+    def queue(cleared):
+        return cleared(suffix)
+
+    return queue
 
 
-@pytest.fixture
-def shortlock(cleared):
-    """Locks of five seconds."""
-    return cleared("shortlock")
-
-
-@pytest.fixture
-def ttl(cleared):
-    """Expired messages go to the dead-letter queue."""
-    return cleared("ttl")
-
-
-@pytest.fixture
-def ttl_drop(cleared):
-    """Every message expires after two seconds and is dropped."""
-    return cleared("ttl-drop")
-
-
-@pytest.fixture
-def large(cleared):
-    return cleared("large")
-
-
-@pytest.fixture
-def once(cleared):
-    """Messages with an id of the last twenty seconds are accepted and dropped."""
-    return cleared("once")
-
-
-@pytest.fixture
-def compete(cleared):
-    return cleared("compete")
+plain = emptied("plain")  # Locks of one minute, three deliveries.
+shortlock = emptied("shortlock")  # Locks of five seconds.
+ttl = emptied("ttl")  # Expired messages go to the dead-letter queue.
+ttl_drop = emptied("ttl-drop")  # Every message expires after two seconds and is dropped.
+large = emptied("large")
+once = emptied("once")  # Messages with an id of the last twenty seconds are accepted and dropped.
+compete = emptied("compete")

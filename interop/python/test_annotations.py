@@ -11,7 +11,6 @@ from azure.servicebus import ServiceBusMessageState
 from azure.servicebus.amqp import AmqpAnnotatedMessage, AmqpMessageBodyType
 
 from support import DEAD_LETTER, Queue, body_of, connect, message, receive
-from virtual_clock import Broker
 
 ENQUEUED_TIME = b"x-opt-enqueued-time"
 ENQUEUED_SEQUENCE_NUMBER = b"x-opt-enqueue-sequence-number"
@@ -22,12 +21,6 @@ SEQUENCE_NUMBER = b"x-opt-sequence-number"
 STATE = b"x-opt-message-state"
 
 YEAR_ONE = datetime(1, 1, 1, tzinfo=timezone.utc)
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as broker:
-        yield broker
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,6 @@ import pytest
 from azure.servicebus.exceptions import MessageLockLostError
 
 from support import AWAITS_SETTLEMENT, DEAD_LETTER, connect, message, receive
-from virtual_clock import Broker
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as broker:
-        yield broker
 
 
 @pytest.fixture(scope="module")

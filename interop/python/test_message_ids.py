@@ -15,12 +15,6 @@ from virtual_clock import Broker
 
 
 @pytest.fixture(scope="module")
-def broker():
-    with Broker() as broker:
-        yield broker
-
-
-@pytest.fixture(scope="module")
 def client(broker):
     with connect(broker.connection_string) as client:
         yield client

@@ -5,13 +5,6 @@ import pytest
 from azure.servicebus.exceptions import MessagingEntityDisabledError, ServiceBusAuthenticationError
 
 from support import connect, message, receive
-from virtual_clock import Broker
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with Broker() as broker:
-        yield broker
 
 
 @pytest.fixture(scope="module")

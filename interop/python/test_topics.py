@@ -8,15 +8,9 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.exceptions import ServiceBusError
 
 from support import DEAD_LETTER, body_of, connect, message, receive
-from virtual_clock import Broker
 
+ENTITIES = "topics.json"
 TOPIC = "events"
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with Broker("topics.json") as broker:
-        yield broker
 
 
 @pytest.fixture(scope="module")
