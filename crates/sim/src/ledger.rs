@@ -411,8 +411,8 @@ impl Ledger {
             };
             let mut queues = self.queues.iter();
             if let Some(queue) = queues.position(|queue| queue.id == place.entity) {
-                entry.put_back(queue);
-                entry.live_again(place.number);
+                entry.undo_forwards(queue);
+                entry.undo_redrives(place.number);
                 entry.number = Some(place.number);
                 entry.duplicate_of = None;
             }

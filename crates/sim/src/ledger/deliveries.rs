@@ -192,8 +192,8 @@ impl Ledger {
             .entries
             .get(&id)
             .ok_or_else(|| wrong(format!("nobody sent message {id}")))?;
-        let lives = entry.ttl != u64::MAX;
-        if !message::same_bare(&entry.payload, payload, lives, entry.changed) {
+        let redrives = entry.ttl != u64::MAX;
+        if !message::same_bare(&entry.payload, payload, redrives, entry.changed) {
             return Err(wrong(format!("message {id} came back changed")));
         }
         if !message::tells_its_life(payload) {

@@ -4,11 +4,13 @@ use broker::{ConnectionId, LockToken, Mono, ReceiverId, TransactionId, Wall};
 use bytes::Bytes;
 use store::{EntityId, Part, SequenceNumber};
 
-use super::forward::Hop;
-use super::redrive::Life;
-use super::topics::Made;
 use super::{Ask, Queue};
 use crate::message::MessageId;
+use crate::rule::Rule;
+
+mod history;
+
+use history::{Hop, Redriven};
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sent {
@@ -57,6 +59,16 @@ impl Lock {
     }
 }
 
+/// What a copy is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum CopyKind {
+    AsSent,
+    /// By the action of that rule.
+    Changed(Rule),
+    /// Since some rule cannot be evaluated.
+    Dead,
+}
+
 #[derive(Debug)]
 pub(super) struct Entry {
     /// Whose message it is now.
@@ -86,7 +98,7 @@ pub(super) struct Entry {
     /// It was a topic's and went to its subscriptions.
     pub published: bool,
     /// What a rule has made of it.
-    pub made: Option<Made>,
+    pub made: Option<CopyKind>,
     /// Its entity is gone.
     pub removed_with_entity: bool,
     /// Another was dropped for its sake, so it is there whatever its own sender knows.
@@ -100,7 +112,7 @@ pub(super) struct Entry {
     /// What it was before it was forwarded.
     pub hops: Vec<Hop>,
     /// What it was before it was redriven.
-    pub lives: Vec<Life>,
+    pub redrives: Vec<Redriven>,
     /// A completion or a cancellation was answered, or the message was taken in
     /// receive-and-delete mode.
     pub gone: bool,
@@ -156,7 +168,7 @@ impl Entry {
             enqueued: None,
             source: None,
             hops: Vec::new(),
-            lives: Vec::new(),
+            redrives: Vec::new(),
             gone: false,
             may_be_gone: false,
             leaving: 0,

@@ -7,11 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use broker::{Delivery, Mono, Wall};
+use broker::{Delivery, Mono};
 use store::{EntityId, Part, SequenceNumber};
 
 use super::deliveries::Way;
-use super::entry::{Entry, Hold};
 use super::moves::contains;
 use super::watch::{check, cost};
 use super::{Ledger, Queue, TurnEnd};
@@ -21,16 +20,6 @@ use crate::violation::Violation;
 
 /// What cannot be forwarded is tried again after a second.
 const LATEST_MS: u64 = 3_000;
-
-/// What a message was before it went on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hop {
-    queue: usize,
-    source: Option<&'static str>,
-    ttl: u64,
-    due: u64,
-    asked_wall: Wall,
-}
 
 /// Whether forwarding goes on.
 #[derive(Debug, Default)]
@@ -43,43 +32,6 @@ impl Forwarding {
     /// Nothing went on, and nothing should have: the wait begins anew.
     pub(super) fn suspended(&mut self) {
         self.next.clear();
-    }
-}
-
-impl Entry {
-    /// It goes on to another queue.
-    fn go_on(&mut self, to: usize, source: Option<&'static str>, ttl: u64, now: Wall) {
-        self.hops.push(Hop {
-            queue: self.queue,
-            source: self.source,
-            ttl: self.ttl,
-            due: self.due,
-            asked_wall: self.asked_wall,
-        });
-        self.queue = to;
-        self.source = source;
-        self.ttl = ttl;
-        // By the time at which it was due the clock may have gone back.
-        self.due = 0;
-        self.asked_wall = now;
-        self.last_count = 0;
-        self.changed |= source.is_some();
-        if let Some(lock) = &mut self.lock {
-            lock.hold = Hold::Ended;
-        }
-    }
-
-    /// A crash has left it where it was before.
-    pub(super) fn put_back(&mut self, queue: usize) {
-        while self.queue != queue
-            && let Some(before) = self.hops.pop()
-        {
-            self.queue = before.queue;
-            self.source = before.source;
-            self.ttl = before.ttl;
-            self.due = before.due;
-            self.asked_wall = before.asked_wall.min(self.asked_wall);
-        }
     }
 }
 
@@ -142,7 +94,7 @@ impl Ledger {
         let ttl = entry.ttl.min(self.queues[destination].default_ttl);
         let wall = self.turn.now.wall;
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.go_on(destination, dead.then_some(source), ttl, wall);
+            entry.record_forward(destination, dead.then_some(source), ttl, wall);
             entry.number = Some(to.number);
         }
         self.report.forwarded += 1;

@@ -4,7 +4,7 @@
 //! live, and does not say why it was dead. In one write set it leaves and arrives. (I2, I3, I6)
 
 use broker::{LockToken, RequestId, Subqueue};
-use store::{Part, SequenceNumber};
+use store::Part;
 
 use super::Ledger;
 use super::answers::{Asked, LockState, check_lock_state};
@@ -20,42 +20,8 @@ use crate::violation::Violation;
 pub(super) struct Redrive {
     id: Option<MessageId>,
     /// How often the message had been redriven before.
-    lives: usize,
+    redrives: usize,
     lock_state: LockState,
-}
-
-/// What a redrive has put an end to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
-    /// How often it had been forwarded.
-    hops: usize,
-    enqueued: Option<SequenceNumber>,
-    /// The number that it got.
-    next: SequenceNumber,
-}
-
-impl Entry {
-    /// It is redriven under that number.
-    fn begin_anew(&mut self, number: SequenceNumber) {
-        self.lives.push(Life {
-            hops: self.hops.len(),
-            enqueued: self.enqueued,
-            next: number,
-        });
-        self.number = Some(number);
-        self.enqueued = Some(number);
-        self.dead_lettered = None;
-        self.last_count = 0;
-    }
-
-    /// A crash has left it where it has that number: redrives that were lost did not happen.
-    pub(super) fn live_again(&mut self, number: SequenceNumber) {
-        let hops = self.hops.len();
-        let is_lost = |life: &Life| life.hops > hops || (life.hops == hops && number < life.next);
-        while let Some(life) = self.lives.pop_if(|life| is_lost(life)) {
-            self.enqueued = life.enqueued;
-        }
-    }
 }
 
 impl Ledger {
@@ -78,7 +44,7 @@ impl Ledger {
         let entry = id.and_then(|id| self.entries.get(&id));
         let redrive = Redrive {
             id,
-            lives: entry.map_or(0, |entry| entry.lives.len()),
+            redrives: entry.map_or(0, |entry| entry.redrives.len()),
             lock_state,
         };
         self.answers.expect(request, Asked::Redrive(redrive));
@@ -129,7 +95,7 @@ impl Ledger {
         self.check_enqueued(moved)?;
         self.report.redriven += 1;
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.begin_anew(to.number);
+            entry.record_redrive(to.number);
             entry.free(self.turn.index);
         }
         Ok(())
@@ -139,12 +105,12 @@ impl Ledger {
     pub(super) fn verify_redriven(&self, redrive: Redrive, done: bool) -> Result<(), Violation> {
         let Redrive {
             id,
-            lives,
+            redrives,
             lock_state,
         } = redrive;
         check_lock_state(lock_state, done, || format!("redriving message {id:?}"))?;
         let entry = id.and_then(|id| self.entries.get(&id));
-        let stands = |entry: &Entry| !entry.removed_with_entity && entry.lives.len() <= lives;
+        let stands = |entry: &Entry| !entry.removed_with_entity && entry.redrives.len() <= redrives;
         if done && entry.is_some_and(stands) {
             let what = format!("redriving message {id:?} was answered and it is where it was");
             return Err(Violation::new("I2", what));

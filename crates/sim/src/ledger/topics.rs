@@ -12,7 +12,7 @@ use bytes::Bytes;
 use store::image::Image;
 use store::{CommitId, MessageRow, Part, SequenceNumber};
 
-use super::entry::{Entry, Sent};
+use super::entry::{CopyKind, Entry, Sent};
 use super::moves::contains;
 use super::{Ledger, Queue};
 use crate::books::{Changes, FanOut, Move, Place};
@@ -23,16 +23,6 @@ use crate::violation::Violation;
 
 /// Why a message without a session is dead-lettered where it needs one.
 const NO_SESSION: &[u8] = b"Session id is null";
-
-/// What a copy is.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) enum Made {
-    AsSent,
-    /// By the action of that rule.
-    Changed(Rule),
-    /// Since some rule cannot be evaluated.
-    Dead,
-}
 
 impl Ledger {
     /// Whether what leaves a place is published by that.
@@ -69,17 +59,17 @@ impl Ledger {
         let patch = self.books.patch(to).cloned().unwrap_or_default();
         let made = if own {
             match made_by(source, &body) {
-                Some(rule) => Made::Changed(rule),
+                Some(rule) => CopyKind::Changed(rule),
                 None => return wrong("I12", "is neither as it was sent nor as a rule makes it"),
             }
         } else if body != source.payload {
             return wrong("I12", "is not as it was sent");
         } else if to.part == Part::DeadLetter && !contains(&patch, NO_SESSION) {
-            Made::Dead
+            CopyKind::Dead
         } else {
-            Made::AsSent
+            CopyKind::AsSent
         };
-        let dead = made == Made::Dead || !self.has_session(queue, id);
+        let dead = made == CopyKind::Dead || !self.has_session(queue, id);
         if dead != (to.part == Part::DeadLetter) || !dead && to.part != Part::Active {
             return wrong("I13", "should be in another part");
         }
@@ -231,7 +221,7 @@ impl Entry {
 
 /// What a subscription is to have of a message with that number. (docs/spec/entities.md#17.2,
 /// #17.9)
-fn wanted(queue: &Queue, rules: &[Rule], number: i64) -> Vec<Made> {
+fn wanted(queue: &Queue, rules: &[Rule], number: i64) -> Vec<CopyKind> {
     let judged: Vec<_> = rules
         .iter()
         .map(|rule| (rule, rule.judge(number)))
@@ -244,12 +234,12 @@ fn wanted(queue: &Queue, rules: &[Rule], number: i64) -> Vec<Made> {
     let failed = judged
         .iter()
         .any(|(_, verdict)| *verdict == Verdict::Failed);
-    let mut made: Vec<_> = changing.into_iter().map(Made::Changed).collect();
+    let mut made: Vec<_> = changing.into_iter().map(CopyKind::Changed).collect();
     if !plain.is_empty() {
-        made.push(Made::AsSent);
+        made.push(CopyKind::AsSent);
     }
     if failed && queue.dead_letters_failures {
-        made.push(Made::Dead);
+        made.push(CopyKind::Dead);
     }
     made
 }
