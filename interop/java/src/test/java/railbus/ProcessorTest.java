@@ -16,7 +16,6 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessageContext;
 import com.azure.messaging.servicebus.models.DeadLetterOptions;
 import com.azure.messaging.servicebus.models.ServiceBusMessageState;
-import java.io.IOException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.ArrayList;
@@ -26,38 +25,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
  * Processors of queues and of sessions: what handlers settle and what they leave to the SDK, prefetch, and locks that
  * the SDK renews while a handler works. Each test has a broker of its own and moves its clock.
  */
-class ProcessorTest {
+class ProcessorTest extends OwnBroker {
     private static final Duration MINUTE = Duration.ofMinutes(1);
 
     private final List<ServiceBusReceivedMessage> handled = Collections.synchronizedList(new ArrayList<>());
     private final ConcurrentLinkedQueue<Throwable> errors = new ConcurrentLinkedQueue<>();
-    private VirtualBroker broker;
-
-    @BeforeEach
-    void start() throws IOException {
-        broker = new VirtualBroker();
-    }
-
-    @AfterEach
-    void stop() {
-        broker.close();
-    }
-
-    private Queue queue(String name) {
-        return new Queue(name, broker.connectionString);
-    }
-
-    private ServiceBusClientBuilder builder() {
-        return new ServiceBusClientBuilder().connectionString(broker.connectionString);
-    }
 
     private ServiceBusClientBuilder.ServiceBusProcessorClientBuilder processor(
             String name, Consumer<ServiceBusReceivedMessageContext> handler) {

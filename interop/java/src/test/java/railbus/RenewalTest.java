@@ -9,45 +9,21 @@ import static railbus.Queue.receiveOne;
 import static railbus.Queue.receivedIds;
 import static railbus.Queue.sentIds;
 
-import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
-import java.io.IOException;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
  * Synchronous receivers that renew locks and fetch ahead by themselves. Each test has a broker of its own and moves
  * its clock.
  */
-class RenewalTest {
+class RenewalTest extends OwnBroker {
     private static final Duration MINUTE = Duration.ofMinutes(1);
-
-    private VirtualBroker broker;
-
-    @BeforeEach
-    void start() throws IOException {
-        broker = new VirtualBroker();
-    }
-
-    @AfterEach
-    void stop() {
-        broker.close();
-    }
-
-    private Queue queue(String name) {
-        return new Queue(name, broker.connectionString);
-    }
-
-    private ServiceBusClientBuilder builder() {
-        return new ServiceBusClientBuilder().connectionString(broker.connectionString);
-    }
 
     @Test
     void aReceiverKeepsTheLockOfItsMessage() throws Exception {

@@ -12,33 +12,14 @@ import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
-import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The status of a queue, each way, and one that vanishes when nobody uses it. */
-class StatusTest {
-    private VirtualBroker broker;
-
-    @BeforeEach
-    void start() throws IOException {
-        broker = new VirtualBroker();
-    }
-
-    @AfterEach
-    void stop() {
-        broker.close();
-    }
-
-    private Queue queue(String name) {
-        return new Queue(name, broker.connectionString);
-    }
-
+class StatusTest extends OwnBroker {
     private void assertRefused(ServiceBusFailureReason reason, String name, Consumer<Queue> operation) {
         try (Queue queue = queue(name)) {
             RuntimeException thrown = assertThrows(RuntimeException.class, () -> operation.accept(queue));

@@ -12,26 +12,15 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.models.DeadLetterOptions;
-import java.io.IOException;
 import java.time.OffsetDateTime;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Subscriptions: actions and correlation filters, a copy's own life, forwarding, and what waits at the topic. */
-class SubscriptionsTest {
-    private VirtualBroker broker;
-
-    @BeforeEach
-    void start() throws IOException {
-        broker = new VirtualBroker("topics.json");
-    }
-
-    @AfterEach
-    void stop() {
-        broker.close();
+class SubscriptionsTest extends OwnBroker {
+    SubscriptionsTest() {
+        super("topics.json");
     }
 
     private Subscription subscription(String name) {

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static railbus.Queue.message;
 import static railbus.Queue.receive;
 
-import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
@@ -12,32 +11,17 @@ import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.ServiceBusSessionReceiverClient;
 import com.azure.messaging.servicebus.models.ServiceBusReceiveMode;
 import com.azure.messaging.servicebus.models.SubQueue;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Topics: subscriptions get copies of what they select, with dead letters and sessions of their own. */
-class TopicsTest {
+class TopicsTest extends OwnBroker {
     private static final String TOPIC = "events";
 
-    private VirtualBroker broker;
-
-    @BeforeEach
-    void start() throws IOException {
-        broker = new VirtualBroker("topics.json");
-    }
-
-    @AfterEach
-    void stop() {
-        broker.close();
-    }
-
-    private ServiceBusClientBuilder builder() {
-        return new ServiceBusClientBuilder().connectionString(broker.connectionString);
+    TopicsTest() {
+        super("topics.json");
     }
 
     private void publish(ServiceBusMessage... messages) {
