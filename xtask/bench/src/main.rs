@@ -119,8 +119,7 @@ pub enum Row {
     Deep,
     /// 10,000 queues, 10,000 connections and 100,000 sessions in use, each beside fewer of them
     Wide,
-    /// What each stage of the broker costs, on one processor and on more, and what a model says for
-    /// many
+    /// What each stage of the broker costs, on one processor and on more
     Cores,
     /// Context switches of a broker without connections
     Idle,
