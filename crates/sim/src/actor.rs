@@ -50,18 +50,13 @@ impl Actor {
     ///
     /// # Errors
     /// When that cannot be.
-    pub fn handle(
-        &mut self,
-        context: &mut Context<'_>,
-        remote: &mut Remote,
-        event: Event,
-    ) -> Result<(), Violation> {
+    pub fn handle(&mut self, context: &mut Context<'_>, event: Event) -> Result<(), Violation> {
         match self {
-            Self::Sender(sender) => sender.handle(context, remote, event),
-            Self::Receiver(receiver) => receiver.handle(context, remote, event),
-            Self::Manager(manager) => manager.handle(context, remote, event),
-            Self::Holder(holder) => holder.handle(context, remote, event),
-            Self::Controller(controller) => controller.handle(context, remote, event),
+            Self::Sender(sender) => sender.handle(context, event),
+            Self::Receiver(receiver) => receiver.handle(context, event),
+            Self::Manager(manager) => manager.handle(context, event),
+            Self::Holder(holder) => holder.handle(context, event),
+            Self::Controller(controller) => controller.handle(context, event),
         }
     }
 

@@ -151,7 +151,6 @@ impl Controller {
     pub(crate) fn handle(
         &mut self,
         context: &mut Context<'_>,
-        _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {

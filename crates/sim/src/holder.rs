@@ -147,7 +147,6 @@ impl Holder {
     pub(crate) fn handle(
         &mut self,
         context: &mut Context<'_>,
-        _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {

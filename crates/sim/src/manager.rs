@@ -167,7 +167,6 @@ impl Manager {
     pub(crate) fn handle(
         &mut self,
         context: &mut Context<'_>,
-        _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {

@@ -87,7 +87,6 @@ impl Receiver {
     pub(crate) fn handle(
         &mut self,
         context: &mut Context<'_>,
-        _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {

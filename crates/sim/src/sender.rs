@@ -86,7 +86,6 @@ impl Sender {
     pub(crate) fn handle(
         &mut self,
         context: &mut Context<'_>,
-        _remote: &mut Remote,
         event: Event,
     ) -> Result<(), Violation> {
         match event {

@@ -269,7 +269,7 @@ impl World {
             // A client whose link was detached starts afresh, unless that is its business.
             over |=
                 matches!(event, endpoint::Event::Detached { link, .. } if !actor.parts_with(link));
-            actor.handle(&mut context, remote, event)?;
+            actor.handle(&mut context, event)?;
         }
         if over {
             self.close_connection(client);
