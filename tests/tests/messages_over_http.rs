@@ -150,6 +150,38 @@ fn a_message_is_sent_locked_and_completed_with_all_that_it_says() {
 }
 
 #[test]
+fn a_message_may_have_the_content_type_of_atom() {
+    let broker = Setup::new().start();
+    for kind in [
+        "application/atom+xml",
+        "application/atom+xml;type=entry;charset=utf-8",
+    ] {
+        let header = format!("content-type: {kind}");
+        let headers = [header.as_str()];
+        assert_eq!(post(&broker, "/orders/messages", &headers, "<a/>"), 201);
+        let locked = ask(
+            &broker,
+            "POST",
+            "/orders/messages/head?timeout=0",
+            &headers,
+            "",
+        );
+        assert_eq!((locked.status, locked.body.as_str()), (201, "<a/>"));
+        assert_eq!(locked.header("content-type"), Some(kind));
+        let settled = ask(&broker, "DELETE", &locked.location(), &headers, "");
+        assert_eq!(settled.status, 200);
+        let empty = ask(
+            &broker,
+            "DELETE",
+            "/orders/messages/head?timeout=0",
+            &headers,
+            "",
+        );
+        assert_eq!(empty.status, 204);
+    }
+}
+
+#[test]
 fn a_message_that_is_unlocked_comes_again_with_a_higher_count() {
     let broker = Setup::new().start();
     assert_eq!(post(&broker, "/orders/messages", &[], "again"), 201);

@@ -337,6 +337,40 @@ fn every_operation_is_open_to_those_who_have_its_right_and_to_nobody_else() {
 }
 
 #[test]
+fn a_token_may_name_the_host_of_the_broker_alone() {
+    let broker = start();
+    let status = |resource: &str, host: &str| {
+        let key = Secret::new("key-of-owner".to_owned());
+        let token = access::sign(resource, "owner", &key, Wall(4_000_000_000_000));
+        let request = format!(
+            "GET /orders?api-version=2021-05 HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\
+             authorization: {token}\r\n\r\n"
+        );
+        let answer = http::exchange(broker.address(), &request);
+        answer.split(' ').nth(1).map(str::to_owned)
+    };
+    for resource in [
+        "localhost",
+        "LocalHost",
+        "localhost:5672",
+        "127.0.0.1/",
+        "orders",
+    ] {
+        assert_eq!(
+            status(resource, "localhost").as_deref(),
+            Some("200"),
+            "{resource}"
+        );
+    }
+    // The name in the request is not taken for the broker's.
+    for resource in ["others", "orders2", "other.example", "orders:1"] {
+        for host in ["localhost", resource] {
+            assert_eq!(status(resource, host).as_deref(), Some("401"), "{resource}");
+        }
+    }
+}
+
+#[test]
 fn a_key_that_is_replaced_ends_what_rests_on_it_and_the_new_one_lasts() {
     let setup = Setup::new().configure(RULES);
     let broker = setup.start();

@@ -81,6 +81,12 @@ impl Access {
         self.namespace.is_development
     }
 
+    /// Whether this broker's host is called `name`, in any case.
+    pub(crate) fn is_own_host(&self, name: &str) -> bool {
+        let names = &self.namespace.host_names;
+        names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
     /// The rights of a client without a credential.
     #[must_use]
     pub fn anonymous(&self) -> Rights {

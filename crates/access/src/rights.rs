@@ -231,6 +231,9 @@ pub struct AccessRules {
     /// Whether the only rule is the public one for development, so that a listener on loopback asks
     /// no request of HTTP for it.
     pub is_development: bool,
+    /// The names of this broker's hosts, in lower case, without ports: those of its certificate and
+    /// of its settings. A token's resource may be one of them. (docs/spec/amqp.md#2.5)
+    pub host_names: Vec<String>,
 }
 
 #[cfg(test)]

@@ -27,6 +27,36 @@ pub fn of_uri(uri: &str) -> String {
     }
 }
 
+/// The path of a token's resource. One without a scheme is a path, or the name of this broker's
+/// host alone, with or without a port, which stands for the namespace. (docs/spec/amqp.md#2.5)
+pub(crate) fn of_resource(resource: &str, is_own_host: impl Fn(&str) -> bool) -> String {
+    if resource.contains("://") {
+        return of_uri(resource);
+    }
+    let path = resource.split('?').next().unwrap_or_default();
+    let path = path.trim_matches('/');
+    if !path.contains('/') && is_own_host(without_port(path)) {
+        return String::new();
+    }
+    let path = of_request(path);
+    match strip_segment(&path, MANAGEMENT) {
+        Some("") | None => path,
+        Some(entity) => entity.to_owned(),
+    }
+}
+
+/// A host without its port, and an address of IPv6 without its brackets.
+fn without_port(authority: &str) -> &str {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    inner.unwrap_or(host)
+}
+
 /// The path of an HTTP request: it has no scheme and no host.
 #[must_use]
 pub fn of_request(path: &str) -> String {
@@ -110,6 +140,27 @@ mod tests {
         ];
         for (uri, expected) in table {
             assert_eq!(of_uri(uri), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_resource_without_a_scheme_is_the_name_of_the_broker_or_a_path() {
+        let is_own_host = |name: &str| name.eq_ignore_ascii_case("own.example") || name == "::1";
+        let table = [
+            ("own.example", ""),
+            ("OWN.example:5672/", ""),
+            ("[::1]:5672", ""),
+            ("own.example/orders", "own.example/orders"),
+            ("other.example", "other.example"),
+            ("other.example:5672", "other.example:5672"),
+            ("Orders", "orders"),
+            ("orders:1", "orders:1"),
+            ("/orders/$management?a=b", "orders"),
+            ("sb://other.example:5672/orders", "orders"),
+            ("https://other.example", ""),
+        ];
+        for (resource, expected) in table {
+            assert_eq!(of_resource(resource, is_own_host), expected, "{resource}");
         }
     }
 

@@ -98,7 +98,8 @@ pub fn verify(
     if expires <= now {
         return Err(Error::Expired(expires));
     }
-    if !scope::covers(&scope::of_uri(&decoded(fields.resource)), audience) {
+    let resource = scope::of_resource(&decoded(fields.resource), |name| access.is_own_host(name));
+    if !scope::covers(&resource, audience) {
         return Err(Error::Audience);
     }
     Ok(VerifiedToken {

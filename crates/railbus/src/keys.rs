@@ -67,6 +67,7 @@ impl Keys {
                 rules: auth.rules.iter().map(rule).collect(),
                 anonymous: Right::all(&auth.anonymous),
                 is_development: false,
+                host_names: Vec::new(),
             },
             shown,
         }
@@ -90,6 +91,7 @@ impl Keys {
                 rules: vec![rule],
                 anonymous: Right::all(&auth.anonymous),
                 is_development: true,
+                host_names: Vec::new(),
             },
             shown,
         }

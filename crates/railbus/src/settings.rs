@@ -65,7 +65,9 @@ impl Settings {
         let resolve = |path: &PathBuf| resolve_relative(file.as_deref(), path);
         let listen = listen(arguments, &config)?;
         let allow_development_key = arguments.allow_development_key || config.allow_development_key;
-        let keys = Keys::new(&config.auth, &listen, allow_development_key)?;
+        let mut keys = Keys::new(&config.auth, &listen, allow_development_key)?;
+        let tls = tls_source(arguments, &config, resolve, &listen)?;
+        keys.rules.host_names = tls.host_names();
         let entities_file = arguments
             .entities
             .clone()
@@ -84,7 +86,7 @@ impl Settings {
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
                 accept_data_loss: arguments.accept_data_loss,
             },
-            tls: tls_source(arguments, &config, resolve, &listen)?,
+            tls,
             data,
             log_format: arguments
                 .log_format

@@ -36,6 +36,21 @@ pub enum Source {
     },
 }
 
+impl Source {
+    /// The host names that the certificate holds for, in lower case. A file that cannot be read has
+    /// none: the listener that needs it says why.
+    pub fn host_names(&self) -> Vec<String> {
+        match self {
+            Self::Local { names, .. } => names.clone(),
+            Self::Files(pair) => {
+                let info = CertificateInfo::read(&pair.certificate);
+                let names = info.map(|info| info.names).unwrap_or_default();
+                names.iter().map(|name| name.to_ascii_lowercase()).collect()
+            }
+        }
+    }
+}
+
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -29,14 +29,23 @@ use crate::random::random;
 use crate::server_state::ServerState;
 use crate::shard_client::ShardError;
 
-/// What a request asks of messages, unless its path is an entity's or its body describes one.
+/// What a request asks of messages, unless its path is an entity's. A body of Atom is a message as
+/// any other if the entity exists, since REST libraries send that type with everything; otherwise
+/// it is a request of management. (docs/spec/admin.md#11)
 pub fn call(request: &Request<Incoming>, server: &ServerState) -> Option<Call> {
-    let kind = request.headers().get(CONTENT_TYPE);
-    let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
-    let call = Call::parse(request.method(), request.uri()).filter(|_| !is_atom)?;
+    let call = Call::parse(request.method(), request.uri())?;
+    let directory = server.directory();
     let path = request.uri().path().trim_matches('/');
     let path = percent_decode_str(path).decode_utf8_lossy();
-    server.directory().get(&path).is_none().then_some(call)
+    if directory.get(&path).is_some() {
+        return None;
+    }
+    let kind = request.headers().get(CONTENT_TYPE);
+    let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
+    if is_atom && directory.get(&call.entity).is_none() {
+        return None;
+    }
+    Some(call)
 }
 
 /// Answers a request.

@@ -183,5 +183,6 @@ pub fn rules() -> AccessRules {
                 },
             ),
         ],
+        host_names: Vec::new(),
     }
 }
