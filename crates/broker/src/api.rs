@@ -11,6 +11,7 @@ pub mod time;
 
 pub(crate) mod batch;
 pub(crate) mod entity_error;
+pub(crate) mod error;
 pub(crate) mod forward_error;
 pub(crate) mod info;
 pub(crate) mod kind;

@@ -5,6 +5,7 @@
 
 mod loaded;
 pub(crate) mod step;
+mod tick;
 
 use crate::api::info::Deadline;
 use crate::api::info::QueueInfo;
@@ -89,7 +90,7 @@ impl Broker {
         if went_back {
             directory
                 .iter_mut()
-                .for_each(|queue| queue.clock_went_back(cx));
+                .for_each(|queue| tick::clock_went_back(queue, cx));
         }
         step::apply(directory, command, cx);
         forward::pump(directory, cx);

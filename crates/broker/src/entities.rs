@@ -2,8 +2,8 @@
 //!
 //! What an entity does with messages is not here; what administrators ask is in `administration`.
 
+pub(crate) mod change;
 pub(crate) mod definition;
 pub(crate) mod directory;
-pub(crate) mod eviction;
 pub(crate) mod remove;
 pub(crate) mod tombstone;

@@ -9,80 +9,38 @@
 //! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue.
 //! (docs/spec/entities.md#14)
 
-mod hop;
+pub(crate) mod hop;
+pub(crate) mod transfer;
 
 use crate::api::forward_error::ForwardError;
+use crate::forward::transfer::Transfer;
+use crate::forward::transfer::Trouble;
+use crate::forward::transfer::Verdict;
+use crate::receive::run;
 use crate::subqueue::pump::Looked;
 use crate::subqueue::pump::Pump;
 
-use store::{EntityId, MessageRow, SequenceNumber, StoreError};
+use store::{EntityId, SequenceNumber, StoreError};
 
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::message::bodies::Body;
-use crate::message::entry::Entry;
 use crate::message::id::IdHash;
-use crate::message::properties::Properties;
-use crate::message::row;
 use crate::queue::kind::Kind;
 use crate::send::duplicates::known::Known;
 use crate::topic::fan_out;
-
-/// More often than this a message does not go on. (docs/spec/entities.md#14.3)
-const MOST_HOPS: u32 = 4;
 
 /// Why there is the entity of a pump.
 const HAS_PUMP: &str = "an entity that goes takes its pumps along";
 /// Why there is the destination of a path.
 const THERE: &str = "its path was found in this step";
 
-/// A message on its way, still in its source.
-#[derive(Clone, Debug)]
-pub(crate) struct Transfer {
-    pub number: SequenceNumber,
-    pub entry: Entry,
-    pub body: Body,
-    pub properties: Properties,
-}
-
-/// Why a message cannot go on.
-enum Trouble {
-    /// It may be possible later.
-    Wait,
-    /// The destination takes nothing like it now.
-    Refused(ForwardError),
-    /// It will never be taken.
-    Unfit(ForwardError),
-}
-
-impl Trouble {
-    /// Why a message goes nowhere, by what it has been through.
-    fn of_row(subqueue: Subqueue, row: &MessageRow) -> Option<Self> {
-        let hops = row::hops(row) >= MOST_HOPS;
-        // What could not be forwarded is not forwarded on by its dead-letter queue.
-        let stuck = subqueue != Subqueue::Main && row::is_stuck(row);
-        (hops || stuck).then_some(Self::Unfit(ForwardError::TooManyHops { limit: MOST_HOPS }))
-    }
-}
-
-/// What the destination says to a message.
-enum Verdict {
-    Take,
-    /// It has had one with this id.
-    Duplicate,
-    /// The ids' history has to be asked first.
-    Ask(IdHash),
-    NoSession,
-    Trouble(Trouble),
-}
-
 /// Moves what can be moved, as far as the turn's budget goes.
 pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
     while let Some(place) = cx.shared.next_pump() {
         if !cx.take_pump_work() {
             let queue = directory.get_mut(place.entity).expect(HAS_PUMP);
-            queue.pump_later(place.subqueue, cx);
+            hop::pump_later(queue, place.subqueue, cx);
         } else if pump_one(directory, place, cx) {
             cx.shared.pumps.insert(place);
         }
@@ -96,22 +54,22 @@ fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) 
         return fan_out::publish_one(directory, place.entity, cx);
     }
     // The settings may have changed since the pump was told.
-    let Some(path) = source.destination(place.subqueue) else {
+    let Some(path) = hop::destination(source, place.subqueue) else {
         return false;
     };
-    let Some(transfer) = source.next_transfer(place.subqueue, cx) else {
-        source.run(cx);
+    let Some(transfer) = hop::next_transfer(source, place.subqueue, cx) else {
+        run::run(source, cx);
         return false;
     };
     let namespace = source.namespace;
-    let looked = source.take_looked(place.subqueue, transfer.number);
+    let looked = hop::take_looked(source, place.subqueue, transfer.number);
     let unfit = Trouble::of_row(place.subqueue, &transfer.entry.row);
     let destination = directory.find(namespace, &path);
     let verdict = match destination {
         _ if let Some(trouble) = unfit => Verdict::Trouble(trouble),
         Some(id) => {
             let destination = directory.get_mut(id).expect(THERE);
-            destination.judge(&transfer, looked, cx)
+            hop::judge(destination, &transfer, looked, cx)
         }
         None => Verdict::Trouble(Trouble::Refused(ForwardError::NotFound {
             destination: path,
@@ -141,17 +99,19 @@ impl Directory {
     ) -> bool {
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let from = source.path.clone();
-        source.leave(place.subqueue, &transfer, cx);
-        source.run(cx);
+        hop::leave(source, place.subqueue, &transfer, cx);
+        run::run(source, cx);
         let destination = self.get_mut(destination).expect(THERE);
         match verdict {
-            Verdict::Take => destination.arrive(place.subqueue, &from, transfer, cx),
-            Verdict::NoSession => destination.arrive_dead(place.subqueue, &from, transfer, cx),
+            Verdict::Take => hop::arrive(destination, place.subqueue, &from, transfer, cx),
+            Verdict::NoSession => {
+                hop::arrive_dead(destination, place.subqueue, &from, transfer, cx);
+            }
             // The destination has it already.
             Verdict::Duplicate => {}
             Verdict::Ask(_) | Verdict::Trouble(_) => unreachable!("its message stays"),
         }
-        destination.run(cx);
+        run::run(destination, cx);
         true
     }
 
@@ -164,7 +124,7 @@ impl Directory {
         cx: &mut Context<'_>,
     ) -> bool {
         let destination = self.get_mut(destination).expect(THERE);
-        let read = destination.look_up_transfer(id, place, cx);
+        let read = hop::look_up_transfer(destination, id, place, cx);
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
         source.sub_mut(place.subqueue).pump = Pump::Lookup(read, number);
         false
@@ -182,19 +142,19 @@ impl Directory {
         let main = place.subqueue == Subqueue::Main;
         let goes_on = match trouble {
             Trouble::Refused(error) | Trouble::Unfit(error) if main => {
-                source.dead_letter_transfer(transfer, error, cx);
+                hop::dead_letter_transfer(source, transfer, error, cx);
                 true
             }
             Trouble::Unfit(..) => {
-                source.pass_over(place.subqueue, transfer.number, cx);
+                hop::pass_over(source, place.subqueue, transfer.number, cx);
                 true
             }
             Trouble::Refused(..) | Trouble::Wait => {
-                source.pump_again_at(place.subqueue, cx);
+                hop::pump_again_at(source, place.subqueue, cx);
                 false
             }
         };
-        source.run(cx);
+        run::run(source, cx);
         goes_on
     }
 }
@@ -229,14 +189,5 @@ pub(crate) fn looked_up(
         (Err(_), _) => Pump::Until(cx.retry_at()),
     };
     source.sub_mut(place.subqueue).needs_pump = true;
-    source.run(cx);
-}
-
-/// The path of a target that may be written as a URI. (docs/spec/entities.md#14.1)
-pub(crate) fn path_of(target: &str) -> &str {
-    let path = match target.split_once("://") {
-        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
-        None => target,
-    };
-    path.trim_matches('/')
+    run::run(source, cx);
 }

@@ -58,5 +58,5 @@ pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
 pub use filter::{Correlation, Selector};
-pub use send::MAX_GROWTH;
+pub use send::enqueue::MAX_GROWTH;
 pub use shard::Shard;

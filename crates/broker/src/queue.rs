@@ -15,6 +15,8 @@ pub(crate) mod rows;
 pub(crate) mod session_key;
 pub(crate) mod subscription;
 
+use crate::api::output::Eviction;
+use crate::api::time::Now;
 use crate::message::Message;
 use crate::queue::rows::Rows;
 use crate::sessions::Parts;
@@ -177,12 +179,78 @@ impl Queue {
         self.rows.message_bytes().saturating_add(states)
     }
 
+    /// The time of an entity that is new or recovered begins to run.
+    pub(crate) fn start_idle(&mut self, now: Now) {
+        let accessed = Wall(self.rows.head.accessed_ms);
+        let allowed = self.settings.auto_delete_on_idle;
+        self.idle = Idle::start(self.times.created, accessed, allowed, now);
+    }
+
+    /// A client uses the entity.
+    pub(crate) fn note_access(&mut self, cx: &mut Context<'_>) {
+        self.idle.note_access(&mut self.rows, cx);
+    }
+
+    /// Whether it has been unused for too long.
+    pub(crate) fn is_idle_for_too_long(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(until) = self.idle.until(self.settings.auto_delete_on_idle) else {
+            return false;
+        };
+        self.idle.look(cx.now.mono);
+        if self.is_in_use(cx) {
+            self.note_access(cx);
+            return false;
+        }
+        until <= cx.now.mono
+    }
+
+    fn is_in_use(&self, cx: &Context<'_>) -> bool {
+        let clients = &cx.shared.clients;
+        let waits = |slot| clients.get(slot).waits();
+        self.rows.count(Part::Scheduled) > 0 || clients.receivers_at(self.id).any(waits)
+    }
+
+    fn idle_alarm(&self) -> Option<Mono> {
+        let attached = self.subs.iter().any(|sub| sub.attached > 0);
+        let sessions = self.sessions.as_ref();
+        let has_receivers = attached || sessions.is_some_and(|sessions| sessions.has_waiters());
+        let allowed = self.settings.auto_delete_on_idle;
+        self.idle.alarm(allowed, has_receivers)
+    }
+
     /// Whether messages past their deadline leave now.
     pub(crate) fn may_expire(&self, cx: &Context<'_>) -> bool {
         match self.settings.expiry.unwrap_or(cx.shared.settings.expiry) {
             Expiry::Eager => true,
             Expiry::Cloud => self.sub(Subqueue::Main).attached > 0,
         }
+    }
+
+    /// Whether messages of a subqueue go on by themselves.
+    pub(crate) fn forwards(&self, subqueue: Subqueue) -> bool {
+        match subqueue {
+            Subqueue::Main => {
+                matches!(self.kind, Kind::Topic(_)) || self.settings.forward_to.is_some()
+            }
+            Subqueue::DeadLetter => self.settings.forward_dead_lettered_messages_to.is_some(),
+            Subqueue::TransferDeadLetter => false,
+        }
+    }
+
+    /// After a restart or a change of settings: what can go on goes on with the next tick.
+    pub(crate) fn wake_pumps(&mut self) {
+        for subqueue in Subqueue::ALL {
+            let waits = self.forwards(subqueue) && self.rows.count(subqueue.part()) > 0;
+            self.sub_mut(subqueue).needs_pump |= waits;
+        }
+    }
+
+    /// Why no receiver is allowed on a subqueue, if so.
+    pub(crate) fn objection(&self, subqueue: Subqueue) -> Option<Eviction> {
+        if !self.settings.status.allows_receive() {
+            return Some(Eviction::Disabled);
+        }
+        self.forwards(subqueue).then_some(Eviction::Forwarding)
     }
 
     /// A message enters a subqueue as its own: it arrives, or is dead-lettered.
@@ -276,26 +344,6 @@ impl Queue {
         self.rows.remove_belongings(message, patched, cx);
     }
 
-    /// The end of a step: delivers what can be delivered and sets the alarm.
-    pub(crate) fn run(&mut self, cx: &mut Context<'_>) {
-        self.go_on_deleting(cx);
-        self.run_on(cx);
-    }
-
-    /// The same, less what is deleted.
-    pub(crate) fn run_on(&mut self, cx: &mut Context<'_>) {
-        // Ascending: the main queue may add to the dead-letter queue, never the reverse.
-        for subqueue in Subqueue::ALL {
-            if std::mem::take(&mut self.sub_mut(subqueue).needs_pump) {
-                self.dispatch(subqueue, cx);
-                if self.forwards(subqueue) {
-                    cx.shared.pumps.insert(self.sub(subqueue).place);
-                }
-            }
-        }
-        self.set_alarm(cx);
-    }
-
     /// Says when it wants a tick.
     pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
         let alarm = Alarm {
@@ -327,7 +375,7 @@ impl Queue {
         let alarms = [
             self.expiry_alarm(cx),
             self.duplicates.history_alarm(&self.rows, &self.settings),
-            self.schedule_alarm(),
+            self.schedule.alarm(&self.rows),
         ];
         alarms.into_iter().flatten().min()
     }

@@ -4,9 +4,11 @@
 //! none. What a subqueue's receivers wait in line for is in `subqueue`.
 
 pub(crate) mod attach;
+pub(crate) mod credit;
 pub(crate) mod deferred;
 pub(crate) mod dispatch;
 pub(crate) mod hand_out;
 pub(crate) mod peek;
 pub(crate) mod pending_peek;
 pub(crate) mod retrieval;
+pub(crate) mod run;

@@ -5,7 +5,8 @@
 //! a message is available or locked, never both; a part's count is what its window accounts for,
 //! plus its locks, plus what is on disk only.
 
-pub(crate) mod browse;
+mod browse;
+pub(crate) mod browsers;
 mod drain;
 pub(crate) mod fetch;
 mod fetch_bodies;
@@ -31,7 +32,7 @@ use crate::context::clients::{Choice, ReceiverSlot, ReceiverState};
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
-use crate::subqueue::browse::Browsers;
+use crate::subqueue::browsers::Browsers;
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::lock::{Lock, Locks, Origin};
 use crate::subqueue::pump::Pump;

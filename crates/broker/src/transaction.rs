@@ -101,7 +101,7 @@ fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>)
         } = operation
             && let Some(queue) = directory.get_mut(subqueue.entity)
         {
-            queue.release_locks(tokens, cx);
+            locks::release_locks(queue, tokens, cx);
         }
     }
     transaction

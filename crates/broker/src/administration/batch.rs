@@ -10,6 +10,7 @@
 
 mod draft;
 
+use crate::entities::change::take_over;
 use store::{EntityId, NamespaceId};
 
 use crate::api::batch::{Batch, check_size};
@@ -102,7 +103,7 @@ fn take(directory: &mut Directory, namespace: NamespaceId, step: Step, cx: &mut 
             rules,
         } => {
             put_rules(directory, id, rules, cx);
-            directory.take_over(id, settings, dead_lettering, cx);
+            take_over(directory, id, settings, dead_lettering, cx);
         }
         Step::Create {
             path,

@@ -1,5 +1,7 @@
 //! Entities made, changed and deleted by order.
 
+use crate::api::name::path_of;
+use crate::entities::change::changed;
 use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
@@ -14,7 +16,6 @@ use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
 use crate::entities::directory::{Directory, check_forwarding, settled};
 use crate::entities::remove;
-use crate::forward;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
@@ -84,7 +85,7 @@ pub(super) fn update(
         subscription.dead_lettering_on_filter_evaluation_exceptions =
             description.dead_lettering_on_filter_evaluation_exceptions;
     }
-    directory.changed(entity, cx);
+    changed(directory, entity, cx);
     inquiry::entity(directory, entity, cx)
 }
 
@@ -192,7 +193,7 @@ fn check_targets(
     };
     let dead = new.forward_dead_lettered_messages_to.iter();
     for target in new.forward_to.iter().chain(dead) {
-        let found = directory.find(namespace, forward::path_of(target));
+        let found = directory.find(namespace, path_of(target));
         let kind = found
             .and_then(|id| directory.get(id))
             .map(|queue| queue.kind.seen());

@@ -2,8 +2,8 @@
 
 #![allow(missing_docs, reason = "the texts say it")]
 
+use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
-use crate::api::output::RequestError;
 use crate::api::rule::RuleError;
 
 /// Why an order was refused. Nothing has changed then.

@@ -3,7 +3,7 @@
 //! A message that is dead-lettered for it carries a reason and a description. Their wording belongs
 //! to the dialect, so the broker is given a [`DescribeForwardError`] when it is made.
 
-use crate::api::output::SendError;
+use crate::api::error::SendError;
 
 /// Why a message does not go on to the entity that it is forwarded to. (docs/spec/entities.md#14.4)
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

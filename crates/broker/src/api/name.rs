@@ -136,6 +136,15 @@ fn reservation(path: &str) -> Option<&'static str> {
     }
 }
 
+/// The path of a target that may be written as a URI. (docs/spec/entities.md#14.1)
+pub(crate) fn path_of(target: &str) -> &str {
+    let path = match target.split_once("://") {
+        Some((_, rest)) => rest.split_once('/').map_or("", |(_, path)| path),
+        None => target,
+    };
+    path.trim_matches('/')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

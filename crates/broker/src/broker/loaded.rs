@@ -1,6 +1,11 @@
 //! Loaded: which operation continues with what was read, one arm for each purpose.
 
+use crate::expire::sweep_blocks;
 use crate::queue::Queue;
+use crate::receive::deferred;
+use crate::receive::peek;
+use crate::receive::run;
+use crate::send::cancel;
 use crate::send::send_once;
 use crate::sessions;
 use store::{Found, StoreError};
@@ -68,9 +73,9 @@ pub(crate) fn loaded(
                 queue.note_access(cx);
             }
         }
-        Purpose::Sweep(_) => queue.sweep_loaded(read, rows(found), cx),
+        Purpose::Sweep(_) => sweep_blocks::sweep_loaded(queue, read, rows(found), cx),
         Purpose::SweepPatches(_, numbers) => {
-            queue.sweep_patches_loaded(read, &numbers, rows(found), cx);
+            sweep_blocks::sweep_patches_loaded(queue, read, &numbers, rows(found), cx);
         }
         Purpose::DuplicateLookup(_) => send_once::looked_up(queue, read, entries(found), cx),
         Purpose::DuplicateLoad(_) => {
@@ -83,11 +88,15 @@ pub(crate) fn loaded(
         Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }
-        Purpose::Peek(peek) => queue.peek_loaded(read, *peek, rows(found), cx),
-        Purpose::Deferred(retrieval) => queue.deferred_loaded(read, &retrieval, rows(found), cx),
+        Purpose::Peek(peek) => peek::peek_loaded(queue, read, *peek, rows(found), cx),
+        Purpose::Deferred(retrieval) => {
+            deferred::deferred_loaded(queue, read, &retrieval, rows(found), cx);
+        }
         Purpose::Delete(_) => sessions::delete_rows::loaded(queue, read, found, cx),
-        Purpose::Schedule(_) => queue.schedule_loaded(read, entries(found), cx),
-        Purpose::Cancel(cancellation) => queue.cancel_loaded(read, &cancellation, rows(found), cx),
+        Purpose::Schedule(_) => queue.schedule.loaded(read, entries(found), cx),
+        Purpose::Cancel(cancellation) => {
+            cancel::cancel_loaded(queue, read, &cancellation, rows(found), cx);
+        }
     }
-    queue.run(cx);
+    run::run(queue, cx);
 }

@@ -7,15 +7,15 @@ use crate::administration;
 use crate::api::command::Command;
 use crate::api::id::SubqueueId;
 use crate::broker::loaded;
+use crate::broker::tick;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
-use crate::expire;
 use crate::receive::{attach, deferred, peek};
 use crate::send::{self, cancel};
 use crate::sessions;
 use crate::sessions::state_request::StateRequest;
-use crate::settle::Asker;
+use crate::settle::end_lock::Asker;
 use crate::settle::{self, redrive, renew};
 use crate::topic;
 use crate::transaction;
@@ -254,6 +254,6 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::Durable => cx.shared.deletion_scheduler.go_on(),
         Command::StoreSpace { nearly_full } => cx.shared.nearly_full = nearly_full,
         Command::SetLimits(limits) => cx.shared.settings.set_limits(limits),
-        Command::Tick => expire::tick(directory, cx),
+        Command::Tick => tick::tick(directory, cx),
     }
 }

@@ -3,8 +3,8 @@
 use crate::api::output::Output;
 use store::{CommitId, EntityId, SequenceNumber};
 
+use crate::api::error::RequestError;
 use crate::api::id::{SubqueueId, TransactionId};
-use crate::api::output::RequestError;
 use crate::context::clients::ReceiverSlot;
 use crate::receive::pending_peek::PendingPeek;
 use crate::receive::retrieval::Retrieval;

@@ -2,8 +2,8 @@
 
 use store::SequenceNumber;
 
+use crate::api::error::RequestError;
 use crate::api::id::{ReadId, RequestId, Subqueue};
-use crate::api::output::RequestError;
 use crate::api::time::Wall;
 use crate::queue::session_key::SessionKey;
 

@@ -2,30 +2,32 @@
 //!
 //! Paths are compared without regard to case within a namespace; ids are never reused.
 
+use crate::api::id::SubqueueId;
+use crate::api::output::Eviction;
 use crate::queue::Description;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
+use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
-use crate::api::output::{EntityChange, Output, RequestError};
+use crate::api::name::path_of;
+use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::{BrokerSettings, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
 use crate::context::token;
 use crate::entities::definition::{self, Definition};
-use crate::entities::eviction;
 use crate::entities::tombstone::Tombstone;
-use crate::forward;
 use crate::queue::kind::Kind;
 use crate::queue::{Queue, Times};
 
 /// Why there is the entity of a path.
 const HAS_ENTITY: &str = "an entity that goes takes its path along";
 /// Why there is an entity that has changed.
-const CHANGED: &str = "an entity does not go while it is changed";
+pub(super) const CHANGED: &str = "an entity does not go while it is changed";
 
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
@@ -195,42 +197,6 @@ impl Directory {
         id
     }
 
-    /// An entity takes over settings that it may be given, and what only a subscription has.
-    pub(crate) fn take_over(
-        &mut self,
-        id: EntityId,
-        settings: QueueSettings,
-        dead_lettering: Option<bool>,
-        cx: &mut Context<'_>,
-    ) {
-        let queue = self.get_mut(id).expect(CHANGED);
-        let mut differs = queue.settings != settings;
-        queue.settings = settings;
-        if let (Kind::Subscription(subscription), Some(wanted)) = (&mut queue.kind, dead_lettering)
-        {
-            let flag = &mut subscription.dead_lettering_on_filter_evaluation_exceptions;
-            differs |= *flag != wanted;
-            *flag = wanted;
-        }
-        if differs {
-            self.changed(id, cx);
-        }
-    }
-
-    /// An entity is not what it was: that is written and said, and receivers that it does not let
-    /// in any more go.
-    pub(crate) fn changed(&mut self, id: EntityId, cx: &mut Context<'_>) {
-        self.note_change();
-        let queue = self.get_mut(id).expect(CHANGED);
-        queue.times.updated = cx.now.wall;
-        queue.note_access(cx);
-        publish(queue, cx);
-        eviction::enforce(self, id, cx);
-        let queue = self.get_mut(id).expect(CHANGED);
-        queue.wake_pumps();
-        queue.run(cx);
-    }
-
     /// A subscription is not its topic's any more.
     pub(crate) fn leave_topic(&mut self, subscription: EntityId, topic: EntityId) {
         self.rules_may_change(topic);
@@ -315,6 +281,34 @@ impl Directory {
     }
 }
 
+impl Directory {
+    /// A command uses an entity without changing what is in it.
+    pub(crate) fn note_use(&mut self, entity: EntityId, cx: &mut Context<'_>) {
+        if let Some(queue) = self.get_mut(entity) {
+            queue.note_access(cx);
+        }
+    }
+
+    /// The queue of a place where a receiver would be let in.
+    pub(crate) fn admit(&mut self, place: SubqueueId) -> Result<&mut Queue, Eviction> {
+        let queue = self.get_mut(place.entity).ok_or(Eviction::NotFound)?;
+        match queue.objection(place.subqueue) {
+            Some(reason) => Err(reason),
+            None => Ok(queue),
+        }
+    }
+
+    /// A queue whose messages may be looked at or taken by request.
+    pub(crate) fn receivable(&mut self, entity: EntityId) -> Result<&mut Queue, RequestError> {
+        let queue = self.get_mut(entity).ok_or(RequestError::NotFound)?;
+        if queue.settings.status.allows_receive() {
+            Ok(queue)
+        } else {
+            Err(RequestError::Disabled)
+        }
+    }
+}
+
 fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
     (namespace, path.to_lowercase())
 }
@@ -338,7 +332,7 @@ pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(
     let dead = settings.forward_dead_lettered_messages_to.iter();
     let mut targets = settings.forward_to.iter().chain(dead);
     let key = path.to_lowercase();
-    let fault = if targets.any(|target| forward::path_of(target).to_lowercase() == key) {
+    let fault = if targets.any(|target| path_of(target).to_lowercase() == key) {
         "a queue can not forward to itself"
     } else if settings.requires_session && settings.forward_to.is_some() {
         "a queue with sessions can not forward"
@@ -367,7 +361,7 @@ pub(crate) fn check_unchanged(
 }
 
 /// Writes an entity's definition, and tells the server.
-fn publish(queue: &Queue, cx: &mut Context<'_>) {
+pub(super) fn publish(queue: &Queue, cx: &mut Context<'_>) {
     cx.write(Write::PutEntity(definition::row_of(queue)));
     cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
 }

@@ -4,8 +4,9 @@
 //! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
 //! since ids are never used again; so nothing of it can touch another entity that takes its path.
 
-use crate::api::output::SendError;
-use crate::send::answer_refusal;
+use crate::api::error::SendError;
+use crate::delete::pieces;
+use crate::send::enqueue::answer_refusal;
 use store::{EntityId, SequenceNumber, Write};
 
 use crate::api::id::Subqueue;
@@ -22,16 +23,16 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
         return;
     };
     match &queue.kind {
-        Kind::Queue => queue.end(true, cx),
+        Kind::Queue => end_queue(queue, true, cx),
         Kind::Topic(topic) => {
             let subscriptions: Vec<_> = topic.subscriptions.iter().copied().collect();
             for subscription in subscriptions {
                 if let Some(subscription) = directory.take(subscription) {
-                    subscription.end(true, cx);
+                    end_queue(subscription, true, cx);
                 }
             }
             directory.end_tombstones(entity, cx);
-            queue.end(true, cx);
+            end_queue(queue, true, cx);
             cx.shared.topics.forget(entity);
         }
         Kind::Subscription(subscription) => {
@@ -44,57 +45,57 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             if !empty {
                 directory.create_tombstone(&queue, topic, cx);
             }
-            queue.end(empty, cx);
+            end_queue(queue, empty, cx);
         }
     }
 }
 
-impl Queue {
-    /// The end of an entity that no path leads to any more. What it has in the store goes `at_once`
-    /// or is looked after by others.
-    fn end(mut self: Box<Self>, at_once: bool, cx: &mut Context<'_>) {
-        if at_once {
-            cx.write(Write::RemoveEntity(self.id));
-        }
-        self.evict_all(cx);
-        for request in self.duplicates.take_waiting() {
-            answer_refusal(request, Err(SendError::NotFound), cx);
-        }
-        self.refuse_deletions(cx);
-        if let Some(sessions) = self.sessions.take() {
-            sessions.end(cx);
-        }
-        self.drop_bodies(cx);
-        if at_once {
-            cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
-        }
-        cx.shared.pumps.retain(|place| place.entity != self.id);
-        cx.emit(Output::EntityChanged(Box::new(EntityChange {
-            id: self.id,
-            namespace: self.namespace,
-            path: self.path,
-            kind: self.kind.seen(),
-            settings: None,
-            authorization_rules: Vec::new(),
-        })));
+/// The end of an entity that no path leads to any more. What it has in the store goes `at_once`
+/// or is looked after by others.
+fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
+    if at_once {
+        cx.write(Write::RemoveEntity(queue.id));
     }
-
-    /// Receivers are gone with their entity; there is nothing that they could leave behind.
-    fn evict_all(&self, cx: &mut Context<'_>) {
-        let slots: Vec<_> = cx.shared.clients.receivers_at(self.id).collect();
-        for slot in slots {
-            let receiver = cx.shared.clients.detach(slot).id;
-            let reason = Eviction::NotFound;
-            cx.emit(Output::Evicted { receiver, reason });
-        }
+    evict_all(&queue, cx);
+    for request in queue.duplicates.take_waiting() {
+        answer_refusal(request, Err(SendError::NotFound), cx);
     }
+    pieces::refuse_deletions(&mut queue, cx);
+    if let Some(sessions) = queue.sessions.take() {
+        sessions.end(cx);
+    }
+    drop_bodies(&queue, cx);
+    if at_once {
+        cx.shared
+            .alarms
+            .set(queue.id, queue.alarm, Alarm::default());
+    }
+    cx.shared.pumps.retain(|place| place.entity != queue.id);
+    cx.emit(Output::EntityChanged(Box::new(EntityChange {
+        id: queue.id,
+        namespace: queue.namespace,
+        path: queue.path,
+        kind: queue.kind.seen(),
+        settings: None,
+        authorization_rules: Vec::new(),
+    })));
+}
 
-    fn drop_bodies(&self, cx: &mut Context<'_>) {
-        for subqueue in Subqueue::ALL {
-            let all = SequenceNumber(0)..SequenceNumber::MAX;
-            for (_, entry) in self.sub(subqueue).window.range(all) {
-                drop(cx.shared.bodies.take(entry.body));
-            }
+/// Receivers are gone with their entity; there is nothing that they could leave behind.
+fn evict_all(queue: &Queue, cx: &mut Context<'_>) {
+    let slots: Vec<_> = cx.shared.clients.receivers_at(queue.id).collect();
+    for slot in slots {
+        let receiver = cx.shared.clients.detach(slot).id;
+        let reason = Eviction::NotFound;
+        cx.emit(Output::Evicted { receiver, reason });
+    }
+}
+
+fn drop_bodies(queue: &Queue, cx: &mut Context<'_>) {
+    for subqueue in Subqueue::ALL {
+        let all = SequenceNumber(0)..SequenceNumber::MAX;
+        for (_, entry) in queue.sub(subqueue).window.range(all) {
+            drop(cx.shared.bodies.take(entry.body));
         }
     }
 }

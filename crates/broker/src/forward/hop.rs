@@ -1,13 +1,17 @@
 //! Hop: what a queue does with messages that pass through: it says which goes on next, judges
 //! what would arrive, lets go and takes in.
 
+use crate::expire;
 use crate::send::duplicates::known::Known;
+use crate::send::enqueue;
+use crate::settle::dead_letter;
 use crate::subqueue::is_expired;
 use store::SequenceNumber;
 
-use super::{Transfer, Trouble, Verdict, path_of};
+use super::transfer::{Transfer, Trouble, Verdict};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::name::path_of;
 use crate::api::settings::ForwardFailures;
 use crate::api::time::Wall;
 use crate::context::Context;
@@ -22,281 +26,286 @@ use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::subqueue::pump::{Looked, Pump};
 
-impl Queue {
-    /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them
-    /// there.
-    pub(crate) fn destination(&self, subqueue: Subqueue) -> Option<String> {
-        let settings = &self.settings;
-        if !settings.status.allows_receive() {
-            return None;
-        }
-        let target = match subqueue {
-            Subqueue::Main => settings.forward_to.as_ref(),
-            Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.as_ref(),
-            Subqueue::TransferDeadLetter => None,
-        };
-        target.map(|target| path_of(target).to_owned())
+/// Where messages of a subqueue go by themselves. They stay if no receiver could reach them
+/// there.
+pub(crate) fn destination(queue: &Queue, subqueue: Subqueue) -> Option<String> {
+    let settings = &queue.settings;
+    if !settings.status.allows_receive() {
+        return None;
     }
+    let target = match subqueue {
+        Subqueue::Main => settings.forward_to.as_ref(),
+        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.as_ref(),
+        Subqueue::TransferDeadLetter => None,
+    };
+    target.map(|target| path_of(target).to_owned())
+}
 
-    /// After a restart or a change of settings: what can go on goes on with the next tick.
-    pub(crate) fn wake_pumps(&mut self) {
-        for subqueue in Subqueue::ALL {
-            let waits = self.forwards(subqueue) && self.rows.count(subqueue.part()) > 0;
-            self.sub_mut(subqueue).needs_pump |= waits;
-        }
-    }
+pub(crate) fn pump_later(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
+    queue.sub_mut(subqueue).needs_pump = true;
+    queue.set_alarm(cx);
+}
 
-    /// Whether messages of a subqueue go on by themselves.
-    pub(crate) fn forwards(&self, subqueue: Subqueue) -> bool {
-        match subqueue {
-            Subqueue::Main => {
-                matches!(self.kind, Kind::Topic(_)) || self.settings.forward_to.is_some()
-            }
-            Subqueue::DeadLetter => self.settings.forward_dead_lettered_messages_to.is_some(),
-            Subqueue::TransferDeadLetter => false,
-        }
-    }
+pub(crate) fn pump_again_at(queue: &mut Queue, subqueue: Subqueue, cx: &Context<'_>) {
+    let at = cx.retry_at();
+    queue.sub_mut(subqueue).pump = Pump::Until(at);
+}
 
-    pub(super) fn pump_later(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
-        self.sub_mut(subqueue).needs_pump = true;
-        self.set_alarm(cx);
+pub(crate) fn take_looked(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+) -> Option<Looked> {
+    match std::mem::take(&mut queue.sub_mut(subqueue).pump) {
+        Pump::Looked(looked) if looked.number == number => Some(looked),
+        _ => None,
     }
+}
 
-    pub(super) fn pump_again_at(&mut self, subqueue: Subqueue, cx: &Context<'_>) {
-        let at = cx.retry_at();
-        self.sub_mut(subqueue).pump = Pump::Until(at);
-    }
+/// A message that cannot go on is set aside for a lock's time, so that others can.
+pub(crate) fn pass_over(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    cx: &mut Context<'_>,
+) {
+    let entry = queue.sub(subqueue).window.get(number);
+    let entry = entry.expect("the message that could not go on is still here");
+    drop(cx.shared.bodies.take(entry.body));
+    let duration = queue.settings.lock_duration;
+    queue
+        .sub_mut(subqueue)
+        .lock_unreadable(&[number], duration, cx);
+}
 
-    pub(super) fn take_looked(
-        &mut self,
-        subqueue: Subqueue,
-        number: SequenceNumber,
-    ) -> Option<Looked> {
-        match std::mem::take(&mut self.sub_mut(subqueue).pump) {
-            Pump::Looked(looked) if looked.number == number => Some(looked),
-            _ => None,
-        }
+/// The next message, with its body, if one can go now.
+pub(crate) fn next_transfer(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    cx: &mut Context<'_>,
+) -> Option<Transfer> {
+    if queue.sub(subqueue).pump.is_waiting(cx.now.mono) {
+        return None;
     }
+    if queue.sub(subqueue).is_full_of_locks(&cx.shared.settings) {
+        return None;
+    }
+    let first = queue.sub(subqueue).window.first();
+    let Some((number, entry)) = first.map(|(number, entry)| (number, *entry)) else {
+        queue.subs[subqueue as usize].refill(&queue.rows, cx);
+        return None;
+    };
+    let expired = is_expired(subqueue, &entry.row, cx.now.wall);
+    if expired && expire::can_expire_at_once(queue, &entry, cx) {
+        expire::expire_available(queue, number, &entry, cx);
+        queue.sub_mut(subqueue).needs_pump = true;
+        return None;
+    }
+    let Some(body) = cx.shared.bodies.get(entry.body).cloned() else {
+        queue.sub_mut(subqueue).fetch_for_pump(cx);
+        return None;
+    };
+    let properties = Properties::of(&body.payload);
+    Some(Transfer {
+        number,
+        entry,
+        body,
+        properties,
+    })
+}
 
-    /// A message that cannot go on is set aside for a lock's time, so that others can.
-    pub(super) fn pass_over(
-        &mut self,
-        subqueue: Subqueue,
-        number: SequenceNumber,
-        cx: &mut Context<'_>,
-    ) {
-        let entry = self.sub(subqueue).window.get(number);
-        let entry = entry.expect("the message that could not go on is still here");
-        drop(cx.shared.bodies.take(entry.body));
-        let duration = self.settings.lock_duration;
-        self.sub_mut(subqueue)
-            .lock_unreadable(&[number], duration, cx);
+/// What this queue says to a message that would arrive.
+pub(super) fn judge(
+    queue: &mut Queue,
+    transfer: &Transfer,
+    looked: Option<Looked>,
+    cx: &mut Context<'_>,
+) -> Verdict {
+    if cx.shared.nearly_full {
+        return Verdict::Trouble(Trouble::Wait);
     }
+    if matches!(queue.kind, Kind::Subscription(_)) {
+        let destination = queue.path.clone();
+        let error = ForwardError::Subscription { destination };
+        return Verdict::Trouble(Trouble::Refused(error));
+    }
+    if !queue.settings.status.allows_send() {
+        // It is never a failed forward. (docs/spec/entities.md#14.4)
+        return Verdict::Trouble(Trouble::Wait);
+    }
+    if queue.settings.requires_session && transfer.properties.session_id.is_none() {
+        return Verdict::NoSession;
+    }
+    let detects = queue.settings.requires_duplicate_detection;
+    let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
+        return judge_size(queue, transfer, cx).unwrap_or(Verdict::Take);
+    };
+    let looked = looked.filter(|looked| {
+        let here = looked.destination == queue.id;
+        here && queue.duplicates.is_remembered_since(looked.seen)
+    });
+    let known = looked.map(|looked| looked.known);
+    match known.or_else(|| queue.duplicates.known_at_once(id, &queue.rows, cx)) {
+        None => Verdict::Ask(id),
+        Some(known) if is_duplicate(queue, id, &known, cx) => Verdict::Duplicate,
+        Some(_) => judge_size(queue, transfer, cx).unwrap_or(Verdict::Take),
+    }
+}
 
-    /// The next message, with its body, if one can go now.
-    pub(crate) fn next_transfer(
-        &mut self,
-        subqueue: Subqueue,
-        cx: &mut Context<'_>,
-    ) -> Option<Transfer> {
-        if self.sub(subqueue).pump.is_waiting(cx.now.mono) {
-            return None;
-        }
-        if self.sub(subqueue).is_full_of_locks(&cx.shared.settings) {
-            return None;
-        }
-        let first = self.sub(subqueue).window.first();
-        let Some((number, entry)) = first.map(|(number, entry)| (number, *entry)) else {
-            self.subs[subqueue as usize].refill(&self.rows, cx);
-            return None;
-        };
-        let expired = is_expired(subqueue, &entry.row, cx.now.wall);
-        if expired && self.can_expire_at_once(&entry, cx) {
-            self.expire_available(number, &entry, cx);
-            self.sub_mut(subqueue).needs_pump = true;
-            return None;
-        }
-        let Some(body) = cx.shared.bodies.get(entry.body).cloned() else {
-            self.sub_mut(subqueue).fetch_for_pump(cx);
-            return None;
-        };
-        let properties = Properties::of(&body.payload);
-        Some(Transfer {
-            number,
-            entry,
-            body,
-            properties,
-        })
-    }
+fn is_duplicate(queue: &Queue, id: IdHash, known: &Known, cx: &Context<'_>) -> bool {
+    let before = queue
+        .duplicates
+        .duplicate_of(id, known, &queue.settings, cx);
+    before.is_some()
+}
 
-    /// What this queue says to a message that would arrive.
-    pub(super) fn judge(
-        &mut self,
-        transfer: &Transfer,
-        looked: Option<Looked>,
-        cx: &mut Context<'_>,
-    ) -> Verdict {
-        if cx.shared.nearly_full {
-            return Verdict::Trouble(Trouble::Wait);
-        }
-        if matches!(self.kind, Kind::Subscription(_)) {
-            let destination = self.path.clone();
-            let error = ForwardError::Subscription { destination };
-            return Verdict::Trouble(Trouble::Refused(error));
-        }
-        if !self.settings.status.allows_send() {
-            // It is never a failed forward. (docs/spec/entities.md#14.4)
-            return Verdict::Trouble(Trouble::Wait);
-        }
-        if self.settings.requires_session && transfer.properties.session_id.is_none() {
-            return Verdict::NoSession;
-        }
-        let detects = self.settings.requires_duplicate_detection;
-        let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
-            return self.judge_size(transfer, cx).unwrap_or(Verdict::Take);
-        };
-        let looked = looked.filter(|looked| {
-            let here = looked.destination == self.id;
-            here && self.duplicates.is_remembered_since(looked.seen)
-        });
-        let known = looked.map(|looked| looked.known);
-        match known.or_else(|| self.duplicates.known_at_once(id, &self.rows, cx)) {
-            None => Verdict::Ask(id),
-            Some(known) if self.is_duplicate(id, &known, cx) => Verdict::Duplicate,
-            Some(_) => self.judge_size(transfer, cx).unwrap_or(Verdict::Take),
-        }
-    }
+/// Why there is no room for a message, if so.
+fn judge_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Verdict> {
+    let size = u64::from(transfer.entry.row.size);
+    let error = enqueue::check_sizes(queue, [size].into_iter(), enqueue::below(queue, cx)).err()?;
+    let error = ForwardError::of_size(queue.path.clone(), &error);
+    Some(Verdict::Trouble(match error {
+        ForwardError::TooLarge { .. } => Trouble::Unfit(error),
+        _ => Trouble::Refused(error),
+    }))
+}
 
-    fn is_duplicate(&self, id: IdHash, known: &Known, cx: &Context<'_>) -> bool {
-        let before = self.duplicates.duplicate_of(id, known, &self.settings, cx);
-        before.is_some()
-    }
+/// A message goes on: it leaves this queue for good.
+pub(crate) fn leave(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    transfer: &Transfer,
+    cx: &mut Context<'_>,
+) {
+    queue.sub_mut(subqueue).take_available(transfer.number);
+    drop(cx.shared.bodies.take(transfer.entry.body));
+    let patch = transfer.body.patch.clone();
+    let message = Message::available(subqueue.part(), transfer.number, &transfer.entry, patch);
+    let patched = message.patch.is_some();
+    queue.erase(&message, patched, cx);
+}
 
-    /// Why there is no room for a message, if so.
-    fn judge_size(&self, transfer: &Transfer, cx: &Context<'_>) -> Option<Verdict> {
-        let size = u64::from(transfer.entry.row.size);
-        let error = self.check_sizes([size].into_iter(), self.below(cx)).err()?;
-        let error = ForwardError::of_size(self.path.clone(), &error);
-        Some(Verdict::Trouble(match error {
-            ForwardError::TooLarge { .. } => Trouble::Unfit(error),
-            _ => Trouble::Refused(error),
-        }))
+/// A message comes from another queue.
+pub(crate) fn arrive(
+    queue: &mut Queue,
+    from: Subqueue,
+    source: &str,
+    transfer: Transfer,
+    cx: &mut Context<'_>,
+) {
+    let id = transfer.properties.id_hash();
+    let number = arrive_as(queue, Subqueue::Main, from, source, transfer, None, cx);
+    if let Some(id) = id.filter(|_| queue.settings.requires_duplicate_detection) {
+        let at = Wall(queue.rows.head.last_enqueued_ms);
+        let (rows, settings) = (&mut queue.rows, &queue.settings);
+        queue
+            .duplicates
+            .remember(id, at, number, rows, settings, cx);
+        queue.duplicates.trim_recent(cx);
     }
+}
 
-    /// A message goes on: it leaves this queue for good.
-    pub(super) fn leave(&mut self, subqueue: Subqueue, transfer: &Transfer, cx: &mut Context<'_>) {
-        self.sub_mut(subqueue).take_available(transfer.number);
-        drop(cx.shared.bodies.take(transfer.entry.body));
-        let patch = transfer.body.patch.clone();
-        let message = Message::available(subqueue.part(), transfer.number, &transfer.entry, patch);
-        let patched = message.patch.is_some();
-        self.erase(&message, patched, cx);
-    }
+/// A message without a session comes to a queue of sessions. (docs/spec/entities.md#14.4)
+pub(crate) fn arrive_dead(
+    queue: &mut Queue,
+    from: Subqueue,
+    source: &str,
+    transfer: Transfer,
+    cx: &mut Context<'_>,
+) {
+    let error = Some(ForwardError::SessionRequired);
+    arrive_as(
+        queue,
+        Subqueue::DeadLetter,
+        from,
+        source,
+        transfer,
+        error,
+        cx,
+    );
+}
 
-    /// A message comes from another queue.
-    pub(super) fn arrive(
-        &mut self,
-        from: Subqueue,
-        source: &str,
-        transfer: Transfer,
-        cx: &mut Context<'_>,
-    ) {
-        let id = transfer.properties.id_hash();
-        let number = self.arrive_as(Subqueue::Main, from, source, transfer, None, cx);
-        if let Some(id) = id.filter(|_| self.settings.requires_duplicate_detection) {
-            let at = Wall(self.rows.head.last_enqueued_ms);
-            let (rows, settings) = (&mut self.rows, &self.settings);
-            self.duplicates.remember(id, at, number, rows, settings, cx);
-            self.duplicates.trim_recent(cx);
-        }
+fn arrive_as(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    from: Subqueue,
+    source: &str,
+    mut transfer: Transfer,
+    error: Option<ForwardError>,
+    cx: &mut Context<'_>,
+) -> SequenceNumber {
+    assert!(
+        !matches!(queue.kind, Kind::Subscription(_)),
+        "only its topic writes to a subscription"
+    );
+    queue.note_access(cx);
+    let number = queue.rows.take_number();
+    let enqueued = queue.rows.take_enqueued_time(cx);
+    let mut patch = transfer.body.patch.take().map(|patch| *patch);
+    if from != Subqueue::Main {
+        patch.get_or_insert_default().set_source(source);
     }
+    if let Some(error) = error {
+        let why = (cx.shared.describe_forward_error)(&error);
+        let old = patch.as_ref();
+        patch = Some(Patch::with_reason(old, &why.reason, &why.description));
+    }
+    let mut row = enqueue::arriving_row(
+        queue,
+        &transfer.entry.row,
+        transfer.number,
+        number,
+        enqueued,
+    );
+    row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
+    if let Some(patch) = &patch {
+        queue.rows.put_patch(number, patch, cx);
+    }
+    let session = transfer.properties.session_id.as_ref();
+    row.session_hash = queue.rows.session_hash(session);
+    let body = Body {
+        patch: patch.map(Box::new),
+        distribution: None,
+        ..transfer.body
+    };
+    enqueue::insert_with_body(queue, subqueue, session, number, row, body, cx);
+    number
+}
 
-    /// A message without a session comes to a queue of sessions. (docs/spec/entities.md#14.4)
-    pub(super) fn arrive_dead(
-        &mut self,
-        from: Subqueue,
-        source: &str,
-        transfer: Transfer,
-        cx: &mut Context<'_>,
-    ) {
-        let error = Some(ForwardError::SessionRequired);
-        self.arrive_as(Subqueue::DeadLetter, from, source, transfer, error, cx);
-    }
+/// A message that cannot go on is dead-lettered here.
+pub(crate) fn dead_letter_transfer(
+    queue: &mut Queue,
+    transfer: &Transfer,
+    error: &ForwardError,
+    cx: &mut Context<'_>,
+) {
+    let to = match cx.shared.settings.forward_failures {
+        ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
+        ForwardFailures::DeadLetter => Subqueue::DeadLetter,
+    };
+    queue
+        .sub_mut(Subqueue::Main)
+        .take_available(transfer.number);
+    drop(cx.shared.bodies.take(transfer.entry.body));
+    let why = (cx.shared.describe_forward_error)(error);
+    let old = transfer.body.patch.as_deref();
+    let patch = Patch::with_reason(old, &why.reason, &why.description);
+    let mut message = Message::available(
+        Subqueue::Main.part(),
+        transfer.number,
+        &transfer.entry,
+        None,
+    );
+    message.row.flags |= row::STUCK;
+    dead_letter::dead_letter_to(queue, to, &message, &patch, cx);
+}
 
-    fn arrive_as(
-        &mut self,
-        subqueue: Subqueue,
-        from: Subqueue,
-        source: &str,
-        mut transfer: Transfer,
-        error: Option<ForwardError>,
-        cx: &mut Context<'_>,
-    ) -> SequenceNumber {
-        assert!(
-            !matches!(self.kind, Kind::Subscription(_)),
-            "only its topic writes to a subscription"
-        );
-        self.note_access(cx);
-        let number = self.rows.take_number();
-        let enqueued = self.rows.take_enqueued_time(cx);
-        let mut patch = transfer.body.patch.take().map(|patch| *patch);
-        if from != Subqueue::Main {
-            patch.get_or_insert_default().set_source(source);
-        }
-        if let Some(error) = error {
-            let why = (cx.shared.describe_forward_error)(&error);
-            let old = patch.as_ref();
-            patch = Some(Patch::with_reason(old, &why.reason, &why.description));
-        }
-        let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
-        row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
-        if let Some(patch) = &patch {
-            self.rows.put_patch(number, patch, cx);
-        }
-        let session = transfer.properties.session_id.as_ref();
-        row.session_hash = self.rows.session_hash(session);
-        let body = Body {
-            patch: patch.map(Box::new),
-            distribution: None,
-            ..transfer.body
-        };
-        self.insert_with_body(subqueue, session, number, row, body, cx);
-        number
-    }
-
-    /// A message that cannot go on is dead-lettered here.
-    pub(super) fn dead_letter_transfer(
-        &mut self,
-        transfer: &Transfer,
-        error: &ForwardError,
-        cx: &mut Context<'_>,
-    ) {
-        let to = match cx.shared.settings.forward_failures {
-            ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
-            ForwardFailures::DeadLetter => Subqueue::DeadLetter,
-        };
-        self.sub_mut(Subqueue::Main).take_available(transfer.number);
-        drop(cx.shared.bodies.take(transfer.entry.body));
-        let why = (cx.shared.describe_forward_error)(error);
-        let old = transfer.body.patch.as_deref();
-        let patch = Patch::with_reason(old, &why.reason, &why.description);
-        let mut message = Message::available(
-            Subqueue::Main.part(),
-            transfer.number,
-            &transfer.entry,
-            None,
-        );
-        message.row.flags |= row::STUCK;
-        self.dead_letter_to(to, &message, &patch, cx);
-    }
-
-    pub(super) fn look_up_transfer(
-        &mut self,
-        id: IdHash,
-        place: SubqueueId,
-        cx: &mut Context<'_>,
-    ) -> ReadId {
-        let purpose = Purpose::TransferLookup(place, self.id);
-        self.duplicates.look_up_one(id, purpose, &self.rows, cx)
-    }
+pub(crate) fn look_up_transfer(
+    queue: &mut Queue,
+    id: IdHash,
+    place: SubqueueId,
+    cx: &mut Context<'_>,
+) -> ReadId {
+    let purpose = Purpose::TransferLookup(place, queue.id);
+    queue.duplicates.look_up_one(id, purpose, &queue.rows, cx)
 }

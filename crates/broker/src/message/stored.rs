@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use store::{CommitId, KnownMessage, Part, SequenceNumber, StoreError, StoredMessage};
 
-use crate::api::output::{Browsed, MessageState, RequestError};
+use crate::api::error::RequestError;
+use crate::api::output::{Browsed, MessageState};
 use crate::message::Message;
 use crate::message::bodies::{Body, BodyRef};
 use crate::message::entry::Entry;

@@ -2,6 +2,7 @@
 //!
 //! A part's `resume` is its least live number, but for a few stragglers (`subqueue/first.rs`).
 
+use crate::api::time::Wall;
 use store::SequenceNumber;
 
 use crate::api::id::Subqueue;
@@ -11,7 +12,7 @@ use crate::queue::Queue;
 impl Queue {
     /// Writes the head.
     pub(crate) fn write_head(&mut self, cx: &mut Context<'_>) {
-        self.access_is_written();
+        self.idle.is_written(Wall(self.rows.head.accessed_ms));
         if let Some(sessions) = &mut self.sessions {
             sessions.write_session_expiries(self.id, cx);
         }
@@ -27,7 +28,7 @@ impl Queue {
             part.resume = resume.0;
             part.stragglers = stragglers;
         }
-        self.rows.head.schedule_from = self.schedule_start();
+        self.rows.head.schedule_from = self.schedule.start(&self.rows);
         self.rows.head.session_state_bytes = self.sessions.as_ref().map_or(0, |s| s.state_bytes);
         self.rows.write_head(cx);
     }

@@ -7,13 +7,10 @@
 //! that the head keeps it, and a message that is scheduled when its time would be up. An entity
 //! that is not to be deleted costs nothing. (docs/spec/entities.md#15)
 
-use store::{EntityId, Part};
+use crate::queue::rows::Rows;
 
 use crate::api::time::{Mono, Now, Wall};
 use crate::context::Context;
-use crate::entities::directory::Directory;
-use crate::queue::Queue;
-use crate::queue::kind::Kind;
 
 /// How often receivers that wait are looked for.
 const LOOK_MS: u64 = 30_000;
@@ -35,109 +32,68 @@ pub(crate) struct Idle {
     written: Wall,
 }
 
-impl Queue {
+impl Idle {
     /// The time of an entity that is new or recovered begins to run.
-    pub(crate) fn start_idle(&mut self, now: Now) {
-        let used = self.times.created.0.max(self.rows.head.accessed_ms);
+    pub(crate) fn start(created: Wall, accessed: Wall, allowed_ms: u64, now: Now) -> Self {
+        let used = created.0.max(accessed.0);
         let unused = now.wall.0.saturating_sub(used.saturating_add(WRITE_MS));
-        let most = self.settings.auto_delete_on_idle.saturating_sub(RETURN_MS);
-        self.idle = Idle {
+        let most = allowed_ms.saturating_sub(RETURN_MS);
+        Self {
             since: now.mono,
             before_ms: unused.min(most),
             looked: now.mono,
-            written: Wall(self.rows.head.accessed_ms),
-        };
+            written: accessed,
+        }
     }
 
     /// A client uses the entity.
-    pub(crate) fn note_access(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn note_access(&mut self, rows: &mut Rows, cx: &mut Context<'_>) {
         let Now { wall, mono } = cx.now;
-        self.idle.since = mono;
-        self.idle.before_ms = 0;
-        self.rows.head.accessed_ms = wall.0;
-        if wall.0.abs_diff(self.idle.written.0) >= WRITE_MS {
-            self.rows.touch(cx);
+        self.note_use_at(mono);
+        rows.head.accessed_ms = wall.0;
+        if wall.0.abs_diff(self.written.0) >= WRITE_MS {
+            rows.touch(cx);
+        }
+    }
+
+    /// Its last use.
+    pub(crate) fn last_use(&self) -> Mono {
+        self.since
+    }
+
+    /// What has been used with it counts as its use.
+    pub(crate) fn note_use_at(&mut self, used: Mono) {
+        if used >= self.since {
+            self.since = used;
+            self.before_ms = 0;
         }
     }
 
     /// The head is written as it is.
-    pub(crate) fn access_is_written(&mut self) {
-        self.idle.written = Wall(self.rows.head.accessed_ms);
+    pub(crate) fn is_written(&mut self, accessed: Wall) {
+        self.written = accessed;
     }
 
     /// When it will have been unused for too long.
-    fn idle_until(&self) -> Option<Mono> {
-        let allowed = self.settings.auto_delete_on_idle;
-        let left = allowed.saturating_sub(self.idle.before_ms);
-        (allowed != u64::MAX).then_some(self.idle.since.after(left))
+    pub(crate) fn until(&self, allowed_ms: u64) -> Option<Mono> {
+        let left = allowed_ms.saturating_sub(self.before_ms);
+        (allowed_ms != u64::MAX).then_some(self.since.after(left))
     }
 
     /// When it is to be looked at.
-    pub(crate) fn idle_alarm(&self) -> Option<Mono> {
-        let until = self.idle_until()?;
-        let last = self.idle.since.max(self.idle.looked);
+    pub(crate) fn alarm(&self, allowed_ms: u64, has_receivers: bool) -> Option<Mono> {
+        let until = self.until(allowed_ms)?;
+        let last = self.since.max(self.looked);
         let look = last.after(LOOK_MS);
-        Some(if self.has_receivers() {
+        Some(if has_receivers {
             until.min(look)
         } else {
             until
         })
     }
 
-    fn has_receivers(&self) -> bool {
-        let attached = self.subs.iter().any(|sub| sub.attached > 0);
-        let sessions = self.sessions.as_ref();
-        attached || sessions.is_some_and(|sessions| sessions.has_waiters())
-    }
-
-    fn is_in_use(&self, cx: &Context<'_>) -> bool {
-        let clients = &cx.shared.clients;
-        let waits = |slot| clients.get(slot).waits();
-        self.rows.count(Part::Scheduled) > 0 || clients.receivers_at(self.id).any(waits)
-    }
-
-    /// Whether it has been unused for too long.
-    pub(crate) fn is_idle_for_too_long(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(until) = self.idle_until() else {
-            return false;
-        };
-        self.idle.looked = cx.now.mono;
-        if self.is_in_use(cx) {
-            self.note_access(cx);
-            return false;
-        }
-        until <= cx.now.mono
-    }
-}
-
-impl Directory {
-    /// A command uses an entity without changing what is in it.
-    pub(crate) fn note_use(&mut self, entity: EntityId, cx: &mut Context<'_>) {
-        if let Some(queue) = self.get_mut(entity) {
-            queue.note_access(cx);
-        }
-    }
-}
-
-/// The use of a subscription counts as use of its topic. (docs/spec/entities.md#15)
-pub(crate) fn note_uses_below(directory: &mut Directory, topic: EntityId) {
-    let Some(Kind::Topic(of_topic)) = directory.get(topic).map(|queue| &queue.kind) else {
-        unreachable!("it was found to be a topic in this step");
-    };
-    let below = of_topic.subscriptions.iter();
-    let below = below.map(|id| {
-        directory
-            .get(*id)
-            .expect("a subscription that goes is taken out")
-    });
-    let Some(used) = below.map(|queue| queue.idle.since).max() else {
-        return;
-    };
-    let queue = directory
-        .get_mut(topic)
-        .expect("it was found to be a topic in this step");
-    if used > queue.idle.since {
-        queue.idle.since = used;
-        queue.idle.before_ms = 0;
+    /// Uses that last are looked for now.
+    pub(crate) fn look(&mut self, now: Mono) {
+        self.looked = now;
     }
 }

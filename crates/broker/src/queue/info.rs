@@ -20,7 +20,7 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
             + count(Subqueue::DeadLetter.deferred_part()),
         deferred: count(Subqueue::Main.deferred_part()),
         scheduled: count(Part::Scheduled),
-        schedule_lag_ms: queue.schedule_lag(now.wall),
+        schedule_lag_ms: queue.schedule.lag(&queue.rows, now.wall),
         bytes: queue.bytes(),
         oldest_age_ms: queue.oldest_age(now.wall),
         traffic: queue.rows.traffic,

@@ -25,7 +25,7 @@ pub(crate) struct Rows {
     /// The topic whose size these rows count towards.
     topic: Option<EntityId>,
     /// Whether messages belong to sessions.
-    by_session: bool,
+    pub by_session: bool,
     pub head: Head,
     pub journal: Journal,
     pub traffic: Traffic,

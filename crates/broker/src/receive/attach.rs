@@ -3,7 +3,10 @@
 //! A receiver that goes leaves its locks running; only a lost connection may end them, if the
 //! broker is set up so. (docs/spec/README.md#settled)
 
+use crate::receive::credit;
+use crate::receive::run;
 use crate::sessions;
+use crate::settle::end_lock;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use crate::api::output::{Eviction, Output};
 use crate::api::settings::LocksOnDisconnect;
 use crate::context::Context;
 use crate::context::clients::SessionRole;
-use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState};
+use crate::context::clients::{Choice, Receiver, ReceiverState};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::transaction;
@@ -51,7 +54,7 @@ pub(crate) fn attach(
         (Access::Consume(_), None) => Choice::Next,
     };
     // Expiry may depend on a receiver being there.
-    queue.run(cx);
+    run::run(queue, cx);
 }
 
 /// The queue that a receiver is let in to, or it is told why not. Only a receiver that `browses` is
@@ -90,11 +93,11 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
     }
     if receiver.session_role != SessionRole::None {
         sessions::release::leave(queue, &receiver, cx);
-        return queue.run(cx);
+        return run::run(queue, cx);
     }
     let sub = queue.sub_mut(receiver.place.subqueue);
     sub.leave(slot, receiver.choice);
-    queue.run(cx);
+    run::run(queue, cx);
 }
 
 /// Where a receiver is, or was until now.
@@ -131,8 +134,8 @@ pub(crate) fn credit(
     if drain && !has_session_role {
         sub.draining.push(slot);
     }
-    queue.invite(slot, cx);
-    queue.run(cx);
+    credit::invite(queue, slot, cx);
+    run::run(queue, cx);
 }
 
 /// A connection has written deliveries of `bytes` bytes.
@@ -152,14 +155,14 @@ pub(crate) fn written(
         let receiver = cx.shared.clients.get_mut(slot);
         receiver.state = ReceiverState::Idle;
         let queue = queue_of(directory, receiver);
-        queue.invite(slot, cx);
+        credit::invite(queue, slot, cx);
         entities.push(queue.id);
     }
     // All of them are in their rings again before the first takes anything.
     entities.dedup();
     for entity in entities {
         let queue = directory.get_mut(entity);
-        queue.expect("no entity goes in this step").run(cx);
+        run::run(queue.expect("no entity goes in this step"), cx);
     }
 }
 
@@ -174,8 +177,8 @@ pub(crate) fn disconnect(
         for place in places {
             // An entity may have gone since its receivers were attached.
             if let Some(queue) = directory.get_mut(place.entity) {
-                queue.drop_locks(place.subqueue, connection, cx);
-                queue.run(cx);
+                drop_locks(queue, place.subqueue, connection, cx);
+                run::run(queue, cx);
             }
         }
     }
@@ -195,46 +198,22 @@ pub(crate) fn leave(
     cx.shared.clients.disconnect(connection)
 }
 
-impl Queue {
-    /// Puts a receiver to where it waits for messages, if it has credit and is nowhere yet.
-    pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
-        let receiver = cx.shared.clients.get_mut(slot);
-        match receiver.session_role {
-            SessionRole::None => {
-                let subqueue = receiver.place.subqueue;
-                self.sub_mut(subqueue).invite(slot, cx);
-            }
-            SessionRole::Waiting(_) => {}
-            SessionRole::Holding(session) => {
-                receiver.state = ReceiverState::Idle;
-                let (sessions, mut parts) = self.sessions_mut();
-                sessions.wake_hold(session, &mut parts);
-            }
-        }
-    }
-
-    /// Ends the locks of a connection as if their time were up.
-    fn drop_locks(&mut self, subqueue: Subqueue, connection: ConnectionId, cx: &mut Context<'_>) {
-        let locks = self.sub(subqueue).locks.range(..);
-        let held: Vec<_> = locks
-            .filter(|(_, lock)| {
-                lock.holder
-                    .is_some_and(|holder| holder.connection == connection)
-            })
-            .map(|(number, _)| number)
-            .collect();
-        for number in held {
-            self.expire_lock(subqueue, number, cx);
-        }
-    }
-
-    /// A delivery did not reach its receiver, which gets the credit back.
-    pub(crate) fn give_credit_back(&mut self, receiver: ReceiverId, cx: &mut Context<'_>) {
-        // A receiver that has gone needs no credit.
-        let Some(slot) = cx.shared.clients.find(receiver) else {
-            return;
-        };
-        cx.shared.clients.get_mut(slot).give_credit_back();
-        self.invite(slot, cx);
+/// Ends the locks of a connection as if their time were up.
+fn drop_locks(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    connection: ConnectionId,
+    cx: &mut Context<'_>,
+) {
+    let locks = queue.sub(subqueue).locks.range(..);
+    let held: Vec<_> = locks
+        .filter(|(_, lock)| {
+            lock.holder
+                .is_some_and(|holder| holder.connection == connection)
+        })
+        .map(|(number, _)| number)
+        .collect();
+    for number in held {
+        end_lock::expire_lock(queue, subqueue, number, cx);
     }
 }

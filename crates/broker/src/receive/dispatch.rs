@@ -9,92 +9,99 @@ use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::message::Message;
 use crate::queue::Queue;
+use crate::receive::hand_out;
 use crate::receive::hand_out::Progress;
 use crate::receive::hand_out::Source;
 use crate::subqueue::taker::next_taker;
 
-impl Queue {
-    /// Hands out what can be handed out now.
-    pub(crate) fn dispatch(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) {
-        if self.sub(subqueue).browsers.are_hungry() {
-            let first = self.place_of_first(subqueue);
-            self.subs[subqueue as usize].show_to_browsers(&first, &self.rows, cx);
-        }
-        if self.sub(subqueue).by_session {
-            self.dispatch_sessions(cx);
-        } else {
-            while self.hand_out_one(subqueue, cx) {}
-        }
-        self.subs[subqueue as usize].answer_drains(&self.rows, cx);
+/// Hands out what can be handed out now.
+pub(crate) fn dispatch(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
+    if queue.sub(subqueue).browsers.are_hungry() {
+        let first = queue.place_of_first(subqueue);
+        queue.subs[subqueue as usize].show_to_browsers(&first, &queue.rows, cx);
     }
+    if queue.sub(subqueue).by_session {
+        dispatch_sessions(queue, cx);
+    } else {
+        while hand_out_one(queue, subqueue, cx) {}
+    }
+    queue.subs[subqueue as usize].answer_drains(&queue.rows, cx);
+}
 
-    /// Does what can be done for sessions now, and hands out their messages.
-    fn dispatch_sessions(&mut self, cx: &mut Context<'_>) {
-        let (sessions, mut parts) = self.sessions_mut();
-        sessions.prepare(&mut parts, cx);
-        while let (sessions, _) = self.sessions_mut()
-            && let Some(id) = sessions.next_pending()
-        {
-            let progress = self.hand_out_session(id, cx);
-            let (sessions, mut parts) = self.sessions_mut();
-            sessions.answer_drain(id, &parts, cx);
-            if progress == Progress::Interrupted {
-                return sessions.wake_hold(id, &mut parts);
-            }
+/// Does what can be done for sessions now, and hands out their messages.
+fn dispatch_sessions(queue: &mut Queue, cx: &mut Context<'_>) {
+    let (sessions, mut parts) = queue.sessions_mut();
+    sessions.prepare(&mut parts, cx);
+    while let (sessions, _) = queue.sessions_mut()
+        && let Some(id) = sessions.next_pending()
+    {
+        let progress = hand_out_session(queue, id, cx);
+        let (sessions, mut parts) = queue.sessions_mut();
+        sessions.answer_drain(id, &parts, cx);
+        if progress == Progress::Interrupted {
+            return sessions.wake_hold(id, &mut parts);
         }
     }
+}
 
-    /// Hands out messages of a session as long as its holder can take some.
-    fn hand_out_session(&mut self, id: HoldId, cx: &mut Context<'_>) -> Progress {
-        loop {
-            let (sessions, parts) = self.sessions_mut();
-            let Some(holder) = sessions.ready_holder(id, &parts, cx) else {
-                return Progress::Stopped;
-            };
-            let progress = self.hand_out_first(Source::Session(id), holder, cx);
-            if progress != Progress::Made {
-                return progress;
-            }
-        }
-    }
-
-    /// Gives one message to one receiver. Those with selectors and the others take turns.
-    fn hand_out_one(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> bool {
-        let had_turn = self.sub(subqueue).selections.had_turn;
-        for with_selector in [!had_turn, had_turn] {
-            let given = if with_selector {
-                self.hand_out_selected(subqueue, cx)
-            } else {
-                let taker = next_taker(&mut self.sub_mut(subqueue).takers, cx);
-                taker.is_some_and(|taker| {
-                    let source = Source::Subqueue(subqueue);
-                    self.hand_out_first(source, taker, cx) == Progress::Made
-                })
-            };
-            if given {
-                self.sub_mut(subqueue).selections.had_turn = with_selector;
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Hands out the next message that a receiver's selector selects. Returns whether there was
-    /// one.
-    fn hand_out_selected(&mut self, subqueue: Subqueue, cx: &mut Context<'_>) -> bool {
-        let sub = &mut self.subs[subqueue as usize];
-        let Some((taker, number, entry)) = sub.next_selected(&self.rows, cx) else {
-            return false;
+/// Hands out messages of a session as long as its holder can take some.
+fn hand_out_session(queue: &mut Queue, id: HoldId, cx: &mut Context<'_>) -> Progress {
+    loop {
+        let (sessions, parts) = queue.sessions_mut();
+        let Some(holder) = sessions.ready_holder(id, &parts, cx) else {
+            return Progress::Stopped;
         };
-        let body = cx.shared.bodies.take(entry.body);
-        let body = body.expect("it was judged in this step, during which bodies stay");
-        // Behind its end the window does not know it, but the page does.
-        if let Some(known) = sub.window.take(number) {
-            drop(cx.shared.bodies.take(known.body));
+        let progress = hand_out::hand_out_first(queue, Source::Session(id), holder, cx);
+        if progress != Progress::Made {
+            return progress;
         }
-        let message = Message::available(subqueue.part(), number, &entry, body.patch);
-        let source = Source::Subqueue(subqueue);
-        self.deliver(source, taker, message, body.payload, entry.rests_on, cx);
-        true
     }
+}
+
+/// Gives one message to one receiver. Those with selectors and the others take turns.
+fn hand_out_one(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) -> bool {
+    let had_turn = queue.sub(subqueue).selections.had_turn;
+    for with_selector in [!had_turn, had_turn] {
+        let given = if with_selector {
+            hand_out_selected(queue, subqueue, cx)
+        } else {
+            let taker = next_taker(&mut queue.sub_mut(subqueue).takers, cx);
+            taker.is_some_and(|taker| {
+                let source = Source::Subqueue(subqueue);
+                hand_out::hand_out_first(queue, source, taker, cx) == Progress::Made
+            })
+        };
+        if given {
+            queue.sub_mut(subqueue).selections.had_turn = with_selector;
+            return true;
+        }
+    }
+    false
+}
+
+/// Hands out the next message that a receiver's selector selects. Returns whether there was
+/// one.
+fn hand_out_selected(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) -> bool {
+    let sub = &mut queue.subs[subqueue as usize];
+    let Some((taker, number, entry)) = sub.next_selected(&queue.rows, cx) else {
+        return false;
+    };
+    let body = cx.shared.bodies.take(entry.body);
+    let body = body.expect("it was judged in this step, during which bodies stay");
+    // Behind its end the window does not know it, but the page does.
+    if let Some(known) = sub.window.take(number) {
+        drop(cx.shared.bodies.take(known.body));
+    }
+    let message = Message::available(subqueue.part(), number, &entry, body.patch);
+    let source = Source::Subqueue(subqueue);
+    hand_out::deliver(
+        queue,
+        source,
+        taker,
+        message,
+        body.payload,
+        entry.rests_on,
+        cx,
+    );
+    true
 }

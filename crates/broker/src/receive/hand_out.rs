@@ -5,6 +5,7 @@
 //! mode its removal is decided only then.
 
 use crate::api::output::Browsed;
+use crate::expire;
 use crate::subqueue::lock::Lock;
 use bytes::Bytes;
 use store::{CommitId, SequenceNumber};
@@ -48,176 +49,183 @@ pub(crate) enum Progress {
     Interrupted,
 }
 
-impl Queue {
-    /// Deals with the first message of a source, for a receiver that can take one.
-    pub(crate) fn hand_out_first(
-        &mut self,
-        source: Source,
-        taker: Taker,
-        cx: &mut Context<'_>,
-    ) -> Progress {
-        let subqueue = source.subqueue();
-        let full = self.sub(subqueue).is_full_of_locks(&cx.shared.settings);
-        let Some((number, entry)) = self.window(source).first().filter(|_| !full) else {
-            self.refill(source, cx);
-            return Progress::Stopped;
-        };
-        let entry = *entry;
-        let expired = is_expired(subqueue, &entry.row, cx.now.wall);
-        if expired && self.can_expire_at_once(&entry, cx) {
-            return self.expire_first(number, &entry, cx);
-        }
-        let Some(body) = cx.shared.bodies.take(entry.body) else {
-            self.fetch(source, cx);
-            return Progress::Stopped;
-        };
-        let taken = self.window(source).take_first().map(|(number, _)| number);
-        assert_eq!(
-            taken,
-            Some(number),
-            "the window has the same first message as before"
-        );
-        if let Source::Subqueue(subqueue) = source {
-            self.sub_mut(subqueue).takers.rotate_left(1);
-        }
-        let message = Message::available(subqueue.part(), number, &entry, body.patch);
-        self.deliver(source, taker, message, body.payload, entry.rests_on, cx);
-        self.refill(source, cx);
-        if let Source::Subqueue(subqueue) = source {
-            self.sub_mut(subqueue).read_ahead(number, cx);
-        }
-        Progress::Made
+/// Deals with the first message of a source, for a receiver that can take one.
+pub(crate) fn hand_out_first(
+    queue: &mut Queue,
+    source: Source,
+    taker: Taker,
+    cx: &mut Context<'_>,
+) -> Progress {
+    let subqueue = source.subqueue();
+    let full = queue.sub(subqueue).is_full_of_locks(&cx.shared.settings);
+    let Some((number, entry)) = window(queue, source).first().filter(|_| !full) else {
+        refill(queue, source, cx);
+        return Progress::Stopped;
+    };
+    let entry = *entry;
+    let expired = is_expired(subqueue, &entry.row, cx.now.wall);
+    if expired && expire::can_expire_at_once(queue, &entry, cx) {
+        return expire_first(queue, number, &entry, cx);
     }
-
-    /// Expiring is background work: past the turn's budget it goes on in the next one.
-    fn expire_first(
-        &mut self,
-        number: SequenceNumber,
-        entry: &Entry,
-        cx: &mut Context<'_>,
-    ) -> Progress {
-        if !cx.take_work() {
-            self.sub_mut(Subqueue::Main).needs_pump = true;
-            return Progress::Interrupted;
-        }
-        self.expire_available(number, entry, cx);
-        Progress::Made
+    let Some(body) = cx.shared.bodies.take(entry.body) else {
+        fetch(queue, source, cx);
+        return Progress::Stopped;
+    };
+    let taken = window(queue, source).take_first().map(|(number, _)| number);
+    assert_eq!(
+        taken,
+        Some(number),
+        "the window has the same first message as before"
+    );
+    if let Source::Subqueue(subqueue) = source {
+        queue.sub_mut(subqueue).takers.rotate_left(1);
     }
-
-    /// Gives a receiver a message, which is on the disk with the commit that it `rests_on`.
-    pub(crate) fn deliver(
-        &mut self,
-        source: Source,
-        taker: Taker,
-        message: Message,
-        payload: Bytes,
-        rests_on: CommitId,
-        cx: &mut Context<'_>,
-    ) {
-        self.note_access(cx);
-        let receiver = taker.id;
-        let holder = Holder {
-            connection: receiver.connection,
-            link: Some(receiver.link),
-        };
-        let shown = message.shown(MessageState::Active, payload);
-        let mut delivery = self.give(source, taker.mode, holder, message, shown, cx);
-        if delivery.message.lock.is_some() {
-            delivery.rests_on = rests_on;
-        }
-        cx.shared
-            .clients
-            .count_delivery(taker.slot, delivery.size());
-        let delivery = Box::new(delivery);
-        cx.emit(Output::Deliver { receiver, delivery });
+    let message = Message::available(subqueue.part(), number, &entry, body.patch);
+    deliver(
+        queue,
+        source,
+        taker,
+        message,
+        body.payload,
+        entry.rests_on,
+        cx,
+    );
+    refill(queue, source, cx);
+    if let Source::Subqueue(subqueue) = source {
+        queue.sub_mut(subqueue).read_ahead(number, cx);
     }
+    Progress::Made
+}
 
-    /// Locks a message or erases it, for a client that gets it as `shown`. Resting on this turn's
-    /// commit.
-    pub(crate) fn give(
-        &mut self,
-        source: Source,
-        mode: ReceiveMode,
-        holder: Holder,
-        message: Message,
-        mut shown: Browsed,
-        cx: &mut Context<'_>,
-    ) -> Delivery {
-        let token = cx.shared.tokens.next(message.number);
-        shown.lock = match mode {
-            ReceiveMode::PeekLock => Some(self.lend(source, message, token, holder, cx)),
-            ReceiveMode::ReceiveAndDelete => {
-                self.rows.traffic.complete();
-                let patched = message.patch.is_some();
-                self.erase(&message, patched, cx);
-                None
-            }
-        };
-        self.rows.traffic.deliver();
-        Delivery {
-            entity: self.id,
-            message: shown,
-            token,
-            rests_on: cx.commit(),
-        }
+/// Expiring is background work: past the turn's budget it goes on in the next one.
+fn expire_first(
+    queue: &mut Queue,
+    number: SequenceNumber,
+    entry: &Entry,
+    cx: &mut Context<'_>,
+) -> Progress {
+    if !cx.take_work() {
+        queue.sub_mut(Subqueue::Main).needs_pump = true;
+        return Progress::Interrupted;
     }
+    expire::expire_available(queue, number, entry, cx);
+    Progress::Made
+}
 
-    /// Locks a message for its holder. Returns for how long.
-    fn lend(
-        &mut self,
-        source: Source,
-        message: Message,
-        token: LockToken,
-        holder: Holder,
-        cx: &Context<'_>,
-    ) -> LockTime {
-        let number = message.number;
-        let origin = if message.part == source.subqueue().deferred_part() {
-            Origin::Deferred
-        } else {
-            Origin::Available
-        };
-        let lock = Lock::new(message, token, Some(holder), origin);
-        match source {
-            Source::Subqueue(subqueue) => {
-                let duration = self.settings.lock_duration;
-                self.sub_mut(subqueue)
-                    .lock(number, lock, duration, cx.now.mono);
-                LockTime::Own(duration)
-            }
-            Source::Session(id) => {
-                let (sessions, mut parts) = self.sessions_mut();
-                sessions.lock(id, number, lock, &mut parts, cx.now.mono)
-            }
-        }
+/// Gives a receiver a message, which is on the disk with the commit that it `rests_on`.
+pub(crate) fn deliver(
+    queue: &mut Queue,
+    source: Source,
+    taker: Taker,
+    message: Message,
+    payload: Bytes,
+    rests_on: CommitId,
+    cx: &mut Context<'_>,
+) {
+    queue.note_access(cx);
+    let receiver = taker.id;
+    let holder = Holder {
+        connection: receiver.connection,
+        link: Some(receiver.link),
+    };
+    let shown = message.shown(MessageState::Active, payload);
+    let mut delivery = give(queue, source, taker.mode, holder, message, shown, cx);
+    if delivery.message.lock.is_some() {
+        delivery.rests_on = rests_on;
     }
+    cx.shared
+        .clients
+        .count_delivery(taker.slot, delivery.size());
+    let delivery = Box::new(delivery);
+    cx.emit(Output::Deliver { receiver, delivery });
+}
 
-    fn window(&mut self, source: Source) -> &mut Window {
-        match source {
-            Source::Subqueue(subqueue) => &mut self.sub_mut(subqueue).window,
-            Source::Session(id) => &mut self.sessions_mut().0.existing_hold_mut(id).window,
+/// Locks a message or erases it, for a client that gets it as `shown`. Resting on this turn's
+/// commit.
+pub(crate) fn give(
+    queue: &mut Queue,
+    source: Source,
+    mode: ReceiveMode,
+    holder: Holder,
+    message: Message,
+    mut shown: Browsed,
+    cx: &mut Context<'_>,
+) -> Delivery {
+    let token = cx.shared.tokens.next(message.number);
+    shown.lock = match mode {
+        ReceiveMode::PeekLock => Some(lend(queue, source, message, token, holder, cx)),
+        ReceiveMode::ReceiveAndDelete => {
+            queue.rows.traffic.complete();
+            let patched = message.patch.is_some();
+            queue.erase(&message, patched, cx);
+            None
         }
+    };
+    queue.rows.traffic.deliver();
+    Delivery {
+        entity: queue.id,
+        message: shown,
+        token,
+        rests_on: cx.commit(),
     }
+}
 
-    /// Asks for the source's next messages, if its window runs low.
-    fn refill(&mut self, source: Source, cx: &mut Context<'_>) {
-        match source {
-            Source::Subqueue(subqueue) => self.subs[subqueue as usize].refill(&self.rows, cx),
-            Source::Session(id) => {
-                let (sessions, mut parts) = self.sessions_mut();
-                sessions.load_session(id, &mut parts, cx);
-            }
+/// Locks a message for its holder. Returns for how long.
+fn lend(
+    queue: &mut Queue,
+    source: Source,
+    message: Message,
+    token: LockToken,
+    holder: Holder,
+    cx: &Context<'_>,
+) -> LockTime {
+    let number = message.number;
+    let origin = if message.part == source.subqueue().deferred_part() {
+        Origin::Deferred
+    } else {
+        Origin::Available
+    };
+    let lock = Lock::new(message, token, Some(holder), origin);
+    match source {
+        Source::Subqueue(subqueue) => {
+            let duration = queue.settings.lock_duration;
+            queue
+                .sub_mut(subqueue)
+                .lock(number, lock, duration, cx.now.mono);
+            LockTime::Own(duration)
+        }
+        Source::Session(id) => {
+            let (sessions, mut parts) = queue.sessions_mut();
+            sessions.lock(id, number, lock, &mut parts, cx.now.mono)
         }
     }
+}
 
-    /// Asks for the bodies of the source's first messages.
-    fn fetch(&mut self, source: Source, cx: &mut Context<'_>) {
-        match source {
-            Source::Subqueue(subqueue) => self.sub_mut(subqueue).fetch_for_takers(cx),
-            Source::Session(id) => {
-                let (sessions, mut parts) = self.sessions_mut();
-                sessions.fetch_bodies(id, &mut parts, cx);
-            }
+fn window(queue: &mut Queue, source: Source) -> &mut Window {
+    match source {
+        Source::Subqueue(subqueue) => &mut queue.sub_mut(subqueue).window,
+        Source::Session(id) => &mut queue.sessions_mut().0.existing_hold_mut(id).window,
+    }
+}
+
+/// Asks for the source's next messages, if its window runs low.
+fn refill(queue: &mut Queue, source: Source, cx: &mut Context<'_>) {
+    match source {
+        Source::Subqueue(subqueue) => queue.subs[subqueue as usize].refill(&queue.rows, cx),
+        Source::Session(id) => {
+            let (sessions, mut parts) = queue.sessions_mut();
+            sessions.load_session(id, &mut parts, cx);
+        }
+    }
+}
+
+/// Asks for the bodies of the source's first messages.
+fn fetch(queue: &mut Queue, source: Source, cx: &mut Context<'_>) {
+    match source {
+        Source::Subqueue(subqueue) => queue.sub_mut(subqueue).fetch_for_takers(cx),
+        Source::Session(id) => {
+            let (sessions, mut parts) = queue.sessions_mut();
+            sessions.fetch_bodies(id, &mut parts, cx);
         }
     }
 }

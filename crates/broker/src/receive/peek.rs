@@ -17,8 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
 
+use crate::api::error::RequestError;
 use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
-use crate::api::output::{Browsed, LockTime, MessageState, Output, RequestError};
+use crate::api::output::{Browsed, LockTime, MessageState, Output};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
@@ -65,7 +66,7 @@ pub(crate) fn peek(
         found: BTreeMap::new(),
         scheduled: Vec::new(),
     };
-    queue.peek_on(peek, cx);
+    peek_on(queue, peek, cx);
 }
 
 fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
@@ -73,204 +74,205 @@ fn refuse(request: RequestId, error: RequestError, cx: &mut Context<'_>) {
     cx.emit(Output::Browsed { request, result });
 }
 
-impl Queue {
-    /// Asks for what comes next, or answers.
-    fn peek_on(&mut self, mut peek: PendingPeek, cx: &mut Context<'_>) {
-        if peek.stage == Stage::Scheduled {
-            let scheduled = self.rows.head.part(Part::Scheduled);
-            let from = peek.from.max(SequenceNumber(scheduled.resume));
-            let main = peek.place.subqueue == Subqueue::Main;
-            let wanted = main && peek.wants(MessageState::Scheduled);
-            if wanted && scheduled.count > 0 && from < peek.until && peek.count > 0 {
-                peek.cursor = from;
-                let read = Self::ask_range(peek, Part::Scheduled, cx);
-                return self.rows.journal.begin(read);
-            }
-            peek.stage = Stage::Known;
-        }
-        if !peek.wants(MessageState::Active) {
-            peek.stage = Stage::Deferred;
-        }
-        if peek.stage == Stage::Known {
-            let numbers = self.peek_known(&mut peek);
-            if !numbers.is_empty() {
-                return self.ask_points(peek, numbers, cx);
-            }
-            peek.stage = Stage::Disk;
-        }
-        let subqueue = peek.place.subqueue;
-        if peek.stage == Stage::Disk {
-            peek.stage = Stage::Deferred;
-            if self.sub(subqueue).beyond(&self.rows) > 0
-                && peek.has_room()
-                && peek.cursor < peek.until
-            {
-                peek.stage = Stage::Disk;
-                Self::ask_range(peek, subqueue.part(), cx);
-                return;
-            }
-        }
-        let deferred = self.rows.head.part(subqueue.deferred_part());
-        let from = peek.from.max(SequenceNumber(deferred.resume));
-        let wanted = peek.wants(MessageState::Deferred);
-        if wanted && deferred.count > 0 && from < peek.until && peek.count > 0 {
+/// Asks for what comes next, or answers.
+fn peek_on(queue: &mut Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
+    if peek.stage == Stage::Scheduled {
+        let scheduled = queue.rows.head.part(Part::Scheduled);
+        let from = peek.from.max(SequenceNumber(scheduled.resume));
+        let main = peek.place.subqueue == Subqueue::Main;
+        let wanted = main && peek.wants(MessageState::Scheduled);
+        if wanted && scheduled.count > 0 && from < peek.until && peek.count > 0 {
             peek.cursor = from;
-            Self::ask_range(peek, subqueue.deferred_part(), cx);
+            let read = ask_range(peek, Part::Scheduled, cx);
+            return queue.rows.journal.begin(read);
+        }
+        peek.stage = Stage::Known;
+    }
+    if !peek.wants(MessageState::Active) {
+        peek.stage = Stage::Deferred;
+    }
+    if peek.stage == Stage::Known {
+        let numbers = peek_known(queue, &mut peek);
+        if !numbers.is_empty() {
+            return ask_points(queue, peek, numbers, cx);
+        }
+        peek.stage = Stage::Disk;
+    }
+    let subqueue = peek.place.subqueue;
+    if peek.stage == Stage::Disk {
+        peek.stage = Stage::Deferred;
+        if queue.sub(subqueue).beyond(&queue.rows) > 0
+            && peek.has_room()
+            && peek.cursor < peek.until
+        {
+            peek.stage = Stage::Disk;
+            ask_range(peek, subqueue.part(), cx);
             return;
         }
-        self.answer_peek(peek, cx);
     }
+    let deferred = queue.rows.head.part(subqueue.deferred_part());
+    let from = peek.from.max(SequenceNumber(deferred.resume));
+    let wanted = peek.wants(MessageState::Deferred);
+    if wanted && deferred.count > 0 && from < peek.until && peek.count > 0 {
+        peek.cursor = from;
+        ask_range(peek, subqueue.deferred_part(), cx);
+        return;
+    }
+    answer_peek(queue, peek, cx);
+}
 
-    /// The next numbers that the window or a lock knows. The cursor moves behind them.
-    fn peek_known(&self, peek: &mut PendingPeek) -> Vec<SequenceNumber> {
-        let sub = self.sub(peek.place.subqueue);
-        let end = self.known_until(peek.place.subqueue);
-        let room = peek.count.saturating_sub(peek.found.len());
-        let locks = sub.locks.range(peek.cursor..);
-        let locked = locks
-            .filter(|(_, lock)| lock.origin != crate::subqueue::lock::Origin::Deferred)
-            .map(|(number, lock)| (number, Some(lock.row.size)));
-        let mut known: Vec<_> = sub.window.known_from(peek.cursor).take(room).collect();
-        known.extend(locked.take(room));
-        known.retain(|(number, _)| *number < end && *number < peek.until);
-        known.sort_unstable();
-        known.truncate(room);
-        let mut numbers = Vec::new();
-        let mut bytes = peek.bytes;
-        for (number, size) in known {
-            if bytes >= peek.max_bytes && bytes > 0 {
-                break;
-            }
-            // One whose size is not known is asked for alone.
-            let size = size.map_or(peek.max_bytes, |size| size as usize);
-            bytes = bytes.saturating_add(size.max(1));
-            numbers.push(number);
+/// The next numbers that the window or a lock knows. The cursor moves behind them.
+fn peek_known(queue: &Queue, peek: &mut PendingPeek) -> Vec<SequenceNumber> {
+    let sub = queue.sub(peek.place.subqueue);
+    let end = known_until(queue, peek.place.subqueue);
+    let room = peek.count.saturating_sub(peek.found.len());
+    let locks = sub.locks.range(peek.cursor..);
+    let locked = locks
+        .filter(|(_, lock)| lock.origin != crate::subqueue::lock::Origin::Deferred)
+        .map(|(number, lock)| (number, Some(lock.row.size)));
+    let mut known: Vec<_> = sub.window.known_from(peek.cursor).take(room).collect();
+    known.extend(locked.take(room));
+    known.retain(|(number, _)| *number < end && *number < peek.until);
+    known.sort_unstable();
+    known.truncate(room);
+    let mut numbers = Vec::new();
+    let mut bytes = peek.bytes;
+    for (number, size) in known {
+        if bytes >= peek.max_bytes && bytes > 0 {
+            break;
         }
-        peek.cursor = match numbers.last() {
-            Some(last) => last.next(),
-            None if peek.has_room() => peek.cursor.max(end),
-            None => peek.cursor,
-        };
-        numbers
+        // One whose size is not known is asked for alone.
+        let size = size.map_or(peek.max_bytes, |size| size as usize);
+        bytes = bytes.saturating_add(size.max(1));
+        numbers.push(number);
     }
+    peek.cursor = match numbers.last() {
+        Some(last) => last.next(),
+        None if peek.has_room() => peek.cursor.max(end),
+        None => peek.cursor,
+    };
+    numbers
+}
 
-    /// Everything below this number is in the window or locked. Locks may know messages behind the
-    /// window's end, which has gone back since, when every message on disk is known.
-    fn known_until(&self, subqueue: Subqueue) -> SequenceNumber {
-        match self.sub(subqueue).beyond(&self.rows) {
-            0 => SequenceNumber::MAX,
-            _ => self.sub(subqueue).window.end(),
+/// Everything below this number is in the window or locked. Locks may know messages behind the
+/// window's end, which has gone back since, when every message on disk is known.
+fn known_until(queue: &Queue, subqueue: Subqueue) -> SequenceNumber {
+    match queue.sub(subqueue).beyond(&queue.rows) {
+        0 => SequenceNumber::MAX,
+        _ => queue.sub(subqueue).window.end(),
+    }
+}
+
+fn ask_points(
+    queue: &Queue,
+    peek: PendingPeek,
+    numbers: Vec<SequenceNumber>,
+    cx: &mut Context<'_>,
+) {
+    let query = Query::Points {
+        entity: queue.id,
+        part: peek.place.subqueue.part(),
+        numbers,
+        bodies: true,
+        max_bytes: usize::MAX,
+    };
+    cx.ask(query, Purpose::Peek(Box::new(peek)));
+}
+
+fn ask_range(peek: PendingPeek, part: Part, cx: &mut Context<'_>) -> ReadId {
+    let active = peek.stage == Stage::Disk;
+    let query = Query::Range {
+        entity: peek.place.entity,
+        part,
+        from: peek.cursor,
+        until: peek.until,
+        limit: peek.count - if active { peek.found.len() } else { 0 },
+        bodies: true,
+        max_bytes: peek.max_bytes
+            - if active {
+                peek.bytes.min(peek.max_bytes)
+            } else {
+                0
+            },
+    };
+    cx.ask(query, Purpose::Peek(Box::new(peek)))
+}
+
+/// A part of it was read.
+pub(crate) fn peek_loaded(
+    queue: &mut Queue,
+    read: ReadId,
+    mut peek: PendingPeek,
+    rows: ReadRows,
+    cx: &mut Context<'_>,
+) {
+    // The journal follows the read of scheduled messages only.
+    let touched = match peek.stage {
+        Stage::Scheduled => queue.rows.journal.finish(read),
+        Stage::Known | Stage::Disk | Stage::Deferred => BTreeSet::new(),
+    };
+    let rows = match rows {
+        Ok(rows) => rows,
+        Err(error) => {
+            let error = RequestError::Invalid(error.to_string());
+            return cx.emit(peek.answer(Err(error)));
         }
-    }
-
-    fn ask_points(&self, peek: PendingPeek, numbers: Vec<SequenceNumber>, cx: &mut Context<'_>) {
-        let query = Query::Points {
-            entity: self.id,
-            part: peek.place.subqueue.part(),
-            numbers,
-            bodies: true,
-            max_bytes: usize::MAX,
-        };
-        cx.ask(query, Purpose::Peek(Box::new(peek)));
-    }
-
-    fn ask_range(peek: PendingPeek, part: Part, cx: &mut Context<'_>) -> ReadId {
-        let active = peek.stage == Stage::Disk;
-        let query = Query::Range {
-            entity: peek.place.entity,
-            part,
-            from: peek.cursor,
-            until: peek.until,
-            limit: peek.count - if active { peek.found.len() } else { 0 },
-            bodies: true,
-            max_bytes: peek.max_bytes
-                - if active {
-                    peek.bytes.min(peek.max_bytes)
-                } else {
-                    0
-                },
-        };
-        cx.ask(query, Purpose::Peek(Box::new(peek)))
-    }
-
-    /// A part of it was read.
-    pub(crate) fn peek_loaded(
-        &mut self,
-        read: ReadId,
-        mut peek: PendingPeek,
-        rows: ReadRows,
-        cx: &mut Context<'_>,
-    ) {
-        // The journal follows the read of scheduled messages only.
-        let touched = match peek.stage {
-            Stage::Scheduled => self.rows.journal.finish(read),
-            Stage::Known | Stage::Disk | Stage::Deferred => BTreeSet::new(),
-        };
-        let rows = match rows {
-            Ok(rows) => rows,
-            Err(error) => {
-                let error = RequestError::Invalid(error.to_string());
-                return cx.emit(peek.answer(Err(error)));
+    };
+    match peek.stage {
+        Stage::Scheduled => {
+            note_first_scheduled(queue, &peek, &rows);
+            // What was activated meanwhile is to be found where it is now.
+            peek.until = queue.rows.end();
+            let cut = peek.take_scheduled(rows, &touched);
+            if cut && peek.scheduled.is_empty() && !peek.wants(MessageState::Active) {
+                // All that was read has gone on; those behind it have not been looked at.
+                peek.stage = Stage::Scheduled;
+                peek.from = std::mem::replace(&mut peek.until, queue.rows.end());
             }
-        };
-        match peek.stage {
-            Stage::Scheduled => {
-                self.note_first_scheduled(&peek, &rows);
-                // What was activated meanwhile is to be found where it is now.
-                peek.until = self.rows.end();
-                let cut = peek.take_scheduled(rows, &touched);
-                if cut && peek.scheduled.is_empty() && !peek.wants(MessageState::Active) {
-                    // All that was read has gone on; those behind it have not been looked at.
-                    peek.stage = Stage::Scheduled;
-                    peek.from = std::mem::replace(&mut peek.until, self.rows.end());
-                }
-                self.peek_on(peek, cx);
-            }
-            Stage::Known => {
-                peek.take(rows);
-                self.peek_on(peek, cx);
-            }
-            Stage::Disk => {
-                peek.take(rows);
-                peek.stage = Stage::Deferred;
-                self.peek_on(peek, cx);
-            }
-            Stage::Deferred => {
-                peek.take_deferred(rows);
-                self.answer_peek(peek, cx);
-            }
+            peek_on(queue, peek, cx);
+        }
+        Stage::Known => {
+            peek.take(rows);
+            peek_on(queue, peek, cx);
+        }
+        Stage::Disk => {
+            peek.take(rows);
+            peek.stage = Stage::Deferred;
+            peek_on(queue, peek, cx);
+        }
+        Stage::Deferred => {
+            peek.take_deferred(rows);
+            answer_peek(queue, peek, cx);
         }
     }
 }
 
-impl Queue {
-    /// Shows what was found.
-    fn answer_peek(&self, mut peek: PendingPeek, cx: &mut Context<'_>) {
-        let sub = self.sub(peek.place.subqueue);
-        let sessions = self.sessions.as_deref();
-        let mut bytes = 0_usize;
-        let mut shown: Vec<Browsed> = Vec::new();
-        let mut result = Ok(());
-        for stored in peek.take_found().into_values().take(peek.count) {
-            if bytes >= peek.max_bytes && !shown.is_empty() {
-                break;
-            }
-            bytes = bytes.saturating_add(size_of_body(&stored));
-            match peeked(sub, sessions, &stored, cx.now.mono) {
-                Some(browsed) => shown.push(browsed),
-                None => result = Err(unreadable(stored.number)),
-            }
+/// Shows what was found.
+fn answer_peek(queue: &Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
+    let sub = queue.sub(peek.place.subqueue);
+    let sessions = queue.sessions.as_deref();
+    let mut bytes = 0_usize;
+    let mut shown: Vec<Browsed> = Vec::new();
+    let mut result = Ok(());
+    for stored in peek.take_found().into_values().take(peek.count) {
+        if bytes >= peek.max_bytes && !shown.is_empty() {
+            break;
         }
-        cx.emit(peek.answer(result.map(|()| shown)));
+        bytes = bytes.saturating_add(size_of_body(&stored));
+        match peeked(sub, sessions, &stored, cx.now.mono) {
+            Some(browsed) => shown.push(browsed),
+            None => result = Err(unreadable(stored.number)),
+        }
     }
+    cx.emit(peek.answer(result.map(|()| shown)));
+}
 
-    /// What was read from the start of the scheduled part tells where it starts by now: numbers
-    /// only ever come at its end. So the next peek does not walk over what has gone.
-    fn note_first_scheduled(&mut self, peek: &PendingPeek, rows: &[StoredMessage]) {
-        let part = self.rows.head.part_mut(Part::Scheduled);
-        if peek.cursor.0 == part.resume {
-            part.resume = rows.first().map_or(peek.until, |first| first.number).0;
-        }
+/// What was read from the start of the scheduled part tells where it starts by now: numbers
+/// only ever come at its end. So the next peek does not walk over what has gone.
+fn note_first_scheduled(queue: &mut Queue, peek: &PendingPeek, rows: &[StoredMessage]) {
+    let part = queue.rows.head.part_mut(Part::Scheduled);
+    if peek.cursor.0 == part.resume {
+        part.resume = rows.first().map_or(peek.until, |first| first.number).0;
     }
 }
 

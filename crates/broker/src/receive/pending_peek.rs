@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{SequenceNumber, StoredMessage};
 
+use crate::api::error::RequestError;
 use crate::api::id::{RequestId, SubqueueId};
-use crate::api::output::{Browsed, MessageState, Output, RequestError};
+use crate::api::output::{Browsed, MessageState, Output};
 use crate::message::stored::size_of_body;
 
 /// What is being read next.

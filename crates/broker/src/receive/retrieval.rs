@@ -3,8 +3,9 @@
 use store::{SequenceNumber, StoredMessage};
 
 use crate::api::command::ReceiveMode;
+use crate::api::error::RequestError;
 use crate::api::id::{RequestId, SubqueueId};
-use crate::api::output::{Delivery, Output, RequestError};
+use crate::api::output::{Delivery, Output};
 
 /// A request that waits for the messages.
 #[derive(Debug)]

@@ -4,13 +4,14 @@
 //! that was activated or cancelled at any moment until the answer, is not there.
 //! (docs/spec/entities.md#11)
 
+use crate::send::activate::erase_scheduled;
 use crate::send::cancellation::Cancellation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, MessageRow, Part, Query, SequenceNumber};
 
+use crate::api::error::RequestError;
 use crate::api::id::{ReadId, RequestId};
-use crate::api::output::RequestError;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
@@ -33,45 +34,43 @@ pub(crate) fn cancel(
         numbers,
     };
     match directory.get_mut(entity) {
-        Some(queue) => queue.start_cancellation(cancellation, cx),
+        Some(queue) => start_cancellation(queue, cancellation, cx),
         None => cx.emit(cancellation.answer(Err(RequestError::NotFound))),
     }
 }
 
-impl Queue {
-    fn start_cancellation(&mut self, cancellation: Cancellation, cx: &mut Context<'_>) {
-        let query = self.scheduled(cancellation.numbers.clone());
-        let read = cx.ask(query, Purpose::Cancel(Box::new(cancellation)));
-        self.rows.journal.begin(read);
-    }
+fn start_cancellation(queue: &mut Queue, cancellation: Cancellation, cx: &mut Context<'_>) {
+    let query = scheduled(queue, cancellation.numbers.clone());
+    let read = cx.ask(query, Purpose::Cancel(Box::new(cancellation)));
+    queue.rows.journal.begin(read);
+}
 
-    /// A query for the rows of scheduled messages.
-    pub(crate) fn scheduled(&self, numbers: Vec<SequenceNumber>) -> Query {
-        Query::Points {
-            entity: self.id,
-            part: Part::Scheduled,
-            numbers,
-            bodies: false,
-            max_bytes: usize::MAX,
+/// A query for the rows of scheduled messages.
+pub(crate) fn scheduled(queue: &Queue, numbers: Vec<SequenceNumber>) -> Query {
+    Query::Points {
+        entity: queue.id,
+        part: Part::Scheduled,
+        numbers,
+        bodies: false,
+        max_bytes: usize::MAX,
+    }
+}
+
+/// The rows were read.
+pub(crate) fn cancel_loaded(
+    queue: &mut Queue,
+    read: ReadId,
+    cancellation: &Cancellation,
+    rows: ReadRows,
+    cx: &mut Context<'_>,
+) {
+    let touched = queue.rows.journal.finish(read);
+    let result = check(&cancellation.numbers, rows, &touched).map(|rows| {
+        for (number, row) in rows {
+            erase_scheduled(queue, number, row, cx);
         }
-    }
-
-    /// The rows were read.
-    pub(crate) fn cancel_loaded(
-        &mut self,
-        read: ReadId,
-        cancellation: &Cancellation,
-        rows: ReadRows,
-        cx: &mut Context<'_>,
-    ) {
-        let touched = self.rows.journal.finish(read);
-        let result = check(&cancellation.numbers, rows, &touched).map(|rows| {
-            for (number, row) in rows {
-                self.erase_scheduled(number, row, cx);
-            }
-        });
-        cx.emit(cancellation.answer(result));
-    }
+    });
+    cx.emit(cancellation.answer(result));
 }
 
 /// The rows of all of the messages, if all are still there.

@@ -2,8 +2,9 @@
 
 use store::{EntityId, SequenceNumber};
 
+use crate::api::error::RequestError;
 use crate::api::id::RequestId;
-use crate::api::output::{Output, RequestError};
+use crate::api::output::Output;
 
 /// A request that waits for the rows.
 #[derive(Debug)]

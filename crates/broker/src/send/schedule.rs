@@ -5,6 +5,7 @@
 //! is. That goes strictly by due time, then by the number it was given before, in bounded pieces:
 //! what a turn does not get to is done in the next. (docs/spec/entities.md#11)
 
+use crate::queue::rows::Rows;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use store::{
     Entry as StoredEntry, EntryKey, Index, MessageRow, Part, Query, SequenceNumber, StoreError,
@@ -15,25 +16,17 @@ use crate::api::command::Incoming;
 use crate::api::id::ReadId;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
-use crate::message::Message;
-use crate::message::entry::Entry;
-use crate::message::row;
-use crate::queue::Queue;
 use crate::send::timetable::{Due, Planned, Timetable};
 
 /// Most messages that are read at once, so that taking them in fits a turn.
 const READ: usize = 4_096;
 /// What is due so soon is brought into memory.
 const AHEAD_MS: u64 = 60_000;
-/// A queue has this part of a turn's work before it is another's turn.
-const SHARE: usize = 4;
-
 /// A queue's scheduled messages.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    pub timetable: Timetable,
+    timetable: Timetable,
     /// After a read that failed: not again before this moment.
     pub retry_at: Option<Mono>,
     /// When the last piece ended with more that was due: messages that have waited longer go first.
@@ -49,119 +42,62 @@ impl Schedule {
             resume_at: None,
         }
     }
-}
 
-impl Queue {
-    /// A message arrives that is to be enqueued later.
-    pub(crate) fn schedule(
+    /// A message arrives that is to be enqueued later, with this row.
+    pub(crate) fn put(
         &mut self,
         message: Incoming,
-        number: SequenceNumber,
-        due: Wall,
+        due: Due,
+        row: MessageRow,
+        rows: &mut Rows,
         cx: &mut Context<'_>,
     ) {
-        let row = MessageRow {
-            expires_ms: u64::MAX,
-            ..self.row_of(&message, number, due.0)
-        };
         cx.write(Write::PutBody {
             pointer: row.body,
             body: message.payload,
         });
-        let session = message
-            .session_id
-            .as_deref()
-            .filter(|_| self.sessions.is_some());
-        let (due, planned) = (Due { at: due.0, number }, Planned::of(&row, session));
+        let session = message.session_id.as_deref().filter(|_| rows.by_session);
+        let planned = Planned::of(&row, session);
         cx.write(Write::PutEntry {
-            entity: self.id,
+            entity: rows.id,
             index: Index::Schedule,
             key: key_of(due),
             value: encode(&planned),
         });
-        let beyond = self.scheduled_beyond();
-        self.rows.put(Part::Scheduled, number, row, cx);
-        self.schedule.timetable.insert(due, planned, beyond);
+        let beyond = self.beyond(rows);
+        rows.put(Part::Scheduled, due.number, row, cx);
+        self.timetable.insert(due, planned, beyond);
     }
 
-    /// Activates what is due, as far as its share of the turn's work goes.
-    pub(crate) fn activate(&mut self, cx: &mut Context<'_>) {
-        let share = (cx.shared.settings.turn_work / SHARE).max(1);
-        for _ in 0..share {
-            if !self.is_something_due(cx) || !cx.take_work() {
-                break;
-            }
-            let first = self.schedule.timetable.take_first();
-            let (due, planned) = first.expect("a due message is known");
-            self.activate_one(due, &planned, cx);
-            self.schedule.resume_at = Some(cx.now.wall);
+    /// Takes out the next message whose time has come.
+    pub(crate) fn take_due(&mut self, now: Wall) -> Option<(Due, Planned)> {
+        if !self.is_something_due(now) {
+            return None;
         }
-        if !self.is_something_due(cx) {
-            self.schedule.resume_at = None;
-        }
-        self.look_ahead(cx);
+        let first = self.timetable.take_first();
+        Some(first.expect("a due message is known"))
     }
 
-    fn is_something_due(&self, cx: &Context<'_>) -> bool {
-        let first = self.schedule.timetable.first();
-        first.is_some_and(|due| due.at <= cx.now.wall.0)
+    pub(crate) fn is_something_due(&self, now: Wall) -> bool {
+        let first = self.timetable.first();
+        first.is_some_and(|due| due.at <= now.0)
     }
 
-    fn activate_one(&mut self, due: Due, planned: &Planned, cx: &mut Context<'_>) {
-        assert!(due.at <= cx.now.wall.0, "its time has come");
-        self.note_access(cx);
-        let row = planned.row(due.at, self.rows.pointer(due.number));
-        self.remove_row(Part::Scheduled, due.number, &row, cx);
-        self.remove_entry(due, cx);
-        let number = self.rows.take_number();
-        let enqueued_ms = self.rows.take_enqueued_time(cx);
-        let row = MessageRow {
-            enqueued_ms,
-            expires_ms: enqueued_ms.saturating_add(row.ttl_ms),
-            flags: row::activated(&row),
-            ..row
-        };
-        self.note_deadline(number, row.expires_ms, cx);
-        let entry = Entry::written(row, 0, cx.commit());
-        let session = planned.session.as_deref().map(Bytes::copy_from_slice);
-        self.enter_active(session.as_ref(), number, entry, cx);
+    /// A piece of what is due has been dealt with; more of it waits until then, if at all.
+    pub(crate) fn rest(&mut self, resume_at: Option<Wall>) {
+        self.resume_at = resume_at;
     }
 
-    /// Removes a scheduled message whose row was read.
-    pub(crate) fn erase_scheduled(
-        &mut self,
-        number: SequenceNumber,
-        row: MessageRow,
-        cx: &mut Context<'_>,
-    ) {
-        let due = Due {
-            at: row.enqueued_ms,
-            number,
-        };
-        self.schedule.timetable.forget(due);
-        self.remove_entry(due, cx);
-        let message = Message {
-            number,
-            part: Part::Scheduled,
-            row,
-            delivery_count: 0,
-            patch: None,
-        };
-        self.erase(&message, false, cx);
-    }
-
-    fn remove_entry(&self, due: Due, cx: &mut Context<'_>) {
-        cx.write(Write::RemoveEntry {
-            entity: self.id,
-            index: Index::Schedule,
-            key: key_of(due),
-        });
+    /// A scheduled message goes, which is not due.
+    pub(crate) fn forget(&mut self, due: Due, rows: &Rows, cx: &mut Context<'_>) {
+        self.timetable.forget(due);
+        remove_entry(due, rows, cx);
     }
 
     /// Asks for what is due soon, if few of it are known.
-    fn look_ahead(&mut self, cx: &mut Context<'_>) {
-        self.schedule.retry_at.take_if(|at| *at <= cx.now.mono);
-        let Some((from, limit)) = self.wanted_of_schedule() else {
+    pub(crate) fn look_ahead(&mut self, rows: &Rows, cx: &mut Context<'_>) {
+        self.retry_at.take_if(|at| *at <= cx.now.mono);
+        let Some((from, limit)) = self.wanted(rows) else {
             return;
         };
         if from.at.saturating_sub(AHEAD_MS) > cx.now.wall.0 {
@@ -169,76 +105,82 @@ impl Queue {
         }
         let limit = limit.min(READ);
         let query = Query::Entries {
-            entity: self.id,
+            entity: rows.id,
             index: Index::Schedule,
             from: key_of(from),
             until: key_of(Due::MAX),
             limit,
             max_bytes: usize::MAX,
         };
-        let read = cx.ask(query, Purpose::Schedule(self.id));
-        self.schedule.timetable.asked(read, from, limit);
+        let read = cx.ask(query, Purpose::Schedule(rows.id));
+        self.timetable.asked(read, from, limit);
     }
 
-    fn wanted_of_schedule(&self) -> Option<(Due, usize)> {
-        let wanted = self.schedule.timetable.wants(self.scheduled_beyond())?;
-        self.schedule.retry_at.is_none().then_some(wanted)
+    fn wanted(&self, rows: &Rows) -> Option<(Due, usize)> {
+        let wanted = self.timetable.wants(self.beyond(rows))?;
+        self.retry_at.is_none().then_some(wanted)
     }
 
     /// What is due next was read.
-    pub(crate) fn schedule_loaded(
+    pub(crate) fn loaded(
         &mut self,
         read: ReadId,
         found: Result<Vec<StoredEntry>, StoreError>,
-        cx: &mut Context<'_>,
+        cx: &Context<'_>,
     ) {
         let found = found.ok().and_then(|entries| decode_all(&entries));
         match found {
-            Some(found) => self.schedule.timetable.loaded(read, found),
-            None if self.schedule.timetable.failed(read) => {
-                let at = cx.now.mono.0.saturating_add(RETRY_MS);
-                self.schedule.retry_at = Some(Mono(at));
-            }
+            Some(found) => self.timetable.loaded(read, found),
+            None if self.timetable.failed(read) => self.retry_at = Some(cx.retry_at()),
             None => {}
         }
     }
 
     /// How many scheduled messages are on disk only.
-    fn scheduled_beyond(&self) -> u64 {
-        let known = self.schedule.timetable.len() as u64;
-        self.rows.count(Part::Scheduled).saturating_sub(known)
+    fn beyond(&self, rows: &Rows) -> u64 {
+        let known = self.timetable.len() as u64;
+        rows.count(Part::Scheduled).saturating_sub(known)
     }
 
-    /// When the schedule wants a tick.
-    pub(crate) fn schedule_alarm(&self) -> Option<Wall> {
-        let first = self.schedule.timetable.first();
-        let first = first.map(|due| Wall(due.at).max(self.schedule.resume_at.unwrap_or_default()));
-        let more = self.wanted_of_schedule();
+    /// When it wants a tick.
+    pub(crate) fn alarm(&self, rows: &Rows) -> Option<Wall> {
+        let first = self.timetable.first();
+        let first = first.map(|due| Wall(due.at).max(self.resume_at.unwrap_or_default()));
+        let more = self.wanted(rows);
         let more = more.map(|(from, _)| Wall(from.at.saturating_sub(AHEAD_MS)));
         first.into_iter().chain(more).min()
     }
 
     /// From where a restart will look for what is scheduled.
-    pub(crate) fn schedule_start(&self) -> (u64, SequenceNumber) {
-        if self.rows.count(Part::Scheduled) == 0 {
+    pub(crate) fn start(&self, rows: &Rows) -> (u64, SequenceNumber) {
+        if rows.count(Part::Scheduled) == 0 {
             return store::Head::empty().schedule_from;
         }
-        let start = self.schedule.timetable.start();
+        let start = self.timetable.start();
         (start.at, start.number)
     }
 
     /// How long ago the next message should have been activated, in milliseconds.
-    pub(crate) fn schedule_lag(&self, now: Wall) -> u64 {
-        match self.schedule_start() {
-            (at, _) if self.rows.count(Part::Scheduled) > 0 => now.0.saturating_sub(at),
+    pub(crate) fn lag(&self, rows: &Rows, now: Wall) -> u64 {
+        match self.start(rows) {
+            (at, _) if rows.count(Part::Scheduled) > 0 => now.0.saturating_sub(at),
             _ => 0,
         }
     }
 
     /// The wall clock went back: no message has waited since a later time.
-    pub(crate) fn schedule_went_back(&mut self) {
-        self.schedule.resume_at = None;
+    pub(crate) fn clock_went_back(&mut self) {
+        self.resume_at = None;
     }
+}
+
+/// Removes the entry of a message that is scheduled no more.
+pub(crate) fn remove_entry(due: Due, rows: &Rows, cx: &mut Context<'_>) {
+    cx.write(Write::RemoveEntry {
+        entity: rows.id,
+        index: Index::Schedule,
+        key: key_of(due),
+    });
 }
 
 fn key_of(due: Due) -> EntryKey {

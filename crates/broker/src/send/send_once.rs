@@ -3,12 +3,13 @@
 //! A send whose ids have to be looked up waits for the answer, and those behind it wait for their
 //! turn.
 
-use crate::send::answer_refusal;
+use crate::send::enqueue;
+use crate::send::enqueue::answer_refusal;
 use store::{Entry, StoreError};
 
 use crate::api::command::Incoming;
+use crate::api::error::SendError;
 use crate::api::id::{ReadId, RequestId};
-use crate::api::output::SendError;
 use crate::context::Context;
 use crate::queue::Queue;
 use crate::send::duplicates::ReadySend;
@@ -45,7 +46,7 @@ fn admit(queue: &mut Queue, ready: ReadySend, cx: &mut Context<'_>) {
     let Ok(known) = ready.known else {
         return answer_refusal(ready.request, Err(SendError::Unreadable), cx);
     };
-    let sent = queue.send(ready.request, ready.messages, &known, cx);
+    let sent = enqueue::send(queue, ready.request, ready.messages, &known, cx);
     answer_refusal(ready.request, sent, cx);
     queue.duplicates.trim_recent(cx);
 }

@@ -8,8 +8,9 @@ use crate::sessions::Parts;
 use store::SequenceNumber;
 
 use crate::api::command::ReceiveMode;
+use crate::api::error::SessionError;
 use crate::api::id::{ReceiverId, Subqueue};
-use crate::api::output::{Output, SessionError};
+use crate::api::output::Output;
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;

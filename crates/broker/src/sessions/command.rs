@@ -2,13 +2,13 @@
 
 use crate::api::command::ReceiveMode;
 use crate::api::command::SessionFilter;
+use crate::api::error::RequestError;
+use crate::api::error::SessionError;
 use crate::api::id::ReceiverId;
 use crate::api::id::RequestId;
 use crate::api::id::Subqueue;
 use crate::api::id::SubqueueId;
 use crate::api::output::Output;
-use crate::api::output::RequestError;
-use crate::api::output::SessionError;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -16,6 +16,7 @@ use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
 use crate::receive::attach;
 use crate::receive::peek::MOST;
+use crate::receive::run;
 use crate::sessions::Sessions;
 use crate::sessions::accept::refuse;
 use crate::sessions::listing::Listing;
@@ -53,7 +54,7 @@ pub(crate) fn accept(
             sessions.accept_next(receiver, mode, timeout_ms, &mut parts, cx);
         }
     }
-    queue.run(cx);
+    run::run(queue, cx);
 }
 
 fn accept_by_id(
@@ -97,7 +98,7 @@ pub(crate) fn renew(
         None => Err(RequestError::SessionsNotSupported),
     };
     cx.emit(Output::SessionRenewed { request, result });
-    queue.run(cx);
+    run::run(queue, cx);
 }
 
 /// Reads or sets the state of a session for its holder's connection.
@@ -113,7 +114,7 @@ pub(crate) fn ask_state(
     };
     let Some((sessions, mut parts)) = queue.by_session() else {
         cx.emit(wanted.refusal(RequestError::SessionsNotSupported));
-        return queue.run(cx);
+        return run::run(queue, cx);
     };
     let connection = wanted.request().connection;
     let held = sessions.held_session(connection, session, cx.now.mono);
@@ -125,7 +126,7 @@ pub(crate) fn ask_state(
         Ok(id) => sessions.ask_state(id, wanted, &mut parts, cx),
         Err(error) => cx.emit(wanted.refusal(error)),
     }
-    queue.run(cx);
+    run::run(queue, cx);
 }
 
 /// Starts a listing.
@@ -158,7 +159,7 @@ pub(crate) fn list(
     } else {
         Sessions::list_on(listing, &mut parts, cx);
     }
-    queue.run(cx);
+    run::run(queue, cx);
 }
 
 /// Starts to browse a session.

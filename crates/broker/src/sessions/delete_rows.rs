@@ -5,6 +5,7 @@ use crate::api::id::Subqueue;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::delete::deletion::{Deletion, PendingRead, Progress};
+use crate::expire;
 use crate::message::Message;
 use crate::message::stored::entry_of;
 use crate::queue::Queue;
@@ -88,8 +89,8 @@ fn delete_stored(
     if !expired || !queue.may_expire(cx) {
         queue.erase(&message, patched, cx);
         deletion.count_one();
-    } else if queue.can_expire_at_once(&entry, cx) {
-        queue.expire(&message, patched, cx);
+    } else if expire::can_expire_at_once(queue, &entry, cx) {
+        expire::expire(queue, &message, patched, cx);
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::api::id::ReadId;
 use crate::api::id::Subqueue;
 use crate::context::Context;
+use crate::expire;
 use crate::message::Message;
 use crate::message::stored::ReadRows;
 use crate::message::stored::body_of;
@@ -54,7 +55,7 @@ pub(super) fn expiring_loaded(
                 delivery_count: stored.delivery_count,
                 patch: body.patch,
             };
-            queue.expire(&message, true, cx);
+            expire::expire(queue, &message, true, cx);
         }
     }
     let more = reached.next() < expiry.until && !(piece.whole && reached == piece.last);

@@ -9,7 +9,8 @@ use crate::sessions::Parts;
 use crate::sessions::listing::Listing;
 use store::{Entry, Index, Query, StoreError};
 
-use crate::api::output::{RequestError, SessionPage};
+use crate::api::error::RequestError;
+use crate::api::output::SessionPage;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
+use crate::api::error::RequestError;
 use crate::api::id::RequestId;
-use crate::api::output::{Output, RequestError, SessionPage};
+use crate::api::output::{Output, SessionPage};
 use crate::api::time::Wall;
 use crate::queue::session_key::SessionKey;
 

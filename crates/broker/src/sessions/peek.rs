@@ -11,7 +11,8 @@ use crate::sessions::pending_peek::SessionPeek;
 
 use store::{Entry, Found, Index, Part, Query, StoreError};
 
-use crate::api::output::{Browsed, RequestError};
+use crate::api::error::RequestError;
+use crate::api::output::Browsed;
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use store::{Part, SequenceNumber, StoredMessage};
 
+use crate::api::error::RequestError;
 use crate::api::id::RequestId;
-use crate::api::output::{Browsed, Output, RequestError};
+use crate::api::output::{Browsed, Output};
 use crate::message::stored::size_of_body;
 use crate::queue::session_key::SessionKey;
 

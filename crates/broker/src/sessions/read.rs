@@ -3,8 +3,8 @@
 use crate::api::output::Output;
 use store::SequenceNumber;
 
+use crate::api::error::RequestError;
 use crate::api::id::ReadId;
-use crate::api::output::RequestError;
 use crate::context::clients::HoldId;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::listing::Listing;

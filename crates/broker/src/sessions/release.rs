@@ -4,10 +4,12 @@
 //! the time was up (docs/spec/amqp.md#4.4); a link or connection that goes leaves it as it is.
 
 use crate::sessions::Sessions;
+use crate::settle::end_lock;
 use bytes::Bytes;
 
+use crate::api::error::RequestError;
 use crate::api::id::{ConnectionId, Subqueue};
-use crate::api::output::{Output, RequestError};
+use crate::api::output::Output;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::clients::{HoldId, SessionRole};
@@ -115,11 +117,11 @@ pub(super) fn expire(queue: &mut Queue, id: HoldId, cx: &mut Context<'_>) {
 fn end_hold(queue: &mut Queue, id: HoldId, late: bool, cx: &mut Context<'_>) -> ReceiverSlot {
     let (sessions, _) = queue.sessions_mut();
     for number in std::mem::take(&mut sessions.existing_hold_mut(id).locked) {
-        let lock = queue.take_lock(Subqueue::Main, number, cx);
+        let lock = end_lock::take_lock(queue, Subqueue::Main, number, cx);
         if late && lock.origin != Origin::Unreadable {
-            queue.abandon(Subqueue::Main, number, lock, Vec::new(), cx);
+            end_lock::abandon(queue, Subqueue::Main, number, lock, Vec::new(), cx);
         } else {
-            queue.give_back(Subqueue::Main, number, lock, cx);
+            end_lock::give_back(queue, Subqueue::Main, number, lock, cx);
         }
     }
     let (sessions, parts) = queue.sessions_mut();

@@ -14,7 +14,8 @@ use crate::sessions::state_request::StateRequest;
 use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};
 
-use crate::api::output::{Output, RequestError, SendError};
+use crate::api::error::{RequestError, SendError};
+use crate::api::output::Output;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::clients::HoldId;

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
+use crate::api::error::{RequestError, SendError};
 use crate::api::id::RequestId;
-use crate::api::output::{Output, RequestError, SendError};
+use crate::api::output::Output;
 use crate::api::settings::QueueSettings;
 
 /// What is wanted of a state.

@@ -13,93 +13,88 @@ use crate::message::patch::{Changes, Patch};
 use crate::queue::Queue;
 use crate::subqueue::lock::Lock;
 
-impl Queue {
-    /// Moves a message to the dead-letter subqueue.
-    pub(crate) fn dead_letter(&mut self, message: &Message, patch: &Patch, cx: &mut Context<'_>) {
-        self.dead_letter_to(Subqueue::DeadLetter, message, patch, cx);
-    }
+/// Moves a message to the dead-letter subqueue.
+pub(crate) fn dead_letter(
+    queue: &mut Queue,
+    message: &Message,
+    patch: &Patch,
+    cx: &mut Context<'_>,
+) {
+    dead_letter_to(queue, Subqueue::DeadLetter, message, patch, cx);
+}
 
-    /// Moves a message to one of the dead-letter subqueues, its body left where it is.
-    pub(crate) fn dead_letter_to(
-        &mut self,
-        to: Subqueue,
-        message: &Message,
-        patch: &Patch,
-        cx: &mut Context<'_>,
-    ) {
-        assert!(
-            to != Subqueue::Main && matches!(message.part, Part::Active | Part::Deferred),
-            "only messages of the main queue are dead-lettered"
-        );
-        self.remove_row(message.part, message.number, &message.row, cx);
-        self.rows.put_patch(message.number, patch, cx);
-        let entry = Entry::written(message.row, message.delivery_count, cx.commit());
-        self.enter(to, message.number, entry, cx);
-    }
+/// Moves a message to one of the dead-letter subqueues, its body left where it is.
+pub(crate) fn dead_letter_to(
+    queue: &mut Queue,
+    to: Subqueue,
+    message: &Message,
+    patch: &Patch,
+    cx: &mut Context<'_>,
+) {
+    assert!(
+        to != Subqueue::Main && matches!(message.part, Part::Active | Part::Deferred),
+        "only messages of the main queue are dead-lettered"
+    );
+    queue.remove_row(message.part, message.number, &message.row, cx);
+    queue.rows.put_patch(message.number, patch, cx);
+    let entry = Entry::written(message.row, message.delivery_count, cx.commit());
+    queue.enter(to, message.number, entry, cx);
+}
 
-    /// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter
-    /// it, or are ignored if it is a dead letter already. Returns whether it is still there.
-    pub(crate) fn change(
-        &mut self,
-        subqueue: Subqueue,
-        number: SequenceNumber,
-        lock: &mut Lock,
-        changes: Changes,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        if changes.is_empty() {
-            return true;
+/// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter
+/// it, or are ignored if it is a dead letter already. Returns whether it is still there.
+pub(crate) fn change(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: &mut Lock,
+    changes: Changes,
+    cx: &mut Context<'_>,
+) -> bool {
+    if changes.is_empty() {
+        return true;
+    }
+    match Patch::merged(lock.patch.as_deref(), changes) {
+        Ok(patch) => {
+            queue.rows.put_patch(number, &patch, cx);
+            lock.patch = Some(Box::new(patch));
+            true
         }
-        match Patch::merged(lock.patch.as_deref(), changes) {
-            Ok(patch) => {
-                self.rows.put_patch(number, &patch, cx);
-                lock.patch = Some(Box::new(patch));
-                true
-            }
-            Err(_) if subqueue != Subqueue::Main => true,
-            Err(_) => {
-                let message = lock.message(subqueue, number);
-                self.rows
-                    .put_delivery_count(number, message.delivery_count, cx);
-                self.dead_letter_outgrown(&message, cx);
-                false
-            }
-        }
-    }
-
-    /// Dead-letters a message because its receiver says so.
-    pub(crate) fn reject(&mut self, message: &Message, changes: Changes, cx: &mut Context<'_>) {
-        match Patch::merged(message.patch.as_deref(), changes) {
-            Ok(patch) => self.dead_letter(message, &patch, cx),
-            Err(_) => self.dead_letter_outgrown(message, cx),
+        Err(_) if subqueue != Subqueue::Main => true,
+        Err(_) => {
+            let message = lock.message(subqueue, number);
+            queue
+                .rows
+                .put_delivery_count(number, message.delivery_count, cx);
+            dead_letter_outgrown(queue, &message, cx);
+            false
         }
     }
+}
 
-    pub(crate) fn dead_letter_outgrown(&mut self, message: &Message, cx: &mut Context<'_>) {
-        let description = "The size quota for this stream has been exceeded.";
-        let old = message.patch.as_deref();
-        let patch = Patch::with_reason(old, "HeaderSizeExceeded", description);
-        self.dead_letter(message, &patch, cx);
+/// Dead-letters a message because its receiver says so.
+pub(crate) fn reject(queue: &mut Queue, message: &Message, changes: Changes, cx: &mut Context<'_>) {
+    match Patch::merged(message.patch.as_deref(), changes) {
+        Ok(patch) => dead_letter(queue, message, &patch, cx),
+        Err(_) => dead_letter_outgrown(queue, message, cx),
     }
+}
 
-    /// Dead-letters a message that was delivered too often.
-    pub(crate) fn give_up(&mut self, message: &Message, cx: &mut Context<'_>) {
-        let most = self.settings.max_delivery_count.max(1);
-        let description = format!("Message could not be consumed after {most} delivery attempts.");
-        let old = message.patch.as_deref();
-        let patch = Patch::with_reason(old, "MaxDeliveryCountExceeded", &description);
-        self.rows
-            .put_delivery_count(message.number, message.delivery_count, cx);
-        self.dead_letter(message, &patch, cx);
-    }
+pub(crate) fn dead_letter_outgrown(queue: &mut Queue, message: &Message, cx: &mut Context<'_>) {
+    let description = "The size quota for this stream has been exceeded.";
+    let old = message.patch.as_deref();
+    let patch = Patch::with_reason(old, "HeaderSizeExceeded", description);
+    dead_letter(queue, message, &patch, cx);
+}
 
-    /// A message past its deadline expires as its lock ends.
-    pub(crate) fn expire_unlocked(&mut self, message: &Message, cx: &mut Context<'_>) {
-        if self.settings.dead_lettering_on_message_expiration {
-            self.rows
-                .put_delivery_count(message.number, message.delivery_count, cx);
-        }
-        let patched = message.patch.is_some();
-        self.expire(message, patched, cx);
-    }
+/// Dead-letters a message that was delivered too often.
+pub(crate) fn give_up(queue: &mut Queue, message: &Message, cx: &mut Context<'_>) {
+    let most = queue.settings.max_delivery_count.max(1);
+    let description = format!("Message could not be consumed after {most} delivery attempts.");
+    let old = message.patch.as_deref();
+    let patch = Patch::with_reason(old, "MaxDeliveryCountExceeded", &description);
+    queue
+        .rows
+        .put_delivery_count(message.number, message.delivery_count, cx);
+    dead_letter(queue, message, &patch, cx);
 }

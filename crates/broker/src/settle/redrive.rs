@@ -7,17 +7,21 @@
 //! looked for among duplicates, since it is one, and nothing is asked of the entity's status and
 //! size: an administrator says so, and the message counted already.
 
+use crate::receive::run;
+use crate::send::enqueue;
+use crate::settle::end_lock;
 use bytes::Bytes;
 
+use crate::api::error::SettleError;
 use crate::api::id::{LockToken, RequestId, Subqueue, SubqueueId};
-use crate::api::output::{Output, SettleError};
+use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::message::bodies::Body;
 use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
-use crate::settle::Asker;
+use crate::settle::end_lock::Asker;
 
 /// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)
 const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
@@ -33,52 +37,50 @@ pub(crate) fn redrive(
 ) {
     let asker = Asker::new(place, Some(request), None);
     let result = match directory.get_mut(place.entity) {
-        Some(queue) => queue.redrive(&asker, token, payload, cx),
+        Some(queue) => redrive_one(queue, &asker, token, payload, cx),
         None => Err(SettleError::LockLost),
     };
     cx.emit(Output::Settled { request, result });
     if let Some(queue) = directory.get_mut(place.entity) {
-        queue.run(cx);
+        run::run(queue, cx);
     }
 }
 
-impl Queue {
-    fn redrive(
-        &mut self,
-        asker: &Asker,
-        token: LockToken,
-        payload: Bytes,
-        cx: &mut Context<'_>,
-    ) -> Result<(), SettleError> {
-        let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
-        if subqueue == Subqueue::Main {
-            return Err(SettleError::NotDead);
-        }
-        let properties = Properties::of(&payload);
-        let session = properties.session_id.as_ref();
-        if self.settings.requires_session && session.is_none() {
-            return Err(SettleError::NoSession);
-        }
-        self.note_access(cx);
-        let lock = self.take_lock(subqueue, number, cx);
-        let message = lock.into_message(subqueue, number);
-        self.erase(&message, message.patch.is_some(), cx);
-        let arriving = self.rows.take_number();
-        let enqueued = self.rows.take_enqueued_time(cx);
-        let mut row = self.arriving_row(&message.row, number, arriving, enqueued);
-        row.enqueued_number = 0;
-        row.session_hash = self.rows.session_hash(session);
-        let patch = message.patch.map(|patch| patch.without(&REASONS));
-        let patch = patch.filter(|patch| !patch.is_empty());
-        row.flags = row::arrived(patch.is_some());
-        if let Some(patch) = &patch {
-            self.rows.put_patch(arriving, patch, cx);
-        }
-        let body = Body {
-            patch: patch.map(Box::new),
-            ..Body::received(payload)
-        };
-        self.insert_with_body(Subqueue::Main, session, arriving, row, body, cx);
-        Ok(())
+fn redrive_one(
+    queue: &mut Queue,
+    asker: &Asker,
+    token: LockToken,
+    payload: Bytes,
+    cx: &mut Context<'_>,
+) -> Result<(), SettleError> {
+    let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
+    if subqueue == Subqueue::Main {
+        return Err(SettleError::NotDead);
     }
+    let properties = Properties::of(&payload);
+    let session = properties.session_id.as_ref();
+    if queue.settings.requires_session && session.is_none() {
+        return Err(SettleError::NoSession);
+    }
+    queue.note_access(cx);
+    let lock = end_lock::take_lock(queue, subqueue, number, cx);
+    let message = lock.into_message(subqueue, number);
+    queue.erase(&message, message.patch.is_some(), cx);
+    let arriving = queue.rows.take_number();
+    let enqueued = queue.rows.take_enqueued_time(cx);
+    let mut row = enqueue::arriving_row(queue, &message.row, number, arriving, enqueued);
+    row.enqueued_number = 0;
+    row.session_hash = queue.rows.session_hash(session);
+    let patch = message.patch.map(|patch| patch.without(&REASONS));
+    let patch = patch.filter(|patch| !patch.is_empty());
+    row.flags = row::arrived(patch.is_some());
+    if let Some(patch) = &patch {
+        queue.rows.put_patch(arriving, patch, cx);
+    }
+    let body = Body {
+        patch: patch.map(Box::new),
+        ..Body::received(payload)
+    };
+    enqueue::insert_with_body(queue, Subqueue::Main, session, arriving, row, body, cx);
+    Ok(())
 }

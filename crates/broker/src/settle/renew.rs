@@ -1,9 +1,12 @@
 //! Renew: sets locks to a full lock duration from now, all or none. (docs/spec/entities.md#9)
 
+use crate::receive::run;
+use crate::settle::end_lock;
 use store::EntityId;
 
+use crate::api::error::RequestError;
 use crate::api::id::{LockToken, RequestId};
-use crate::api::output::{Output, RequestError};
+use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
@@ -17,28 +20,32 @@ pub(crate) fn renew(
     cx: &mut Context<'_>,
 ) {
     let result = match directory.get_mut(entity) {
-        Some(queue) => queue.renew(tokens, cx),
+        Some(queue) => renew_all(queue, tokens, cx),
         None => Err(RequestError::NotFound),
     };
     cx.emit(Output::Renewed { request, result });
 }
 
-impl Queue {
-    fn renew(&mut self, tokens: &[LockToken], cx: &mut Context<'_>) -> Result<u64, RequestError> {
-        let held = tokens.iter().map(|token| self.find_lock(*token, cx));
-        let held: Option<Vec<_>> = held.collect();
-        let held = held.ok_or(RequestError::LockLost)?;
-        let locks = |subqueue| &self.sub(subqueue).locks;
-        if held.iter().any(|(sub, number)| locks(*sub).lasts(*number)) {
-            return Err(RequestError::LockedWithSession);
-        }
-        let duration = self.settings.lock_duration;
-        let until = cx.now.mono.after(duration);
-        for (subqueue, number) in held {
-            let locks = &mut self.sub_mut(subqueue).locks;
-            locks.extend(number, until, duration);
-        }
-        self.run(cx);
-        Ok(duration)
+fn renew_all(
+    queue: &mut Queue,
+    tokens: &[LockToken],
+    cx: &mut Context<'_>,
+) -> Result<u64, RequestError> {
+    let held = tokens
+        .iter()
+        .map(|token| end_lock::find_lock(queue, *token, cx));
+    let held: Option<Vec<_>> = held.collect();
+    let held = held.ok_or(RequestError::LockLost)?;
+    let locks = |subqueue| &queue.sub(subqueue).locks;
+    if held.iter().any(|(sub, number)| locks(*sub).lasts(*number)) {
+        return Err(RequestError::LockedWithSession);
     }
+    let duration = queue.settings.lock_duration;
+    let until = cx.now.mono.after(duration);
+    for (subqueue, number) in held {
+        let locks = &mut queue.sub_mut(subqueue).locks;
+        locks.extend(number, until, duration);
+    }
+    run::run(queue, cx);
+    Ok(duration)
 }

@@ -5,7 +5,10 @@
 //! with the last of them; what a rule's action has changed has a body of its own.
 //! (docs/spec/entities.md#17.2)
 
+use crate::forward::hop;
 use crate::message;
+use crate::receive::run;
+use crate::send::enqueue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -17,7 +20,7 @@ use crate::api::id::Subqueue;
 use crate::api::rule::distribution::{Content, Distribution, TOO_LARGE};
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::forward::Transfer;
+use crate::forward::transfer::Transfer;
 use crate::message::bodies::Body;
 use crate::message::patch::Patch;
 use crate::message::properties::Properties;
@@ -45,8 +48,8 @@ pub(crate) fn publish_one(
     cx: &mut Context<'_>,
 ) -> bool {
     let source = directory.get_mut(topic).expect(THERE);
-    let Some(mut transfer) = source.next_transfer(Subqueue::Main, cx) else {
-        source.run(cx);
+    let Some(mut transfer) = hop::next_transfer(source, Subqueue::Main, cx) else {
+        run::run(source, cx);
         return false;
     };
     let distribution = distribution_of(directory, topic, &transfer, cx);
@@ -60,12 +63,12 @@ pub(crate) fn publish_one(
         transfer.body.share();
     }
     let source = directory.get_mut(topic).expect(THERE);
-    source.pass_on(&transfer, sharing, cx);
-    source.run(cx);
+    pass_on(source, &transfer, sharing, cx);
+    run::run(source, cx);
     for (subscription, content) in copies {
         let queue = directory.get_mut(subscription).expect(THERE);
-        queue.take_copy(&transfer, content, sharing > 1, cx);
-        queue.run(cx);
+        take_copy(queue, &transfer, content, sharing > 1, cx);
+        run::run(queue, cx);
     }
     true
 }
@@ -147,80 +150,86 @@ fn facts(transfer: &Transfer) -> Facts<'_> {
     }
 }
 
-impl Queue {
-    /// A message leaves its topic; its body stays for those that share it.
-    fn pass_on(&mut self, transfer: &Transfer, sharing: u32, cx: &mut Context<'_>) {
-        self.sub_mut(Subqueue::Main).take_available(transfer.number);
-        drop(cx.shared.bodies.take(transfer.entry.body));
-        let patch = transfer.body.patch.clone();
-        let part = Subqueue::Main.part();
-        let message = message::Message::available(part, transfer.number, &transfer.entry, patch);
-        let patched = message.patch.is_some();
-        self.erase_row(&message, patched, cx);
-        let pointer = message.row.body;
-        match sharing {
-            0 => cx.write(Write::RemoveBody { pointer }),
-            1 => {}
-            copies => cx.write(Write::ShareBody { pointer, copies }),
-        }
+/// A message leaves its topic; its body stays for those that share it.
+fn pass_on(queue: &mut Queue, transfer: &Transfer, sharing: u32, cx: &mut Context<'_>) {
+    queue
+        .sub_mut(Subqueue::Main)
+        .take_available(transfer.number);
+    drop(cx.shared.bodies.take(transfer.entry.body));
+    let patch = transfer.body.patch.clone();
+    let part = Subqueue::Main.part();
+    let message = message::Message::available(part, transfer.number, &transfer.entry, patch);
+    let patched = message.patch.is_some();
+    queue.erase_row(&message, patched, cx);
+    let pointer = message.row.body;
+    match sharing {
+        0 => cx.write(Write::RemoveBody { pointer }),
+        1 => {}
+        copies => cx.write(Write::ShareBody { pointer, copies }),
     }
+}
 
-    /// A copy arrives here from the topic.
-    fn take_copy(
-        &mut self,
-        transfer: &Transfer,
-        content: &Content,
-        shared: bool,
-        cx: &mut Context<'_>,
-    ) {
-        let number = self.rows.take_number();
-        let enqueued = self.rows.take_enqueued_time(cx);
-        let mut row = self.arriving_row(&transfer.entry.row, transfer.number, number, enqueued);
-        let mut body = Body {
-            distribution: None,
-            ..transfer.body.clone()
-        };
-        let mut properties = transfer.properties.clone();
-        let shares = content.is_as_sent() && shared;
-        let mut reason = None;
-        match content {
-            Content::Changed(payload) => {
-                row.size = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-                properties = Properties::of(payload);
-                cx.write(Write::PutBody {
-                    pointer: row.body,
-                    body: payload.clone(),
-                });
-                // What the patch said is part of the message now.
-                body = Body::new(payload.clone(), None);
-            }
-            Content::AsSent => row.body = transfer.entry.row.body,
-            Content::TooLarge(text) => {
-                row.body = transfer.entry.row.body;
-                reason = Some((Cow::Borrowed(TOO_LARGE), Cow::Borrowed(text.as_str())));
-            }
-            Content::Failed(why, text) => {
-                row.body = transfer.entry.row.body;
-                reason = Some((Cow::Borrowed(*why), Cow::Borrowed(text.as_str())));
-            }
+/// A copy arrives here from the topic.
+fn take_copy(
+    queue: &mut Queue,
+    transfer: &Transfer,
+    content: &Content,
+    shared: bool,
+    cx: &mut Context<'_>,
+) {
+    let number = queue.rows.take_number();
+    let enqueued = queue.rows.take_enqueued_time(cx);
+    let mut row = enqueue::arriving_row(
+        queue,
+        &transfer.entry.row,
+        transfer.number,
+        number,
+        enqueued,
+    );
+    let mut body = Body {
+        distribution: None,
+        ..transfer.body.clone()
+    };
+    let mut properties = transfer.properties.clone();
+    let shares = content.is_as_sent() && shared;
+    let mut reason = None;
+    match content {
+        Content::Changed(payload) => {
+            row.size = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+            properties = Properties::of(payload);
+            cx.write(Write::PutBody {
+                pointer: row.body,
+                body: payload.clone(),
+            });
+            // What the patch said is part of the message now.
+            body = Body::new(payload.clone(), None);
         }
-        if self.settings.requires_session && properties.session_id.is_none() {
-            reason.get_or_insert(NO_SESSION);
+        Content::AsSent => row.body = transfer.entry.row.body,
+        Content::TooLarge(text) => {
+            row.body = transfer.entry.row.body;
+            reason = Some((Cow::Borrowed(TOO_LARGE), Cow::Borrowed(text.as_str())));
         }
-        if let Some((reason, description)) = &reason {
-            let patch = Patch::with_reason(body.patch.as_deref(), reason, description);
-            body.patch = Some(Box::new(patch));
+        Content::Failed(why, text) => {
+            row.body = transfer.entry.row.body;
+            reason = Some((Cow::Borrowed(*why), Cow::Borrowed(text.as_str())));
         }
-        row.flags = row::copied(&transfer.entry.row, body.patch.is_some(), shares);
-        row.session_hash = self.rows.session_hash(properties.session_id.as_ref());
-        if let Some(patch) = &body.patch {
-            self.rows.put_patch(number, patch, cx);
-        }
-        let subqueue = match reason {
-            Some(_) => Subqueue::DeadLetter,
-            None => Subqueue::Main,
-        };
-        let session = properties.session_id.as_ref();
-        self.insert_message(subqueue, session, number, row, body, cx);
     }
+    if queue.settings.requires_session && properties.session_id.is_none() {
+        reason.get_or_insert(NO_SESSION);
+    }
+    if let Some((reason, description)) = &reason {
+        let patch = Patch::with_reason(body.patch.as_deref(), reason, description);
+        body.patch = Some(Box::new(patch));
+    }
+    row.flags = row::copied(&transfer.entry.row, body.patch.is_some(), shares);
+    row.session_hash = queue.rows.session_hash(properties.session_id.as_ref());
+    if let Some(patch) = &body.patch {
+        queue.rows.put_patch(number, patch, cx);
+    }
+    let subqueue = match reason {
+        Some(_) => Subqueue::DeadLetter,
+        None => Subqueue::Main,
+    };
+    let session = properties.session_id.as_ref();
+    enqueue::insert_message(queue, subqueue, session, number, row, body, cx);
 }

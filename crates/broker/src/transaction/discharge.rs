@@ -4,6 +4,10 @@
 //! answers are there. Other sends and settlements do not wait for it. [AMQP 4.3;
 //! docs/spec/amqp.md#8]
 
+use crate::receive::run;
+use crate::send::activate::erase_scheduled;
+use crate::send::enqueue;
+use crate::transaction::locks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, Found, StoreError};
@@ -14,8 +18,9 @@ use super::states::Costs;
 use super::table::{Decision, NOT_OVER};
 use super::{roll_back, time_out_if_due};
 use crate::api::command::{Incoming, Operation};
+use crate::api::error::TransactionError;
 use crate::api::id::{ReadId, RequestId, TransactionId};
-use crate::api::output::{Output, TransactionError};
+use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 
@@ -106,11 +111,11 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
         match operation {
             Operation::Send { messages, .. } => {
                 let held = held.entry(entity).or_default();
-                let room = queue.check_room(messages, *held, cx);
+                let room = enqueue::check_room(queue, messages, *held, cx);
                 room.map_err(|error| error.to_string())?;
                 *held = held.saturating_add(bytes_of(messages));
             }
-            Operation::Settle { tokens, .. } if !queue.holds_locks(tokens, cx) => {
+            Operation::Settle { tokens, .. } if !locks::holds_locks(queue, tokens, cx) => {
                 return Err("a lock was lost before the commit".to_owned());
             }
             Operation::SetSessionState { state, .. } => {
@@ -150,11 +155,11 @@ fn commit(
             Operation::Send { messages, .. } => {
                 let known = lookups.known(entity, &messages);
                 let promised = transaction.promised.get(&place).copied();
-                queue.accept(messages, &known, promised, cx);
+                enqueue::accept(queue, messages, &known, promised, cx);
             }
             Operation::Settle {
                 tokens, outcome, ..
-            } => queue.end_locks(&tokens, &outcome, cx),
+            } => locks::end_locks(queue, &tokens, &outcome, cx),
             Operation::SetSessionState { state, .. } => {
                 let (sessions, mut parts) = queue.sessions_mut();
                 sessions.commit_state(transaction.session_at(place), state, &mut parts, cx);
@@ -162,7 +167,7 @@ fn commit(
             Operation::Cancel { .. } => {
                 let rows = cancelled.remove(&place);
                 for (number, row) in rows.expect("the lookups have found all rows") {
-                    queue.erase_scheduled(number, row, cx);
+                    erase_scheduled(queue, number, row, cx);
                 }
             }
         }
@@ -170,7 +175,7 @@ fn commit(
     // Only now, so that no receiver takes a message of a transaction that is half done.
     for entity in touched {
         let queue = directory.get_mut(entity);
-        queue.expect("a commit removes no entity").run(cx);
+        run::run(queue.expect("a commit removes no entity"), cx);
     }
 }
 

@@ -5,6 +5,8 @@
 //! operation changes nothing, and the transaction goes on without it, unless the client is not told
 //! of the refusal. (docs/spec/entities.md#4, #20)
 
+use crate::send::enqueue;
+use crate::transaction::locks;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -13,12 +15,13 @@ use store::{EntityId, SequenceNumber};
 use super::table::Transaction;
 use super::{states, time_out_if_due};
 use crate::api::command::{Incoming, Operation};
+use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
-use crate::api::output::{Output, RequestError, SendError, SettleError, TransactionError};
+use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::settle::Asker;
+use crate::settle::end_lock::Asker;
 
 /// Payloads from this size on keep the buffer that they arrived in; smaller ones would pin it.
 const COPY_LIMIT: usize = 64 * 1024;
@@ -95,7 +98,7 @@ fn enlist_send(
     let Operation::Send { messages, .. } = &operation else {
         unreachable!("the operation was made above");
     };
-    queue.check_room(messages, held, cx)?;
+    enqueue::check_room(queue, messages, held, cx)?;
     if messages.is_empty() {
         // An empty batch has no effect. (docs/spec/amqp.md#4.5)
         return Ok(SequenceNumber(0));
@@ -158,7 +161,7 @@ fn enlist_settle(
     let queue = directory.get_mut(subqueue.entity);
     let queue = queue.ok_or(SettleError::LockLost)?;
     let asker = Asker::new(*subqueue, Some(request), session.take());
-    queue.enlist_locks(&asker, tokens, outcome, cx)?;
+    locks::enlist_locks(queue, &asker, tokens, outcome, cx)?;
     hold(request, id, operation, cx);
     Ok(())
 }

@@ -5,63 +5,62 @@
 //! lock cannot be enlisted again. Renewal works; a lock that runs out is gone, mark and all.
 
 use crate::api::command::Outcome;
+use crate::api::error::SettleError;
 use crate::api::id::LockToken;
-use crate::api::output::SettleError;
 use crate::context::Context;
 use crate::queue::Queue;
-use crate::settle::{Asker, check_allowed};
+use crate::settle::end_lock;
+use crate::settle::end_lock::{Asker, check_allowed};
 
-impl Queue {
-    /// Marks the locks that `tokens` name, each once: all of them or none.
-    pub(super) fn enlist_locks(
-        &mut self,
-        asker: &Asker,
-        tokens: &[LockToken],
-        outcome: &Outcome,
-        cx: &Context<'_>,
-    ) -> Result<(), SettleError> {
-        let mut found = Vec::with_capacity(tokens.len());
-        for &token in tokens {
-            let (subqueue, number) = self.find_free_lock(token, asker, cx)?;
-            check_allowed(subqueue, outcome)?;
-            found.push((subqueue, number));
-        }
-        for (subqueue, number) in found {
-            self.sub_mut(subqueue).locks.enlist(number, true);
-        }
-        Ok(())
+/// Marks the locks that `tokens` name, each once: all of them or none.
+pub(crate) fn enlist_locks(
+    queue: &mut Queue,
+    asker: &Asker,
+    tokens: &[LockToken],
+    outcome: &Outcome,
+    cx: &Context<'_>,
+) -> Result<(), SettleError> {
+    let mut found = Vec::with_capacity(tokens.len());
+    for &token in tokens {
+        let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
+        check_allowed(subqueue, outcome)?;
+        found.push((subqueue, number));
     }
+    for (subqueue, number) in found {
+        queue.sub_mut(subqueue).locks.enlist(number, true);
+    }
+    Ok(())
+}
 
-    /// Takes the marks back. A lock that has run out may belong to another receiver by now.
-    pub(super) fn release_locks(&mut self, tokens: &[LockToken], cx: &Context<'_>) {
-        for &token in tokens {
-            if let Some((subqueue, number)) = self.find_lock(token, cx) {
-                self.sub_mut(subqueue).locks.enlist(number, false);
-            }
+/// Takes the marks back. A lock that has run out may belong to another receiver by now.
+pub(crate) fn release_locks(queue: &mut Queue, tokens: &[LockToken], cx: &Context<'_>) {
+    for &token in tokens {
+        if let Some((subqueue, number)) = end_lock::find_lock(queue, token, cx) {
+            queue.sub_mut(subqueue).locks.enlist(number, false);
         }
     }
+}
 
-    /// Whether all these locks still hold.
-    pub(super) fn holds_locks(&self, tokens: &[LockToken], cx: &Context<'_>) -> bool {
-        tokens
-            .iter()
-            .all(|token| self.find_lock(*token, cx).is_some())
-    }
+/// Whether all these locks still hold.
+pub(crate) fn holds_locks(queue: &Queue, tokens: &[LockToken], cx: &Context<'_>) -> bool {
+    tokens
+        .iter()
+        .all(|token| end_lock::find_lock(queue, *token, cx).is_some())
+}
 
-    /// Ends marked locks, which hold.
-    pub(super) fn end_locks(
-        &mut self,
-        tokens: &[LockToken],
-        outcome: &Outcome,
-        cx: &mut Context<'_>,
-    ) {
-        self.note_access(cx);
-        for &token in tokens {
-            let found = self.find_lock(token, cx);
-            let (subqueue, number) = found.expect("the commit has seen that all locks hold");
-            let lock = self.take_lock(subqueue, number, cx);
-            assert!(lock.enlisted, "it was marked for this transaction");
-            self.end_lock(subqueue, number, lock, outcome.clone(), cx);
-        }
+/// Ends marked locks, which hold.
+pub(crate) fn end_locks(
+    queue: &mut Queue,
+    tokens: &[LockToken],
+    outcome: &Outcome,
+    cx: &mut Context<'_>,
+) {
+    queue.note_access(cx);
+    for &token in tokens {
+        let found = end_lock::find_lock(queue, token, cx);
+        let (subqueue, number) = found.expect("the commit has seen that all locks hold");
+        let lock = end_lock::take_lock(queue, subqueue, number, cx);
+        assert!(lock.enlisted, "it was marked for this transaction");
+        end_lock::end_lock(queue, subqueue, number, lock, outcome.clone(), cx);
     }
 }

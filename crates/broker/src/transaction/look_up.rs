@@ -48,7 +48,7 @@ pub(super) fn ask(
             }
             Operation::Cancel { numbers, .. } => {
                 let numbers = numbers.clone();
-                let query = queue.scheduled(numbers.clone());
+                let query = cancel::scheduled(queue, numbers.clone());
                 let read = cx.ask(query, Purpose::Transaction(entity, id));
                 queue.rows.journal.begin(read);
                 lookups.scheduled.push(Scheduled {

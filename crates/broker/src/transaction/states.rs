@@ -13,8 +13,8 @@ use store::EntityId;
 
 use super::enlist::{check_bounds, hold};
 use crate::api::command::Operation;
+use crate::api::error::RequestError;
 use crate::api::id::{RequestId, TransactionId};
-use crate::api::output::RequestError;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::entities::directory::Directory;

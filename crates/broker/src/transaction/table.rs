@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use store::SequenceNumber;
 
 use crate::api::command::Operation;
+use crate::api::error::TransactionError;
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
-use crate::api::output::TransactionError;
 use crate::api::settings::TransactionSettings;
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;

@@ -12,13 +12,21 @@ use bytes::Bytes;
 use filter::{Environment, Message, Outcome, RuleSubset, TopicRules};
 use store::EntityId;
 
-use super::snapshot::Generation;
-
 /// Why a copy is dead-lettered that an action has made too large. (docs/spec/amqp.md#4.7)
 pub(crate) const TOO_LARGE: &str = "HeaderSizeExceeded";
 
 /// What one copy costs in memory, besides its bytes.
 const OVERHEAD: usize = 64;
+
+/// Counts the changes of a topic's rules.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Generation(pub(super) u64);
+
+impl Generation {
+    pub(super) fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
 
 /// What rules make of a message, as far as they can say before it has arrived.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

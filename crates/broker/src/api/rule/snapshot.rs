@@ -10,7 +10,7 @@ use std::sync::Arc;
 use filter::{Environment, Facts, Message, RuleSubset, TopicRules};
 use store::EntityId;
 
-use super::distribution::Distribution;
+use super::distribution::{Distribution, Generation};
 
 /// A topic's rules as they are now.
 #[derive(Debug, Default)]
@@ -29,16 +29,6 @@ pub struct RuleSnapshot {
     pub topic: EntityId,
     generation: Generation,
     rules: Arc<TopicRules<EntityId>>,
-}
-
-/// Counts the changes of a topic's rules.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Generation(u64);
-
-impl Generation {
-    fn next(self) -> Self {
-        Self(self.0 + 1)
-    }
 }
 
 impl CurrentRules {

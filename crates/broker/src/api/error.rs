@@ -1,0 +1,105 @@
+//! Errors: why a request was refused.
+
+#![allow(missing_docs, reason = "the texts say it")]
+
+use store::SequenceNumber;
+
+/// Why a send was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SendError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for sending")]
+    Disabled,
+    #[error("only its topic writes to a subscription")]
+    Subscription,
+    #[error("the entity holds {size} bytes of {limit}")]
+    QuotaExceeded { size: u64, limit: u64 },
+    #[error("a message of {size} bytes is larger than {limit}")]
+    TooLarge { size: u64, limit: u64 },
+    #[error("the disk is nearly full")]
+    DiskNearlyFull,
+    #[error("the store can not be read")]
+    Unreadable,
+    #[error("the entity requires sessions, and the message has none")]
+    SessionRequired,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+}
+
+/// Why a settlement was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SettleError {
+    #[error("the lock is not held")]
+    LockLost,
+    #[error("the session is not held")]
+    SessionLockLost,
+    #[error("a dead letter can not be dead-lettered again")]
+    NotAllowed,
+    #[error("the message is part of a transaction that is not over")]
+    Enlisted,
+    #[error("the message is no dead letter")]
+    NotDead,
+    #[error("the message has no session, and its entity requires one")]
+    NoSession,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+}
+
+/// Why something within a transaction was refused, or the whole transaction. [AMQP 4.5.9]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum TransactionError {
+    #[error("the transaction is not known on this connection")]
+    Unknown,
+    #[error("the transaction has taken too long and was rolled back")]
+    TimedOut,
+    /// At its commit, for this reason.
+    #[error("the transaction was rolled back: {0}")]
+    RolledBack(String),
+    #[error("a connection can have {limit} open transactions")]
+    TooManyOpen { limit: usize },
+    #[error("a transaction can have {limit} operations")]
+    TooManyOperations { limit: usize },
+    #[error("a transaction can hold {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("all open transactions together can hold {limit} bytes")]
+    TooLargeTogether { limit: usize },
+}
+
+/// Why a receiver did not get a session.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SessionError {
+    #[error("the session is held by another receiver")]
+    CannotBeLocked,
+    #[error("there was no session in time")]
+    Timeout,
+    #[error("the entity has no sessions")]
+    NotAllowed,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RequestError {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for receiving")]
+    Disabled,
+    #[error("the lock is not held")]
+    LockLost,
+    #[error("the session is not held")]
+    SessionLockLost,
+    #[error("the entity has no sessions")]
+    SessionsNotSupported,
+    #[error("messages of a session are locked with it")]
+    LockedWithSession,
+    #[error("{0}")]
+    Refused(SendError),
+    #[error("message {0} is not there")]
+    MessageNotFound(SequenceNumber),
+    #[error("the messages are larger together than one answer may be")]
+    AnswerTooLarge,
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
+    #[error("{0}")]
+    Invalid(String),
+}

@@ -1,0 +1,54 @@
+//! Transfer: a message on its way from one entity to another, and what the destination says to it.
+
+use crate::api::forward_error::ForwardError;
+use crate::api::id::Subqueue;
+use crate::message::bodies::Body;
+use crate::message::entry::Entry;
+use crate::message::id::IdHash;
+use crate::message::properties::Properties;
+use crate::message::row;
+use store::MessageRow;
+use store::SequenceNumber;
+
+/// More often than this a message does not go on. (docs/spec/entities.md#14.3)
+const MOST_HOPS: u32 = 4;
+
+/// A message on its way, still in its source.
+#[derive(Clone, Debug)]
+pub(crate) struct Transfer {
+    pub number: SequenceNumber,
+    pub entry: Entry,
+    pub body: Body,
+    pub properties: Properties,
+}
+
+/// Why a message cannot go on.
+pub(super) enum Trouble {
+    /// It may be possible later.
+    Wait,
+    /// The destination takes nothing like it now.
+    Refused(ForwardError),
+    /// It will never be taken.
+    Unfit(ForwardError),
+}
+
+impl Trouble {
+    /// Why a message goes nowhere, by what it has been through.
+    pub(super) fn of_row(subqueue: Subqueue, row: &MessageRow) -> Option<Self> {
+        let hops = row::hops(row) >= MOST_HOPS;
+        // What could not be forwarded is not forwarded on by its dead-letter queue.
+        let stuck = subqueue != Subqueue::Main && row::is_stuck(row);
+        (hops || stuck).then_some(Self::Unfit(ForwardError::TooManyHops { limit: MOST_HOPS }))
+    }
+}
+
+/// What the destination says to a message.
+pub(super) enum Verdict {
+    Take,
+    /// It has had one with this id.
+    Duplicate,
+    /// The ids' history has to be asked first.
+    Ask(IdHash),
+    NoSession,
+    Trouble(Trouble),
+}

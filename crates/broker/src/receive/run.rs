@@ -1,0 +1,29 @@
+//! Run: what a queue does at the end of a step.
+//!
+//! It deletes and hands out what can be deleted and handed out now, and says when it wants a tick.
+
+use crate::api::id::Subqueue;
+use crate::context::Context;
+use crate::delete::pieces;
+use crate::queue::Queue;
+use crate::receive::dispatch;
+
+/// The end of a step: delivers what can be delivered and sets the alarm.
+pub(crate) fn run(queue: &mut Queue, cx: &mut Context<'_>) {
+    pieces::go_on_deleting(queue, cx);
+    run_on(queue, cx);
+}
+
+/// The same, less what is deleted.
+pub(crate) fn run_on(queue: &mut Queue, cx: &mut Context<'_>) {
+    // Ascending: the main queue may add to the dead-letter queue, never the reverse.
+    for subqueue in Subqueue::ALL {
+        if std::mem::take(&mut queue.sub_mut(subqueue).needs_pump) {
+            dispatch::dispatch(queue, subqueue, cx);
+            if queue.forwards(subqueue) {
+                cx.shared.pumps.insert(queue.sub(subqueue).place);
+            }
+        }
+    }
+    queue.set_alarm(cx);
+}

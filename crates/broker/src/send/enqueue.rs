@@ -1,0 +1,294 @@
+//! Enqueue: messages enter a queue, all or none.
+//!
+//! Each gets the next number and its deadline. Enqueued time never decreases within an entity,
+//! whatever the clock does. Messages are refused before anything is written when the entity is
+//! disabled, the disk is nearly full, the entity is full, or a message is too large.
+
+use crate::api::command::Incoming;
+use crate::api::error::SendError;
+use crate::api::id::{RequestId, Subqueue};
+use crate::api::output::Output;
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::message::bodies::Body;
+use crate::message::entry::Entry;
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+use crate::receive::run;
+use crate::send::duplicates::known::Known;
+use crate::send::timetable::Due;
+use bytes::Bytes;
+use std::sync::Arc;
+use store::{MessageRow, SequenceNumber, Write};
+
+/// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
+const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
+/// So much larger than its queue allows a message may be: what its dialect adds to it when it comes
+/// in, which its sender knows nothing of. (docs/spec/amqp.md#4.2)
+pub const MAX_GROWTH: u64 = 64;
+
+/// Answers a send that was refused; one that was accepted has been answered.
+pub(crate) fn answer_refusal(
+    request: RequestId,
+    sent: Result<(), SendError>,
+    cx: &mut Context<'_>,
+) {
+    if let Err(error) = sent {
+        cx.emit(Output::Sent {
+            request,
+            result: Err(error),
+            duplicates: Vec::new(),
+        });
+    }
+}
+
+/// Enqueues `messages` but those that are known to be duplicates, and answers.
+pub(crate) fn send(
+    queue: &mut Queue,
+    request: RequestId,
+    messages: Vec<Incoming>,
+    known: &Known,
+    cx: &mut Context<'_>,
+) -> Result<(), SendError> {
+    check_room(queue, &messages, 0, cx)?;
+    let (first, duplicates) = accept(queue, messages, known, None, cx);
+    cx.emit(Output::Sent {
+        request,
+        result: Ok(first),
+        duplicates,
+    });
+    run::run(queue, cx);
+    Ok(())
+}
+
+/// Enqueues `messages` but those that are known to be duplicates, without a word. Returns the
+/// number of the first, and which were dropped. Scheduled messages have the numbers from
+/// `promised` on, if there are such.
+pub(crate) fn accept(
+    queue: &mut Queue,
+    messages: Vec<Incoming>,
+    known: &Known,
+    promised: Option<SequenceNumber>,
+    cx: &mut Context<'_>,
+) -> (SequenceNumber, Vec<(usize, SequenceNumber)>) {
+    assert!(
+        !matches!(queue.kind, Kind::Subscription(_)) && queue.settings.status.allows_send(),
+        "the caller has seen that there is room"
+    );
+    queue.note_access(cx);
+    let first = queue.rows.end();
+    let enqueued = queue.rows.take_enqueued_time(cx);
+    let mut duplicates = Vec::new();
+    for (index, message) in messages.into_iter().enumerate() {
+        let id = known.id(index);
+        if let Some(before) = id.and_then(|id| {
+            queue
+                .duplicates
+                .duplicate_of(id, known, &queue.settings, cx)
+        }) {
+            duplicates.push((index, before));
+            continue;
+        }
+        let promised = promised.map(|first| plus(first, index));
+        let number = enqueue(queue, message, enqueued, promised, cx);
+        if let Some(id) = id {
+            let (rows, settings) = (&mut queue.rows, &queue.settings);
+            queue
+                .duplicates
+                .remember(id, Wall(enqueued), number, rows, settings, cx);
+        }
+    }
+    (first, duplicates)
+}
+
+/// Whether there is room for `messages` besides what is there and `held` bytes that are
+/// promised to others.
+pub(crate) fn check_room(
+    queue: &Queue,
+    messages: &[Incoming],
+    held: u64,
+    cx: &Context<'_>,
+) -> Result<(), SendError> {
+    if matches!(queue.kind, Kind::Subscription(_)) {
+        return Err(SendError::Subscription);
+    }
+    if !queue.settings.status.allows_send() {
+        return Err(SendError::Disabled);
+    }
+    if cx.shared.nearly_full {
+        return Err(SendError::DiskNearlyFull);
+    }
+    if queue.sessions.is_some() && messages.iter().any(|m| m.session_id.is_none()) {
+        return Err(SendError::SessionRequired);
+    }
+    let sizes = messages.iter().map(|message| message.payload.len() as u64);
+    check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))
+}
+
+/// Bytes that count towards its size and lie elsewhere: a topic's in its subscriptions.
+pub(crate) fn below(queue: &Queue, cx: &Context<'_>) -> u64 {
+    match queue.kind {
+        Kind::Topic(_) => cx.shared.topics.bytes_below(queue.id),
+        Kind::Queue | Kind::Subscription(_) => 0,
+    }
+}
+
+/// Whether messages of these sizes fit, each and all of them together with `held` bytes more.
+pub(crate) fn check_sizes(
+    queue: &Queue,
+    sizes: impl Iterator<Item = u64>,
+    held: u64,
+) -> Result<(), SendError> {
+    let limit = queue.settings.max_message_size.unwrap_or(MAX_MESSAGE_SIZE);
+    let most = limit.saturating_add(MAX_GROWTH).min(MAX_MESSAGE_SIZE);
+    let mut sum = 0_u64;
+    for size in sizes {
+        if size > most {
+            return Err(SendError::TooLarge { size, limit });
+        }
+        sum = sum.saturating_add(size);
+    }
+    let size = queue.bytes().saturating_add(held);
+    let limit = queue.settings.max_size;
+    if size.saturating_add(sum) > limit {
+        return Err(SendError::QuotaExceeded { size, limit });
+    }
+    Ok(())
+}
+
+fn enqueue(
+    queue: &mut Queue,
+    message: Incoming,
+    enqueued_ms: u64,
+    promised: Option<SequenceNumber>,
+    cx: &mut Context<'_>,
+) -> SequenceNumber {
+    debug_assert!(
+        queue.sessions.is_none() || message.session_id.is_some(),
+        "a message without a session is refused before"
+    );
+    if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
+        let number = promised.unwrap_or_else(|| queue.rows.take_number());
+        let row = MessageRow {
+            expires_ms: u64::MAX,
+            ..row_of(queue, &message, number, due.0)
+        };
+        let due = Due { at: due.0, number };
+        queue.schedule.put(message, due, row, &mut queue.rows, cx);
+        return number;
+    }
+    let number = queue.rows.take_number();
+    let row = row_of(queue, &message, number, enqueued_ms);
+    let topic = matches!(queue.kind, Kind::Topic(_));
+    let body = Body {
+        distribution: message.distribution.filter(|_| topic).map(Arc::from),
+        ..Body::received(message.payload)
+    };
+    let session = message.session_id.as_ref();
+    insert_with_body(queue, Subqueue::Main, session, number, row, body, cx);
+    number
+}
+
+/// A message with its body enters a subqueue for the first time.
+pub(crate) fn insert_with_body(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    session: Option<&Bytes>,
+    number: SequenceNumber,
+    row: MessageRow,
+    body: Body,
+    cx: &mut Context<'_>,
+) {
+    cx.write(Write::PutBody {
+        pointer: row.body,
+        body: body.payload.clone(),
+    });
+    insert_message(queue, subqueue, session, number, row, body, cx);
+}
+
+/// As [`insert_with_body`](Self::insert_with_body), for a body that the store has.
+pub(crate) fn insert_message(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    session: Option<&Bytes>,
+    number: SequenceNumber,
+    row: MessageRow,
+    body: Body,
+    cx: &mut Context<'_>,
+) {
+    if subqueue == Subqueue::Main {
+        queue.note_deadline(number, row.expires_ms, cx);
+    }
+    let mut entry = Entry::written(row, 0, cx.commit());
+    if keeps_next(queue, subqueue, session, cx) {
+        let passing = queue.forwards(subqueue);
+        entry.body = cx.shared.bodies.put_arrived(queue.id, body, passing);
+    }
+    match subqueue {
+        Subqueue::Main => queue.enter_active(session, number, entry, cx),
+        _ => queue.enter(subqueue, number, entry, cx),
+    }
+}
+
+/// The row of a message that is enqueued at this time under this number.
+pub(crate) fn row_of(
+    queue: &Queue,
+    message: &Incoming,
+    number: SequenceNumber,
+    enqueued_ms: u64,
+) -> MessageRow {
+    let default = queue.settings.default_message_time_to_live;
+    let ttl_ms = message.ttl_ms.unwrap_or(u64::MAX).min(default);
+    MessageRow {
+        enqueued_ms,
+        ttl_ms,
+        expires_ms: enqueued_ms.saturating_add(ttl_ms),
+        size: u32::try_from(message.payload.len()).expect("sizes were checked"),
+        flags: 0,
+        session_hash: queue.rows.session_hash(message.session_id.as_ref()),
+        enqueued_number: 0,
+        body: queue.rows.pointer(number),
+    }
+}
+
+/// The row of a message that had `before` and the number `old` in the queue it comes from.
+pub(crate) fn arriving_row(
+    queue: &Queue,
+    before: &MessageRow,
+    old: SequenceNumber,
+    number: SequenceNumber,
+    enqueued_ms: u64,
+) -> MessageRow {
+    let default = queue.settings.default_message_time_to_live;
+    let ttl_ms = before.ttl_ms.min(default);
+    let first = match before.enqueued_number {
+        0 => old.0,
+        first => first,
+    };
+    MessageRow {
+        enqueued_ms,
+        ttl_ms,
+        expires_ms: enqueued_ms.saturating_add(ttl_ms),
+        enqueued_number: first,
+        body: queue.rows.pointer(number),
+        ..*before
+    }
+}
+
+/// Whether the window will know the next message, so that its body is worth keeping.
+fn keeps_next(
+    queue: &Queue,
+    subqueue: Subqueue,
+    session: Option<&Bytes>,
+    cx: &Context<'_>,
+) -> bool {
+    let sub = queue.sub(subqueue);
+    if let Some(sessions) = queue.sessions.as_ref().filter(|_| sub.by_session) {
+        return session.is_some_and(|session| sessions.keeps_next_of(session));
+    }
+    sub.window.len() < cx.shared.settings.window && sub.beyond(&queue.rows) == 0
+}
+
+fn plus(number: SequenceNumber, count: usize) -> SequenceNumber {
+    SequenceNumber(number.0.saturating_add(count as u64))
+}

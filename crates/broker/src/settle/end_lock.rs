@@ -1,0 +1,319 @@
+//! End of a lock: its holder's word, or its time, decides what becomes of the message.
+//!
+//! A token is good for its entity, whatever link or connection it comes over
+//! (docs/spec/amqp.md#5.3), while the lock lives. The delivery count rises when a lock ends without
+//! success: abandoned or run out or deferred, not released (docs/spec/amqp.md#4.4). In a
+//! dead-letter queue it never does.
+
+use crate::api::command::Outcome;
+use crate::api::error::SettleError;
+use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
+use crate::context::Context;
+use crate::context::clients::HoldId;
+use crate::expire;
+use crate::message::Message;
+use crate::message::entry::Entry;
+use crate::message::patch::Changes;
+use crate::queue::Queue;
+use crate::receive::credit;
+use crate::settle::dead_letter;
+use crate::subqueue::is_expired;
+use crate::subqueue::lock::{Lock, Origin};
+use bytes::Bytes;
+use store::SequenceNumber;
+
+/// A client that wants locks to end.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker {
+    /// Where the locks are said to be.
+    pub subqueue: SubqueueId,
+    /// The connection and the session that it says it holds, if it says so and wants an answer.
+    session: Option<(ConnectionId, Bytes)>,
+}
+
+impl Asker {
+    pub(crate) fn new(
+        subqueue: SubqueueId,
+        request: Option<RequestId>,
+        session: Option<Bytes>,
+    ) -> Self {
+        let connection = request.map(|request| request.connection);
+        Self {
+            subqueue,
+            session: connection.zip(session),
+        }
+    }
+}
+
+/// What a token that names no lock has lost. In a queue with sessions messages are locked with
+/// their session: a client that does not hold its session has lost that.
+/// (docs/spec/amqp.md#5.2)
+fn lock_lost(queue: &Queue, asker: &Asker, cx: &Context<'_>) -> SettleError {
+    let by_session = queue.sub(asker.subqueue.subqueue).by_session;
+    let Some(sessions) = queue.sessions.as_ref().filter(|_| by_session) else {
+        return SettleError::LockLost;
+    };
+    let holds = |(connection, session): &(ConnectionId, Bytes)| {
+        let held = sessions.held_session(*connection, session, cx.now.mono);
+        held.is_ok()
+    };
+    if asker.session.as_ref().is_some_and(holds) {
+        SettleError::LockLost
+    } else {
+        SettleError::SessionLockLost
+    }
+}
+
+/// Where the lock is that a token names, if it lives.
+pub(crate) fn find_lock(
+    queue: &Queue,
+    token: LockToken,
+    cx: &Context<'_>,
+) -> Option<(Subqueue, SequenceNumber)> {
+    let number = cx.shared.tokens.number(token);
+    let now = cx.now.mono;
+    let find = |subqueue: Subqueue| queue.sub(subqueue).locks.find(number, token, now);
+    let mut found = Subqueue::ALL.into_iter();
+    let (subqueue, lock) = found.find_map(|sub| Some((sub, find(sub)?)))?;
+    let lives = |session| {
+        let sessions = queue.sessions.as_ref();
+        sessions.is_some_and(|sessions| sessions.is_live(session, now))
+    };
+    lock.session.is_none_or(lives).then_some((subqueue, number))
+}
+
+/// Where the lock is that a token names, if it is its holder's to end: not while a transaction
+/// is to.
+pub(crate) fn find_free_lock(
+    queue: &Queue,
+    token: LockToken,
+    asker: &Asker,
+    cx: &Context<'_>,
+) -> Result<(Subqueue, SequenceNumber), SettleError> {
+    let (subqueue, number) =
+        find_lock(queue, token, cx).ok_or_else(|| lock_lost(queue, asker, cx))?;
+    if queue.sub(subqueue).locks.is_enlisted(number) {
+        return Err(SettleError::Enlisted);
+    }
+    Ok((subqueue, number))
+}
+
+/// Takes a lock that was found, whose end is about to be decided.
+pub(crate) fn take_lock(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    cx: &Context<'_>,
+) -> Lock {
+    let sub = queue.sub_mut(subqueue);
+    // Receivers that waited for room among the locks may go on.
+    let was_full = sub.is_full_of_locks(&cx.shared.settings);
+    sub.needs_pump |= was_full;
+    let lock = sub.locks.take(number);
+    queue.rows.journal.note(number);
+    if let Some((sessions, mut parts)) = queue.by_session() {
+        if was_full {
+            sessions.mark_all_pending();
+        }
+        if let Some(session) = lock.session {
+            sessions.unlocked(session, number, &mut parts);
+        }
+    }
+    lock
+}
+
+pub(crate) fn end_lock(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: Lock,
+    outcome: Outcome,
+    cx: &mut Context<'_>,
+) {
+    match outcome {
+        Outcome::Complete => {
+            queue.rows.traffic.complete();
+            let message = lock.into_message(subqueue, number);
+            let patched = message.patch.is_some();
+            queue.erase(&message, patched, cx);
+        }
+        Outcome::Abandon { changes } => abandon(queue, subqueue, number, lock, changes, cx),
+        Outcome::Defer { changes } => defer(queue, subqueue, number, lock, changes, cx),
+        Outcome::DeadLetter { changes } => {
+            dead_letter::reject(queue, &lock.into_message(subqueue, number), changes, cx);
+        }
+        Outcome::Release => give_back(queue, subqueue, number, lock, cx),
+        Outcome::Undelivered => {
+            let receiver = lock.receiver();
+            give_back(queue, subqueue, number, lock, cx);
+            if let Some(receiver) = receiver {
+                credit::give_credit_back(queue, receiver, cx);
+            }
+        }
+    }
+}
+
+/// A lock's time is up.
+pub(crate) fn expire_lock(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    cx: &mut Context<'_>,
+) {
+    let lock = take_lock(queue, subqueue, number, cx);
+    if lock.origin == Origin::Unreadable {
+        give_back(queue, subqueue, number, lock, cx);
+    } else {
+        abandon(queue, subqueue, number, lock, Vec::new(), cx);
+    }
+}
+
+pub(crate) fn abandon(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    mut lock: Lock,
+    changes: Changes,
+    cx: &mut Context<'_>,
+) {
+    let raise = subqueue == Subqueue::Main;
+    if raise {
+        lock.delivery_count = lock.delivery_count.saturating_add(1);
+    }
+    if !dead_letter::change(queue, subqueue, number, &mut lock, changes, cx) {
+        return;
+    }
+    if expires_now(queue, subqueue, &lock, cx) {
+        return expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
+    }
+    if raise && lock.delivery_count >= queue.settings.max_delivery_count.max(1) {
+        return dead_letter::give_up(queue, &lock.into_message(subqueue, number), cx);
+    }
+    if raise {
+        queue
+            .rows
+            .put_delivery_count(number, lock.delivery_count, cx);
+    }
+    put_back(queue, subqueue, number, &lock, cx);
+}
+
+fn defer(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    mut lock: Lock,
+    changes: Changes,
+    cx: &mut Context<'_>,
+) {
+    let raise = subqueue == Subqueue::Main;
+    if raise {
+        lock.delivery_count = lock.delivery_count.saturating_add(1);
+    }
+    if !dead_letter::change(queue, subqueue, number, &mut lock, changes, cx) {
+        return;
+    }
+    if raise {
+        queue
+            .rows
+            .put_delivery_count(number, lock.delivery_count, cx);
+    }
+    if lock.origin != Origin::Deferred {
+        queue.remove_row(subqueue.part(), number, &lock.row, cx);
+        queue
+            .rows
+            .put(subqueue.deferred_part(), number, lock.row, cx);
+    }
+}
+
+/// Unlocks a message as it was.
+pub(crate) fn give_back(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: Lock,
+    cx: &mut Context<'_>,
+) {
+    if lock.origin == Origin::Available && expires_now(queue, subqueue, &lock, cx) {
+        expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
+    } else {
+        put_back(queue, subqueue, number, &lock, cx);
+    }
+}
+
+/// The message stands again where it stood before it was locked.
+fn put_back(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: &Lock,
+    cx: &mut Context<'_>,
+) {
+    if lock.origin != Origin::Deferred {
+        let entry = Entry::written(lock.row, lock.delivery_count, cx.commit());
+        match lock.session {
+            Some(session) => return_to_session(queue, session, number, entry, cx),
+            None => queue.re_enter(subqueue, number, entry, cx),
+        }
+    }
+}
+
+fn return_to_session(
+    queue: &mut Queue,
+    session: HoldId,
+    number: SequenceNumber,
+    entry: Entry,
+    cx: &mut Context<'_>,
+) {
+    queue.rows.journal.note(number);
+    queue.note_deadline(number, entry.row.expires_ms, cx);
+    let (sessions, mut parts) = queue.sessions_mut();
+    sessions.return_message(session, number, entry, &mut parts, cx);
+}
+
+/// Whether a message that was available expires instead of becoming so again.
+fn expires_now(queue: &Queue, subqueue: Subqueue, lock: &Lock, cx: &Context<'_>) -> bool {
+    lock.origin != Origin::Deferred
+        && is_expired(subqueue, &lock.row, cx.now.wall)
+        && queue.may_expire(cx)
+}
+
+impl Lock {
+    /// The message that was lent.
+    pub(crate) fn message(&self, subqueue: Subqueue, number: SequenceNumber) -> Message {
+        let part = match self.origin {
+            Origin::Deferred => subqueue.deferred_part(),
+            Origin::Available | Origin::Unreadable => subqueue.part(),
+        };
+        Message {
+            number,
+            part,
+            row: self.row,
+            delivery_count: self.delivery_count,
+            patch: self.patch.clone(),
+        }
+    }
+
+    pub(crate) fn into_message(mut self, subqueue: Subqueue, number: SequenceNumber) -> Message {
+        let patch = self.patch.take();
+        let message = self.message(subqueue, number);
+        Message { patch, ..message }
+    }
+
+    /// The receiver it was given to over a link.
+    fn receiver(&self) -> Option<ReceiverId> {
+        let holder = self.holder?;
+        Some(ReceiverId {
+            connection: holder.connection,
+            link: holder.link?,
+        })
+    }
+}
+
+/// There is no dead-letter queue of a dead-letter queue. (docs/spec/entities.md#8.3)
+pub(crate) fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
+    let dead_letter = matches!(outcome, Outcome::DeadLetter { .. });
+    if dead_letter && subqueue != Subqueue::Main {
+        return Err(SettleError::NotAllowed);
+    }
+    Ok(())
+}
