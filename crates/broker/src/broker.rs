@@ -7,21 +7,20 @@ mod loaded;
 pub(crate) mod step;
 mod tick;
 
-use crate::api::info::Deadline;
-use crate::api::info::QueueInfo;
-use crate::context::effects::Effects;
-use crate::queue::info::info;
 use store::{EntityId, Recovery, StoreError};
 
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
+use crate::api::info::{Deadline, QueueInfo};
 use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
+use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
 use crate::forward;
+use crate::queue::info::info;
 use crate::queue::kind::Kind;
 
 /// The deterministic core.

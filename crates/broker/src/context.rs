@@ -7,7 +7,6 @@ pub(crate) mod effects;
 pub(crate) mod read;
 pub(crate) mod token;
 
-use crate::api::time::Mono;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -17,12 +16,11 @@ use crate::api::forward_error::DescribeForwardError;
 use crate::api::id::{ReadId, SubqueueId};
 use crate::api::output::Output;
 use crate::api::settings::BrokerSettings;
-use crate::api::time::Now;
+use crate::api::time::{Mono, Now};
 use crate::context::alarms::Alarms;
 use crate::context::clients::Clients;
 use crate::context::deletion_scheduler::DeletionScheduler;
-use crate::context::effects::Effects;
-use crate::context::effects::ReadRequest;
+use crate::context::effects::{Effects, ReadRequest};
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::message::bodies::Bodies;

@@ -4,8 +4,6 @@
 //! queue's deletions are done one after the other, at a rate set by the deletion scheduler; the
 //! answer tells how many went. (docs/spec/entities.md#20)
 
-use crate::delete::deletion::Deletion;
-use crate::receive::run;
 pub(crate) mod deletion;
 pub(crate) mod pieces;
 
@@ -17,9 +15,11 @@ use crate::api::id::{RequestId, SubqueueId};
 use crate::api::output::Output;
 use crate::api::time::Wall;
 use crate::context::Context;
+use crate::delete::deletion::Deletion;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
+use crate::receive::run;
 
 /// What is to be deleted.
 #[derive(Clone, Debug)]

@@ -7,16 +7,16 @@ pub(crate) mod index;
 pub(crate) mod sweep;
 pub(crate) mod sweep_blocks;
 
-use crate::api::settings::Expiry;
-use crate::settle::dead_letter;
 use store::SequenceNumber;
 
 use crate::api::id::Subqueue;
+use crate::api::settings::Expiry;
 use crate::context::Context;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::message::patch::Patch;
 use crate::queue::Queue;
+use crate::settle::dead_letter;
 
 /// Whether all is known that expiring a message of the main queue takes. Only a message that
 /// was abandoned or forwarded can have a patch, and only dead-lettering has to know it.
@@ -27,7 +27,7 @@ pub(crate) fn can_expire_at_once(queue: &Queue, entry: &Entry, cx: &Context<'_>)
 }
 
 /// Expires an available message of the main queue for which
-/// [`can_expire_at_once`](Self::can_expire_at_once).
+/// [`can_expire_at_once`].
 pub(crate) fn expire_available(
     queue: &mut Queue,
     number: SequenceNumber,

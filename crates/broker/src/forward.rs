@@ -12,22 +12,18 @@
 pub(crate) mod hop;
 pub(crate) mod transfer;
 
-use crate::api::forward_error::ForwardError;
-use crate::forward::transfer::Transfer;
-use crate::forward::transfer::Trouble;
-use crate::forward::transfer::Verdict;
-use crate::receive::run;
-use crate::subqueue::pump::Looked;
-use crate::subqueue::pump::Pump;
-
 use store::{EntityId, SequenceNumber, StoreError};
 
+use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::forward::transfer::{Transfer, Trouble, Verdict};
 use crate::message::id::IdHash;
 use crate::queue::kind::Kind;
+use crate::receive::run;
 use crate::send::duplicates::known::Known;
+use crate::subqueue::pump::{Looked, Pump};
 use crate::topic::fan_out;
 
 /// Why there is the entity of a pump.

@@ -15,31 +15,29 @@ pub(crate) mod rows;
 pub(crate) mod session_key;
 pub(crate) mod subscription;
 
-use crate::api::output::Eviction;
-use crate::api::time::Now;
-use crate::message::Message;
-use crate::queue::rows::Rows;
-use crate::sessions::Parts;
-use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
+
 use crate::api::id::{Subqueue, SubqueueId};
+use crate::api::output::Eviction;
 use crate::api::settings::{Expiry, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
-use crate::api::time::{Mono, Wall};
+use crate::api::time::{Mono, Now, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::delete::deletion::Deletion;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
+use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::idle::Idle;
 use crate::queue::kind::Kind;
+use crate::queue::rows::Rows;
 use crate::send::duplicates::Duplicates;
 use crate::send::schedule::Schedule;
-use crate::sessions::Sessions;
+use crate::sessions::{Parts, Sessions};
 use crate::subqueue::Sub;
 
 /// One entity.

@@ -12,8 +12,6 @@ pub(crate) mod schedule;
 pub(crate) mod send_once;
 pub(crate) mod timetable;
 
-use crate::send::enqueue::answer_refusal;
-
 use store::EntityId;
 
 use crate::api::command::Incoming;
@@ -22,6 +20,7 @@ use crate::api::id::RequestId;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::send::duplicates::known::Known;
+use crate::send::enqueue::answer_refusal;
 
 /// Enqueues `messages` and answers.
 pub(crate) fn send(

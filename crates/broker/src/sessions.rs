@@ -9,19 +9,6 @@
 //! Invariant: a session is idle or held, never both; a record's `first` is never above its first
 //! available message.
 
-use crate::api::settings::QueueSettings;
-use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
-use std::collections::{BTreeMap, BTreeSet};
-
-use bytes::Bytes;
-use store::SequenceNumber;
-
-use crate::api::time::{Mono, Wall};
-use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
-use crate::message::entry::Entry;
-use crate::queue::session_key::SessionKey;
-
 mod accept;
 mod age;
 pub(crate) mod command;
@@ -45,8 +32,22 @@ pub(crate) mod state;
 pub(crate) mod state_request;
 mod survey;
 
-pub(crate) use hold::Hold;
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use store::SequenceNumber;
+
+use crate::api::settings::QueueSettings;
+use crate::api::time::{Mono, Wall};
+use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
+use crate::message::entry::Entry;
+use crate::queue::rows::Rows;
+use crate::queue::session_key::SessionKey;
+use crate::subqueue::Sub;
+
 use survey::{Check, Survey};
+
+pub(crate) use hold::Hold;
 
 /// A session with messages and without a holder.
 #[derive(Clone, Copy, Debug)]

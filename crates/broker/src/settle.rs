@@ -8,10 +8,6 @@ pub(crate) mod end_lock;
 pub(crate) mod redrive;
 pub(crate) mod renew;
 
-use crate::receive::run;
-use crate::settle::end_lock::Asker;
-use crate::settle::end_lock::check_allowed;
-
 use crate::api::command::Outcome;
 use crate::api::error::SettleError;
 use crate::api::id::{LockToken, RequestId};
@@ -19,6 +15,8 @@ use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
+use crate::receive::run;
+use crate::settle::end_lock::{Asker, check_allowed};
 
 /// Ends one lock.
 pub(crate) fn settle(

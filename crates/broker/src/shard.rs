@@ -6,7 +6,6 @@
 
 mod outbox;
 
-use crate::context::effects::ReadRequest;
 use store::{Caller, CommitId, Store, StoreError, WriteSet};
 
 use crate::api::command::Command;
@@ -16,7 +15,7 @@ use crate::api::output::Output;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
 use crate::broker::Broker;
-use crate::context::effects::Effects;
+use crate::context::effects::{Effects, ReadRequest};
 use crate::shard::outbox::Outbox;
 
 /// For more writes or outputs there is no room at the start of a turn, since write sets are kept

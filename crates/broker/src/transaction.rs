@@ -16,14 +16,12 @@ pub(crate) mod lookups;
 mod states;
 pub(crate) mod table;
 
-use crate::transaction::table::NOT_OVER;
-use crate::transaction::table::Transaction;
-
 use crate::api::command::Operation;
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::transaction::table::{NOT_OVER, Transaction};
 
 pub(crate) use discharge::{discharge, loaded};
 pub(crate) use enlist::{enlist, mark_failed};

@@ -10,7 +10,6 @@
 
 mod draft;
 
-use crate::entities::change::take_over;
 use store::{EntityId, NamespaceId};
 
 use crate::api::batch::{Batch, check_size};
@@ -20,6 +19,7 @@ use crate::api::order::Answer;
 use crate::api::rule::CheckedRule;
 use crate::api::settings::QueueSettings;
 use crate::context::Context;
+use crate::entities::change::take_over;
 use crate::entities::directory::Directory;
 use crate::entities::remove;
 use crate::queue::kind::Kind;

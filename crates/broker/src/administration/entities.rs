@@ -1,7 +1,5 @@
 //! Entities made, changed and deleted by order.
 
-use crate::api::name::path_of;
-use crate::entities::change::changed;
 use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
@@ -9,11 +7,13 @@ use store::{EntityId, NamespaceId};
 use super::{SUBSCRIPTIONS, inquiry};
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
+use crate::api::name::path_of;
 use crate::api::order::{Answer, EntityDescription, EntityPath};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
+use crate::entities::change::changed;
 use crate::entities::directory::{Directory, check_forwarding, settled};
 use crate::entities::remove;
 use crate::queue::kind::Kind;

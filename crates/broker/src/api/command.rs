@@ -16,8 +16,7 @@ use crate::api::id::{
 };
 use crate::api::order::Order;
 use crate::api::output::MessageState;
-use crate::api::rule::Distribution;
-use crate::api::rule::RuleDescription;
+use crate::api::rule::{Distribution, RuleDescription};
 use crate::api::settings::BrokerLimits;
 use crate::api::time::Wall;
 

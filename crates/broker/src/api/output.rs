@@ -9,15 +9,15 @@ use bytes::Bytes;
 use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
 use crate::api::entity_error::EntityError;
-pub use crate::api::error::{RequestError, SendError, SessionError, SettleError, TransactionError};
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
 use crate::api::order::Answer;
-use crate::api::rule::RuleSnapshot;
-use crate::api::rule::{RuleDescription, RuleError};
+use crate::api::rule::{RuleDescription, RuleError, RuleSnapshot};
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;
+
+pub use crate::api::error::{RequestError, SendError, SessionError, SettleError, TransactionError};
 
 /// A message's state as the wire shows it. (docs/spec/entities.md#5)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

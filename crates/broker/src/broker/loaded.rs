@@ -1,23 +1,22 @@
 //! Loaded: which operation continues with what was read, one arm for each purpose.
 
+use store::{Found, StoreError};
+
+use crate::api::id::ReadId;
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::entities::directory::Directory;
 use crate::expire::sweep_blocks;
+use crate::forward;
 use crate::queue::Queue;
 use crate::receive::deferred;
 use crate::receive::peek;
 use crate::receive::run;
 use crate::send::cancel;
+use crate::send::duplicates::known::Known;
 use crate::send::send_once;
 use crate::sessions;
-use store::{Found, StoreError};
-
-use crate::api::id::ReadId;
-use crate::context::Context;
-use crate::entities::directory::Directory;
-use crate::forward;
-use crate::send::duplicates::known::Known;
 use crate::transaction;
-
-use crate::context::read::Purpose;
 
 /// Hands the answer to the operation that asked for it.
 pub(crate) fn loaded(

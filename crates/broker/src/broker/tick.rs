@@ -4,8 +4,6 @@
 //! Locks end by the monotonic clock, messages leave by the wall clock. All is done in bounded
 //! pieces: what a turn's budget does not allow goes on with the next tick.
 
-use crate::receive::run;
-use crate::settle::end_lock;
 use store::EntityId;
 
 use crate::api::id::Subqueue;
@@ -17,8 +15,10 @@ use crate::entities::tombstone::Tombstone;
 use crate::expire::sweep_blocks::sweep;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
+use crate::receive::run;
 use crate::send::activate::activate;
 use crate::sessions;
+use crate::settle::end_lock;
 use crate::transaction;
 
 /// Time has passed: every entity whose alarm is due does what is due, within the budget.

@@ -1,10 +1,10 @@
 //! Reads: what was asked of the store, and which operation continues with the answer.
 
-use crate::api::output::Output;
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::api::error::RequestError;
 use crate::api::id::{SubqueueId, TransactionId};
+use crate::api::output::Output;
 use crate::context::clients::ReceiverSlot;
 use crate::receive::pending_peek::PendingPeek;
 use crate::receive::retrieval::Retrieval;

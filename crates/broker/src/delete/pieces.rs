@@ -5,18 +5,18 @@
 //! before, and whose late answers are the window's business. A queue with sessions has no such
 //! window (`sessions/delete.rs`), and waits for the answer to a read after each piece.
 
+use store::SequenceNumber;
+
 use crate::api::error::RequestError;
 use crate::api::id::Subqueue;
 use crate::api::output::Output;
 use crate::context::Context;
-use crate::delete::deletion::Deletion;
-use crate::delete::deletion::Progress;
+use crate::delete::deletion::{Deletion, Progress};
 use crate::expire;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
 use crate::subqueue::is_expired;
-use store::SequenceNumber;
 
 /// Something has changed: deletes what can be deleted now, or lines up for it.
 pub(crate) fn go_on_deleting(queue: &mut Queue, cx: &mut Context<'_>) {

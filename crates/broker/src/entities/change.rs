@@ -3,7 +3,6 @@
 //! An evicted receiver is told the reason and is given no more messages. Its locks stay, as when it
 //! detaches by itself. (docs/spec/entities.md#3, #14.1)
 
-use crate::receive::run;
 use store::EntityId;
 
 use crate::api::output::Output;
@@ -12,6 +11,7 @@ use crate::context::Context;
 use crate::entities::directory::{CHANGED, Directory, publish};
 use crate::queue::kind::Kind;
 use crate::receive::attach;
+use crate::receive::run;
 
 /// An entity takes over settings that it may be given, and what only a subscription has.
 pub(crate) fn take_over(

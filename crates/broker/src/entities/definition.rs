@@ -1,6 +1,5 @@
 //! Definition: what an entity is, as the store keeps it.
 
-use crate::queue::Description;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +11,7 @@ use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::Wall;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
-use crate::queue::{Queue, Times};
+use crate::queue::{Description, Queue, Times};
 use crate::topic::Topic;
 
 /// What a row in the store defines.

@@ -2,18 +2,16 @@
 //!
 //! Paths are compared without regard to case within a namespace; ids are never reused.
 
-use crate::api::id::SubqueueId;
-use crate::api::output::Eviction;
-use crate::queue::Description;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
 
 use crate::api::error::RequestError;
+use crate::api::id::SubqueueId;
 use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
-use crate::api::output::{EntityChange, Output};
+use crate::api::output::{EntityChange, Eviction, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::{BrokerSettings, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
@@ -22,7 +20,7 @@ use crate::context::token;
 use crate::entities::definition::{self, Definition};
 use crate::entities::tombstone::Tombstone;
 use crate::queue::kind::Kind;
-use crate::queue::{Queue, Times};
+use crate::queue::{Description, Queue, Times};
 
 /// Why there is the entity of a path.
 const HAS_ENTITY: &str = "an entity that goes takes its path along";

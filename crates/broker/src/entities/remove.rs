@@ -4,18 +4,18 @@
 //! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
 //! since ids are never used again; so nothing of it can touch another entity that takes its path.
 
-use crate::api::error::SendError;
-use crate::delete::pieces;
-use crate::send::enqueue::answer_refusal;
 use store::{EntityId, SequenceNumber, Write};
 
+use crate::api::error::SendError;
 use crate::api::id::Subqueue;
 use crate::api::output::{EntityChange, Eviction, Output};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
+use crate::delete::pieces;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
+use crate::send::enqueue::answer_refusal;
 
 /// An entity goes. A topic takes its subscriptions with it.
 pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {

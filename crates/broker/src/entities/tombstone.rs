@@ -7,10 +7,9 @@
 
 use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
 
-use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::context::alarms::Alarm;
 use crate::context::read::Purpose;
+use crate::context::{Context, RETRY_MS};
 use crate::message::row;
 use crate::message::stored::ReadRows;
 

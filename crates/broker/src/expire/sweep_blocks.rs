@@ -6,22 +6,21 @@
 //! left to the end of their lock; deferred ones stand elsewhere and never expire.
 //! (docs/spec/entities.md#7.3)
 
-use crate::expire;
-use crate::subqueue::is_expired;
 use std::collections::BTreeSet;
 
 use store::record::EXPIRY_BLOCK;
 use store::{CommitId, Query, SequenceNumber, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
-use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
+use crate::context::{Context, RETRY_MS};
+use crate::expire;
 use crate::expire::sweep::Sweep;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::message::stored::{ReadRows, body_of, entry_of};
 use crate::queue::Queue;
+use crate::subqueue::is_expired;
 
 /// Most messages, and bytes of them, whose patches are read at once.
 const PATCHES: usize = 64;

@@ -1,11 +1,6 @@
 //! Hop: what a queue does with messages that pass through: it says which goes on next, judges
 //! what would arrive, lets go and takes in.
 
-use crate::expire;
-use crate::send::duplicates::known::Known;
-use crate::send::enqueue;
-use crate::settle::dead_letter;
-use crate::subqueue::is_expired;
 use store::SequenceNumber;
 
 use super::transfer::{Transfer, Trouble, Verdict};
@@ -16,6 +11,7 @@ use crate::api::settings::ForwardFailures;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
+use crate::expire;
 use crate::message::Message;
 use crate::message::bodies::Body;
 use crate::message::id::IdHash;
@@ -24,6 +20,10 @@ use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
+use crate::send::duplicates::known::Known;
+use crate::send::enqueue;
+use crate::settle::dead_letter;
+use crate::subqueue::is_expired;
 use crate::subqueue::pump::{Looked, Pump};
 
 /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them

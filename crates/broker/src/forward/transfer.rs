@@ -1,5 +1,7 @@
 //! Transfer: a message on its way from one entity to another, and what the destination says to it.
 
+use store::{MessageRow, SequenceNumber};
+
 use crate::api::forward_error::ForwardError;
 use crate::api::id::Subqueue;
 use crate::message::bodies::Body;
@@ -7,8 +9,6 @@ use crate::message::entry::Entry;
 use crate::message::id::IdHash;
 use crate::message::properties::Properties;
 use crate::message::row;
-use store::MessageRow;
-use store::SequenceNumber;
 
 /// More often than this a message does not go on. (docs/spec/entities.md#14.3)
 const MOST_HOPS: u32 = 4;

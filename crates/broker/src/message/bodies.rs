@@ -22,9 +22,10 @@ mod shares;
 use rustc_hash::FxHashMap;
 use store::EntityId;
 
-pub(crate) use body::{Body, Memory};
 use sampler::Sampler;
 use shares::Shares;
+
+pub(crate) use body::{Body, Memory};
 
 /// A body that costs more than this part of the budget is a large one.
 const LARGE_PART: usize = 2;

@@ -2,10 +2,10 @@
 //!
 //! A part's `resume` is its least live number, but for a few stragglers (`subqueue/first.rs`).
 
-use crate::api::time::Wall;
 use store::SequenceNumber;
 
 use crate::api::id::Subqueue;
+use crate::api::time::Wall;
 use crate::context::Context;
 use crate::queue::Queue;
 

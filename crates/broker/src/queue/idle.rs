@@ -7,10 +7,9 @@
 //! that the head keeps it, and a message that is scheduled when its time would be up. An entity
 //! that is not to be deleted costs nothing. (docs/spec/entities.md#15)
 
-use crate::queue::rows::Rows;
-
 use crate::api::time::{Mono, Now, Wall};
 use crate::context::Context;
+use crate::queue::rows::Rows;
 
 /// How often receivers that wait are looked for.
 const LOOK_MS: u64 = 30_000;

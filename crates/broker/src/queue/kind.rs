@@ -6,7 +6,6 @@
 use store::EntityId;
 
 use crate::api::kind::EntityKind;
-
 use crate::api::rule::RuleUsage;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;

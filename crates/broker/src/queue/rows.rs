@@ -4,7 +4,6 @@
 //! that are under way hear of it. A queue with sessions finds rows by their session too: whatever
 //! puts or removes such a row does the same with its entry.
 
-use crate::queue::session_key::SessionKey;
 use bytes::Bytes;
 use store::{
     BodyPointer, EntityId, Head, Index, MessageRow, Part, PartHead, SequenceNumber, Write,
@@ -17,6 +16,7 @@ use crate::message::patch::Patch;
 use crate::message::row;
 use crate::queue::journal::Journal;
 use crate::queue::session_key;
+use crate::queue::session_key::SessionKey;
 
 /// See the head of this file.
 #[derive(Debug)]

@@ -3,10 +3,6 @@
 //! A receiver that goes leaves its locks running; only a lost connection may end them, if the
 //! broker is set up so. (docs/spec/README.md#settled)
 
-use crate::receive::credit;
-use crate::receive::run;
-use crate::sessions;
-use crate::settle::end_lock;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,10 +14,13 @@ use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::api::output::{Eviction, Output};
 use crate::api::settings::LocksOnDisconnect;
 use crate::context::Context;
-use crate::context::clients::SessionRole;
-use crate::context::clients::{Choice, Receiver, ReceiverState};
+use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
+use crate::receive::credit;
+use crate::receive::run;
+use crate::sessions;
+use crate::settle::end_lock;
 use crate::transaction;
 
 /// A receiver appears, without credit.

@@ -2,8 +2,7 @@
 
 use crate::api::id::ReceiverId;
 use crate::context::Context;
-use crate::context::clients::SessionRole;
-use crate::context::clients::{ReceiverSlot, ReceiverState};
+use crate::context::clients::{ReceiverSlot, ReceiverState, SessionRole};
 use crate::queue::Queue;
 
 /// Puts a receiver to where it waits for messages, if it has credit and is nowhere yet.

@@ -4,10 +4,6 @@
 //! A number that is unknown, or locked at any moment until the answer, is not there.
 //! (docs/spec/entities.md#12)
 
-use crate::context::clients::HoldId;
-use crate::receive::hand_out;
-use crate::receive::hand_out::Source;
-use crate::receive::retrieval::Retrieval;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Query, SequenceNumber, StoredMessage};
@@ -17,12 +13,16 @@ use crate::api::error::RequestError;
 use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::api::output::{Delivery, MessageState, Output};
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::message::Message;
 use crate::message::bodies::Body;
 use crate::message::stored::{ReadRows, body_of};
 use crate::queue::Queue;
+use crate::receive::hand_out;
+use crate::receive::hand_out::Source;
+use crate::receive::retrieval::Retrieval;
 use crate::subqueue::lock::Holder;
 
 /// Most messages of one request.

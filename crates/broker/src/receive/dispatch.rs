@@ -10,8 +10,7 @@ use crate::context::clients::HoldId;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::receive::hand_out;
-use crate::receive::hand_out::Progress;
-use crate::receive::hand_out::Source;
+use crate::receive::hand_out::{Progress, Source};
 use crate::subqueue::taker::next_taker;
 
 /// Hands out what can be handed out now.

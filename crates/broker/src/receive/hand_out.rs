@@ -4,22 +4,20 @@
 //! its body is in memory, never past its deadline, and in order of number. In receive-and-delete
 //! mode its removal is decided only then.
 
-use crate::api::output::Browsed;
-use crate::expire;
-use crate::subqueue::lock::Lock;
 use bytes::Bytes;
 use store::{CommitId, SequenceNumber};
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{LockToken, Subqueue};
-use crate::api::output::{Delivery, LockTime, MessageState, Output};
+use crate::api::output::{Browsed, Delivery, LockTime, MessageState, Output};
 use crate::context::Context;
 use crate::context::clients::HoldId;
+use crate::expire;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
 use crate::subqueue::is_expired;
-use crate::subqueue::lock::{Holder, Origin};
+use crate::subqueue::lock::{Holder, Lock, Origin};
 use crate::subqueue::taker::Taker;
 use crate::subqueue::window::Window;
 

@@ -5,14 +5,6 @@
 //! by range, and the deferred ones last: a message only ever moves that way, so none is missed
 //! between two reads.
 
-use crate::message::stored::shown_of;
-use crate::message::stored::size_of_body;
-use crate::message::stored::state_of;
-use crate::message::stored::unreadable;
-use crate::receive::pending_peek::PendingPeek;
-use crate::receive::pending_peek::Stage;
-use crate::sessions::Sessions;
-use crate::subqueue::Sub;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
@@ -24,8 +16,11 @@ use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::message::stored::ReadRows;
+use crate::message::stored::{ReadRows, shown_of, size_of_body, state_of, unreadable};
 use crate::queue::Queue;
+use crate::receive::pending_peek::{PendingPeek, Stage};
+use crate::sessions::Sessions;
+use crate::subqueue::Sub;
 
 /// Most messages of one answer. (docs/spec/entities.md#13)
 pub(crate) const MOST: usize = 250;

@@ -4,8 +4,6 @@
 //! that was activated or cancelled at any moment until the answer, is not there.
 //! (docs/spec/entities.md#11)
 
-use crate::send::activate::erase_scheduled;
-use crate::send::cancellation::Cancellation;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, MessageRow, Part, Query, SequenceNumber};
@@ -17,6 +15,8 @@ use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
 use crate::message::stored::ReadRows;
 use crate::queue::Queue;
+use crate::send::activate::erase_scheduled;
+use crate::send::cancellation::Cancellation;
 
 /// Cancels scheduled messages.
 pub(crate) fn cancel(

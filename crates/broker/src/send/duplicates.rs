@@ -15,23 +15,22 @@ pub(crate) mod known;
 mod load;
 mod recent;
 
-use crate::api::settings::QueueSettings;
-use crate::queue::rows::Rows;
-use crate::send::duplicates::inquiry::Inquiry;
-use crate::send::duplicates::known::Answers;
-use crate::send::duplicates::known::Known;
-use crate::send::duplicates::known::answers_of;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use filter::Filter;
 use store::{Entry, EntryKey, Head, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::api::command::Incoming;
 use crate::api::id::{ReadId, RequestId, TransactionId};
+use crate::api::settings::QueueSettings;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::id::{Acceptance, IdHash};
-use filter::Filter;
+use crate::queue::rows::Rows;
+use crate::send::duplicates::inquiry::Inquiry;
+use crate::send::duplicates::known::{Answers, Known, answers_of};
+
 use load::Load;
 use recent::Recent;
 

@@ -4,6 +4,11 @@
 //! whatever the clock does. Messages are refused before anything is written when the entity is
 //! disabled, the disk is nearly full, the entity is full, or a message is too large.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+use store::{MessageRow, SequenceNumber, Write};
+
 use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::{RequestId, Subqueue};
@@ -17,9 +22,6 @@ use crate::queue::kind::Kind;
 use crate::receive::run;
 use crate::send::duplicates::known::Known;
 use crate::send::timetable::Due;
-use bytes::Bytes;
-use std::sync::Arc;
-use store::{MessageRow, SequenceNumber, Write};
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
 const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
@@ -206,7 +208,7 @@ pub(crate) fn insert_with_body(
     insert_message(queue, subqueue, session, number, row, body, cx);
 }
 
-/// As [`insert_with_body`](Self::insert_with_body), for a body that the store has.
+/// As [`insert_with_body`], for a body that the store has.
 pub(crate) fn insert_message(
     queue: &mut Queue,
     subqueue: Subqueue,

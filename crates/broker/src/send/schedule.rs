@@ -5,7 +5,6 @@
 //! is. That goes strictly by due time, then by the number it was given before, in bounded pieces:
 //! what a turn does not get to is done in the next. (docs/spec/entities.md#11)
 
-use crate::queue::rows::Rows;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use store::{
     Entry as StoredEntry, EntryKey, Index, MessageRow, Part, Query, SequenceNumber, StoreError,
@@ -17,6 +16,7 @@ use crate::api::id::ReadId;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::read::Purpose;
+use crate::queue::rows::Rows;
 use crate::send::timetable::{Due, Planned, Timetable};
 
 /// Most messages that are read at once, so that taking them in fits a turn.

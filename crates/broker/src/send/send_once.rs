@@ -3,8 +3,6 @@
 //! A send whose ids have to be looked up waits for the answer, and those behind it wait for their
 //! turn.
 
-use crate::send::enqueue;
-use crate::send::enqueue::answer_refusal;
 use store::{Entry, StoreError};
 
 use crate::api::command::Incoming;
@@ -13,6 +11,8 @@ use crate::api::id::{ReadId, RequestId};
 use crate::context::Context;
 use crate::queue::Queue;
 use crate::send::duplicates::ReadySend;
+use crate::send::enqueue;
+use crate::send::enqueue::answer_refusal;
 
 /// Enqueues messages that were not accepted before, once that is known, and answers.
 pub(crate) fn send_once(

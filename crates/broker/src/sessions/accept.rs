@@ -4,7 +4,6 @@
 //! it. For the next one it waits until there is one, it gives up, or its time is up. Waiters are
 //! served in order of arrival. (docs/spec/amqp.md#3.4)
 
-use crate::sessions::Parts;
 use store::SequenceNumber;
 
 use crate::api::command::ReceiveMode;
@@ -13,10 +12,9 @@ use crate::api::id::{ReceiverId, Subqueue};
 use crate::api::output::Output;
 use crate::api::time::Mono;
 use crate::context::Context;
-use crate::context::clients::ReceiverSlot;
-use crate::context::clients::{HoldId, SessionRole, WaiterId};
+use crate::context::clients::{HoldId, ReceiverSlot, SessionRole, WaiterId};
 use crate::queue::session_key::SessionKey;
-use crate::sessions::{Hold, Record, Sessions, Waiter};
+use crate::sessions::{Hold, Parts, Record, Sessions, Waiter};
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
 

@@ -5,7 +5,6 @@
 //! the row of its first message is read, once. Numbers rise with the time of enqueuing, so the
 //! least number is the oldest message.
 
-use crate::sessions::Parts;
 use store::{Query, SequenceNumber};
 
 use crate::api::id::Subqueue;
@@ -15,7 +14,7 @@ use crate::context::read::Purpose;
 use crate::message::stored::ReadRows;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{Record, Sessions};
+use crate::sessions::{Parts, Record, Sessions};
 
 /// The row that was read last, or is being read.
 #[derive(Debug, Default)]

@@ -1,13 +1,13 @@
 //! Commands about sessions, each for the queue that it names.
 
-use crate::api::command::ReceiveMode;
-use crate::api::command::SessionFilter;
-use crate::api::error::RequestError;
-use crate::api::error::SessionError;
-use crate::api::id::ReceiverId;
-use crate::api::id::RequestId;
-use crate::api::id::Subqueue;
-use crate::api::id::SubqueueId;
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use store::{EntityId, Part, SequenceNumber};
+
+use crate::api::command::{ReceiveMode, SessionFilter};
+use crate::api::error::{RequestError, SessionError};
+use crate::api::id::{ReceiverId, RequestId, Subqueue, SubqueueId};
 use crate::api::output::Output;
 use crate::api::time::Wall;
 use crate::context::Context;
@@ -23,11 +23,6 @@ use crate::sessions::listing::Listing;
 use crate::sessions::pending_peek::SessionPeek;
 use crate::sessions::release;
 use crate::sessions::state_request::StateRequest;
-use bytes::Bytes;
-use std::collections::BTreeMap;
-use store::EntityId;
-use store::Part;
-use store::SequenceNumber;
 
 /// A receiver comes for a session.
 pub(crate) fn accept(

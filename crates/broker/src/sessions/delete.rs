@@ -8,16 +8,15 @@
 //! have come to, so that none walks over what those deleted. Invariant: below a mark nothing can be
 //! deleted; whatever becomes so lowers it.
 
-use crate::api::time::Mono;
-use crate::sessions::Parts;
 use store::{Entry, Index, Part, Query, SequenceNumber, StoredMessage};
 
+use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::delete::deletion::{Deletion, PendingRead, Progress};
 use crate::queue::session_key as key;
 use crate::queue::session_key::SessionKey;
-use crate::sessions::{Sessions, id_of};
+use crate::sessions::{Parts, Sessions, id_of};
 
 /// Rows that are read at least, since many of them may be held.
 const LEAST: usize = 64;

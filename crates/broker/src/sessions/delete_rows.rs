@@ -1,7 +1,8 @@
 //! Delete rows: messages of a queue with sessions go, once they have been read.
 
-use crate::api::id::ReadId;
-use crate::api::id::Subqueue;
+use store::{Found, StoreError, StoredMessage};
+
+use crate::api::id::{ReadId, Subqueue};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::delete::deletion::{Deletion, PendingRead, Progress};
@@ -10,9 +11,6 @@ use crate::message::Message;
 use crate::message::stored::entry_of;
 use crate::queue::Queue;
 use crate::subqueue::is_expired;
-use store::Found;
-use store::StoreError;
-use store::StoredMessage;
 
 /// A piece came back.
 pub(crate) fn loaded(

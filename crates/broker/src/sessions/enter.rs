@@ -4,15 +4,14 @@
 //! and a deferred or scheduled one has one among those of its session. Abandoned and lapsed
 //! messages keep theirs; whatever removes the row removes the entry.
 
+use bytes::Bytes;
+use store::{Part, SequenceNumber};
+
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::message::entry::Entry;
 use crate::queue::session_key::SessionKey;
-use crate::sessions::Parts;
-use crate::sessions::Sessions;
-use bytes::Bytes;
-use store::Part;
-use store::SequenceNumber;
+use crate::sessions::{Parts, Sessions};
 
 impl Sessions {
     /// A message with a session enters the active part.

@@ -1,16 +1,13 @@
 //! Expire rows: messages of a session that expires, once they have been read.
 
-use crate::api::id::ReadId;
-use crate::api::id::Subqueue;
+use crate::api::id::{ReadId, Subqueue};
 use crate::context::Context;
 use crate::expire;
 use crate::message::Message;
-use crate::message::stored::ReadRows;
-use crate::message::stored::body_of;
+use crate::message::stored::{ReadRows, body_of};
 use crate::queue::Queue;
 use crate::sessions::Sessions;
-use crate::sessions::read::Piece;
-use crate::sessions::read::SessionExpiry;
+use crate::sessions::read::{Piece, SessionExpiry};
 use crate::sessions::session_expiry::PIECE_BYTES;
 
 /// The messages came back: those that were not touched since expire. The others are read again,

@@ -5,8 +5,6 @@
 //! the two are merged in the order of their keys. A page that goes on where one before stopped
 //! starts there; any other walks from the beginning. (docs/spec/entities.md#18)
 
-use crate::sessions::Parts;
-use crate::sessions::listing::Listing;
 use store::{Entry, Index, Query, StoreError};
 
 use crate::api::error::RequestError;
@@ -15,9 +13,10 @@ use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::queue::session_key::SessionKey;
-use crate::sessions::Sessions;
+use crate::sessions::listing::Listing;
 use crate::sessions::read::SessionRead;
 use crate::sessions::state::read_note;
+use crate::sessions::{Parts, Sessions};
 
 /// Notes that are read at once.
 const PIECE: usize = 1_024;

@@ -4,9 +4,6 @@
 //! only while the holder wants messages. A read that failed is tried again after a second; a
 //! damaged message is set aside for as long as the session is held.
 
-use crate::sessions::Parts;
-use crate::sessions::Sessions;
-use crate::subqueue::lock::Lock;
 use store::{CommitId, Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
@@ -16,9 +13,9 @@ use crate::context::read::Purpose;
 use crate::message::Message;
 use crate::message::stored::{ReadRows, entry_of, known_of, take_body};
 use crate::queue::session_key as key;
-use crate::sessions::id_of;
 use crate::sessions::read::SessionRead;
-use crate::subqueue::lock::Origin;
+use crate::sessions::{Parts, Sessions, id_of};
+use crate::subqueue::lock::{Lock, Origin};
 use crate::subqueue::window::Ask;
 
 /// Most messages that are read at once.

@@ -1,12 +1,11 @@
 //! Loaded: which operation about sessions continues with what was read.
 
-use crate::sessions::expire_rows;
 use store::{Found, StoreError};
 
 use crate::api::id::ReadId;
 use crate::context::Context;
 use crate::queue::Queue;
-
+use crate::sessions::expire_rows;
 use crate::sessions::read::SessionRead;
 
 /// Hands the answer to the operation that asked for it.

@@ -4,11 +4,6 @@
 //! deferred ones last, since a message only ever moves that way, so none is missed between two
 //! reads. One that is activated meanwhile has a number that is not looked at.
 
-use crate::receive::peek::peeked;
-use crate::sessions::Parts;
-use crate::sessions::Sessions;
-use crate::sessions::pending_peek::SessionPeek;
-
 use store::{Entry, Found, Index, Part, Query, StoreError};
 
 use crate::api::error::RequestError;
@@ -18,8 +13,10 @@ use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::stored::{size_of_body, unreadable};
 use crate::queue::session_key as key;
-use crate::sessions::id_of;
+use crate::receive::peek::peeked;
+use crate::sessions::pending_peek::SessionPeek;
 use crate::sessions::read::SessionRead;
+use crate::sessions::{Parts, Sessions, id_of};
 
 impl Sessions {
     /// Asks for the next numbers, of the part whose turn it is.

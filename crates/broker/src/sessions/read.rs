@@ -1,10 +1,10 @@
 //! Reads about sessions, and which operation continues with the answer.
 
-use crate::api::output::Output;
 use store::SequenceNumber;
 
 use crate::api::error::RequestError;
 use crate::api::id::ReadId;
+use crate::api::output::Output;
 use crate::context::clients::HoldId;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::listing::Listing;

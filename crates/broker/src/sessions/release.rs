@@ -3,8 +3,6 @@
 //! What its holder had not settled returns in order at once. The delivery count rises only when
 //! the time was up (docs/spec/amqp.md#4.4); a link or connection that goes leaves it as it is.
 
-use crate::sessions::Sessions;
-use crate::settle::end_lock;
 use bytes::Bytes;
 
 use crate::api::error::RequestError;
@@ -12,11 +10,11 @@ use crate::api::id::{ConnectionId, Subqueue};
 use crate::api::output::Output;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
-use crate::context::clients::{HoldId, SessionRole};
-use crate::context::clients::{Receiver, ReceiverSlot};
+use crate::context::clients::{HoldId, Receiver, ReceiverSlot, SessionRole};
 use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
-use crate::sessions::{Hold, Record};
+use crate::sessions::{Hold, Record, Sessions};
+use crate::settle::end_lock;
 use crate::subqueue::lock::Origin;
 
 impl Sessions {

@@ -6,22 +6,18 @@
 //! the turn has left of such a session is stored with the turn, until the last of it is gone, so
 //! a restart goes on with it. (docs/spec/README.md#settled)
 
-use crate::sessions::Parts;
-use crate::sessions::read::Piece;
-use crate::sessions::read::SessionExpiry;
 use std::collections::{BTreeMap, BTreeSet};
-use store::EntityId;
 
 use bytes::Bytes;
-use store::{Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
+use store::{EntityId, Entry, EntryKey, Index, Query, SequenceNumber, StoreError, Write};
 
 use crate::api::id::Subqueue;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::Message;
 use crate::queue::session_key as key;
-use crate::sessions::Sessions;
-use crate::sessions::read::SessionRead;
+use crate::sessions::read::{Piece, SessionExpiry, SessionRead};
+use crate::sessions::{Parts, Sessions};
 
 /// Messages, and bytes of them, that are read at once.
 const PIECE: usize = 64;

@@ -5,23 +5,21 @@
 //! when the session is empty, and beside it stands a note for listings: when it was set, and
 //! whose it is. (docs/spec/entities.md#18)
 
-use crate::api::settings::QueueSettings;
-use crate::api::time::Mono;
-use crate::queue::rows::Rows;
-use crate::sessions::Parts;
-use crate::sessions::Sessions;
-use crate::sessions::state_request::StateRequest;
 use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};
 
 use crate::api::error::{RequestError, SendError};
 use crate::api::output::Output;
-use crate::api::time::Wall;
+use crate::api::settings::QueueSettings;
+use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
+use crate::queue::rows::Rows;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
+use crate::sessions::state_request::StateRequest;
+use crate::sessions::{Parts, Sessions};
 
 /// What a state costs besides its bytes; it counts towards the entity's size too.
 const OVERHEAD: u64 = 64;

@@ -5,7 +5,6 @@
 //! since, and a first message may expire: a session is checked (one entry of its group is read)
 //! before it is handed out, unless its first message is known to be there.
 
-use crate::sessions::Parts;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -13,13 +12,12 @@ use store::{Entry, Index, Query, SequenceNumber, StoreError};
 
 use crate::api::id::Subqueue;
 use crate::api::time::Mono;
-use crate::context::Context;
-use crate::context::RETRY_MS;
 use crate::context::read::Purpose;
+use crate::context::{Context, RETRY_MS};
 use crate::queue::session_key as key;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::read::SessionRead;
-use crate::sessions::{Record, Sessions, id_of};
+use crate::sessions::{Parts, Record, Sessions, id_of};
 
 /// Sessions that are learnt of with one read.
 const PIECE: usize = 1_024;

@@ -5,6 +5,9 @@
 //! success: abandoned or run out or deferred, not released (docs/spec/amqp.md#4.4). In a
 //! dead-letter queue it never does.
 
+use bytes::Bytes;
+use store::SequenceNumber;
+
 use crate::api::command::Outcome;
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
@@ -19,8 +22,6 @@ use crate::receive::credit;
 use crate::settle::dead_letter;
 use crate::subqueue::is_expired;
 use crate::subqueue::lock::{Lock, Origin};
-use bytes::Bytes;
-use store::SequenceNumber;
 
 /// A client that wants locks to end.
 #[derive(Clone, Debug)]

@@ -7,9 +7,6 @@
 //! looked for among duplicates, since it is one, and nothing is asked of the entity's status and
 //! size: an administrator says so, and the message counted already.
 
-use crate::receive::run;
-use crate::send::enqueue;
-use crate::settle::end_lock;
 use bytes::Bytes;
 
 use crate::api::error::SettleError;
@@ -21,6 +18,9 @@ use crate::message::bodies::Body;
 use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
+use crate::receive::run;
+use crate::send::enqueue;
+use crate::settle::end_lock;
 use crate::settle::end_lock::Asker;
 
 /// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)

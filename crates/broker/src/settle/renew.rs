@@ -1,7 +1,5 @@
 //! Renew: sets locks to a full lock duration from now, all or none. (docs/spec/entities.md#9)
 
-use crate::receive::run;
-use crate::settle::end_lock;
 use store::EntityId;
 
 use crate::api::error::RequestError;
@@ -10,6 +8,8 @@ use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
+use crate::receive::run;
+use crate::settle::end_lock;
 
 /// Renews the locks that `tokens` name.
 pub(crate) fn renew(

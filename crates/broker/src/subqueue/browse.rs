@@ -6,15 +6,6 @@
 //! so a browser keeps a number in memory and nothing else. Dead letters keep their numbers: one
 //! that arrives behind the number that the browser has come to is shown then.
 
-use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
-use crate::subqueue::browsers::BYTES;
-use crate::subqueue::browsers::LEAST_FOR_SELECTOR;
-use crate::subqueue::browsers::LEAST_JUDGED;
-use crate::subqueue::browsers::Stride;
-use crate::subqueue::browsers::{MOST, PendingRead};
-use crate::subqueue::is_expired;
-
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::ReadId;
@@ -22,10 +13,14 @@ use crate::api::output::{Delivery, MessageState, Output};
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
 use crate::context::read::Purpose;
-use crate::message::stored::{ReadRows, body_of};
-use crate::message::stored::{shown_of, size_of_body};
+use crate::message::stored::{ReadRows, body_of, shown_of, size_of_body};
+use crate::queue::rows::Rows;
+use crate::subqueue::browsers::{
+    BYTES, LEAST_FOR_SELECTOR, LEAST_JUDGED, MOST, PendingRead, Stride,
+};
 use crate::subqueue::selections::REST_MS;
 use crate::subqueue::selections::judge::judge;
+use crate::subqueue::{Sub, is_expired};
 
 impl Sub {
     /// Reads on for the browsers that have room for more. The subqueue's messages are found from

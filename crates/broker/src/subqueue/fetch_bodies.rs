@@ -4,22 +4,17 @@
 //! A message whose body is damaged is locked for a lock's time, so that those behind it are
 //! delivered.
 
+use std::collections::BTreeSet;
+
+use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMessage};
+
 use crate::api::id::ReadId;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::entry::Entry;
-use crate::message::stored::ReadRows;
-use crate::message::stored::known_of;
-use crate::message::stored::take_body;
+use crate::message::stored::{ReadRows, known_of, take_body};
 use crate::subqueue::Sub;
 use crate::subqueue::read_ahead::ReadAhead;
-use std::collections::BTreeSet;
-use store::CommitId;
-use store::KnownMessage;
-use store::Query;
-use store::SequenceNumber;
-use store::StoreError;
-use store::StoredMessage;
 
 /// Most messages that are fetched at once, which is also what can be read back in the time of a
 /// commit if they have just arrived.

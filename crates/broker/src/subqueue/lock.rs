@@ -6,7 +6,6 @@
 //! settled or renewed lock leaves a stale entry in its lane that is skipped, and swept up when
 //! most of a lane is stale.
 
-use crate::message::Message;
 use std::collections::VecDeque;
 use std::ops::RangeBounds;
 
@@ -15,6 +14,7 @@ use store::{MessageRow, SequenceNumber};
 use crate::api::id::{ConnectionId, LockToken};
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;
+use crate::message::Message;
 use crate::message::patch::Patch;
 use crate::subqueue::number_map::NumberMap;
 

@@ -3,15 +3,14 @@
 //! They are read only while a receiver waits for messages. A read that failed is tried again after
 //! a second.
 
-use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
-
 use store::{CommitId, Query, SequenceNumber};
 
 use crate::api::id::{ReadId, SubqueueId};
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::stored::{ReadRows, entry_of};
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
 use crate::subqueue::window::Ask;
 
 impl Sub {

@@ -8,6 +8,12 @@
 //! Invariant: an available message that a selector may select is at or above its selection's
 //! cursor, or among those that are to be judged again.
 
+mod hand_out;
+pub(crate) mod judge;
+mod load;
+mod page;
+mod search;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -18,15 +24,10 @@ use store::SequenceNumber;
 use crate::context::clients::{ReceiverSlot, SelectionId};
 use crate::message::entry::Entry;
 
-mod hand_out;
-pub(crate) mod judge;
-mod load;
-mod page;
-mod search;
-
-pub(crate) use hand_out::REST_MS;
 use load::Reading;
 use page::Page;
+
+pub(crate) use hand_out::REST_MS;
 
 /// Most numbers that a selection keeps to judge them again; beyond it goes back to the first one.
 const MOST_AGAIN: usize = 4_096;

@@ -5,10 +5,6 @@
 //! with the last of them; what a rule's action has changed has a body of its own.
 //! (docs/spec/entities.md#17.2)
 
-use crate::forward::hop;
-use crate::message;
-use crate::receive::run;
-use crate::send::enqueue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -20,13 +16,17 @@ use crate::api::id::Subqueue;
 use crate::api::rule::distribution::{Content, Distribution, TOO_LARGE};
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::forward::hop;
 use crate::forward::transfer::Transfer;
+use crate::message;
 use crate::message::bodies::Body;
 use crate::message::patch::Patch;
 use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
+use crate::receive::run;
+use crate::send::enqueue;
 
 /// The reason and the description of a dead letter without a session. (docs/spec/amqp.md#4.7)
 const NO_SESSION: (Cow<'static, str>, Cow<'static, str>) = (

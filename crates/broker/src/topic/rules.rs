@@ -8,8 +8,7 @@ use filter::{Filter, Rule};
 use store::{EntityId, Entry, Index, StoreError, Write};
 
 use super::{RuleFacts, Topic};
-use crate::api::rule::RuleUsage;
-use crate::api::rule::{self, CheckedRule, RuleDescription, RuleError};
+use crate::api::rule::{self, CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::kind::Kind;

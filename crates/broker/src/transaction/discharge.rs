@@ -4,10 +4,6 @@
 //! answers are there. Other sends and settlements do not wait for it. [AMQP 4.3;
 //! docs/spec/amqp.md#8]
 
-use crate::receive::run;
-use crate::send::activate::erase_scheduled;
-use crate::send::enqueue;
-use crate::transaction::locks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::{EntityId, Found, StoreError};
@@ -23,6 +19,10 @@ use crate::api::id::{ReadId, RequestId, TransactionId};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::receive::run;
+use crate::send::activate::erase_scheduled;
+use crate::send::enqueue;
+use crate::transaction::locks;
 
 /// Why a commit is not possible.
 type Reason = String;

@@ -5,8 +5,6 @@
 //! operation changes nothing, and the transaction goes on without it, unless the client is not told
 //! of the refusal. (docs/spec/entities.md#4, #20)
 
-use crate::send::enqueue;
-use crate::transaction::locks;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
@@ -21,7 +19,9 @@ use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::send::enqueue;
 use crate::settle::end_lock::Asker;
+use crate::transaction::locks;
 
 /// Payloads from this size on keep the buffer that they arrived in; smaller ones would pin it.
 const COPY_LIMIT: usize = 64 * 1024;

@@ -4,9 +4,6 @@
 //! From the question to the decision the entities keep in mind what changes, so that both together
 //! are about the present.
 
-use crate::context::clients::HoldId;
-use crate::queue::Queue;
-use crate::sessions::state::cost;
 use std::collections::BTreeMap;
 
 use store::{EntityId, Found, MessageRow, SequenceNumber};
@@ -16,11 +13,14 @@ use super::table::Transaction;
 use crate::api::command::Operation;
 use crate::api::id::TransactionId;
 use crate::context::Context;
+use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::queue::Queue;
 use crate::send::cancel;
 use crate::send::duplicates::inquiry::Inquiry;
 use crate::send::duplicates::known::Known;
+use crate::sessions::state::cost;
 
 /// The rows of scheduled messages, by the place of the operation that cancels them.
 pub(super) type Cancelled = BTreeMap<usize, BTreeMap<SequenceNumber, MessageRow>>;

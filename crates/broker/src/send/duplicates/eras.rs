@@ -7,19 +7,18 @@
 //! is still there, so an era may go late. Ids that were kept before there were eras are one that
 //! began at 0; its keys name no era.
 
-use crate::api::settings::QueueSettings;
-use crate::queue::rows::Rows;
-use crate::send::duplicates::Duplicates;
 use std::ops::{Range, RangeInclusive};
-use store::EntityId;
 
 use bytes::Bytes;
-use store::{EntryKey, Head, Index, SequenceNumber, Write};
+use store::{EntityId, EntryKey, Head, Index, SequenceNumber, Write};
 
 use super::known::{HASH, START};
+use crate::api::settings::QueueSettings;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::message::id::IdHash;
+use crate::queue::rows::Rows;
+use crate::send::duplicates::Duplicates;
 
 /// Eras within a window.
 const WITHIN_A_WINDOW: u64 = 4;

@@ -1,7 +1,5 @@
 //! Load: after a restart the filter is filled from the store, piece by piece, once it is needed.
 
-use crate::queue::rows::Rows;
-use crate::send::duplicates::Duplicates;
 use store::{Entry, EntryKey, Index, Query, StoreError};
 
 use super::eras;
@@ -12,6 +10,8 @@ use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::id::{Acceptance, IdHash};
+use crate::queue::rows::Rows;
+use crate::send::duplicates::Duplicates;
 
 /// Entries of one piece.
 const PIECE: usize = 4_096;

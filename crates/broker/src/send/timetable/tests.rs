@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use proptest::prelude::*;
-
 use super::*;
+
+use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Op {

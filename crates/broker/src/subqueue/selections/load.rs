@@ -3,8 +3,6 @@
 //! An answer may be old: what became of a message since it was asked for is noted meanwhile. A
 //! body that is damaged is found by reading one at a time, and passed over.
 
-use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
 use std::collections::BTreeMap;
 
 use store::{Query, SequenceNumber, StoreError, StoredMessage};
@@ -16,6 +14,8 @@ use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::entry::Entry;
 use crate::message::stored::{ReadRows, body_of, entry_of};
+use crate::queue::rows::Rows;
+use crate::subqueue::Sub;
 
 /// Most messages and bytes of bodies of a page.
 const PAGE_MESSAGES: usize = 256;

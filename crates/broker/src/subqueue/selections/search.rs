@@ -4,9 +4,6 @@
 //! one, else through the window, else by a read. Work is bounded; what is left of it goes on with
 //! the next tick.
 
-use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
-use crate::subqueue::is_expired;
 use store::SequenceNumber;
 
 use super::Selection;
@@ -15,6 +12,8 @@ use super::load::Ask;
 use crate::context::Context;
 use crate::context::clients::SelectionId;
 use crate::message::entry::Entry;
+use crate::queue::rows::Rows;
+use crate::subqueue::{Sub, is_expired};
 
 /// Most messages, and bytes of them, that are asked for by number at once.
 const POINTS: usize = 256;

@@ -1,12 +1,12 @@
 //! The window against a model that simply knows what is on disk and what is locked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use store::MessageRow;
 
-use proptest::prelude::*;
-use store::{BodyPointer, CommitId, EntityId};
+use store::{BodyPointer, CommitId, EntityId, MessageRow};
 
 use super::*;
+
+use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Op {
