@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     /// When messages are deleted in batches.
     pub deletion_scheduler: DeletionScheduler,
     /// Units of work that this turn may still do for selectors. Apart, for the same reason.
-    pub judging_left: usize,
+    pub evaluation_left: usize,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
@@ -85,7 +85,7 @@ impl Shared {
             last_pump: None,
             pump_left: settings.turn_work / 2,
             deletion_scheduler: DeletionScheduler::new(settings.turn_work),
-            judging_left: settings.turn_work,
+            evaluation_left: settings.turn_work,
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,
@@ -110,7 +110,7 @@ impl Shared {
     pub(crate) fn allow_work(&mut self) {
         self.work_left = self.settings.turn_work;
         self.pump_left = self.settings.turn_work / 2;
-        self.judging_left = self.settings.turn_work;
+        self.evaluation_left = self.settings.turn_work;
     }
 
     /// What a read that came back was for.
@@ -175,17 +175,17 @@ impl Context<'_> {
         self.shared.pump_left = self.shared.pump_left.saturating_sub(units);
     }
 
-    /// Takes one unit out of the turn's budget for judging, if there is one.
-    pub(crate) fn take_judging(&mut self) -> bool {
-        let left = self.shared.judging_left;
-        self.shared.judging_left = left.saturating_sub(1);
+    /// Takes one unit out of the turn's budget for evaluating, if there is one.
+    pub(crate) fn take_evaluation(&mut self) -> bool {
+        let left = self.shared.evaluation_left;
+        self.shared.evaluation_left = left.saturating_sub(1);
         left > 0
     }
 
     /// Pays for what has been done already.
-    pub(crate) fn pay_judging(&mut self, units: usize) {
-        let left = self.shared.judging_left;
-        self.shared.judging_left = left.saturating_sub(units);
+    pub(crate) fn pay_evaluation(&mut self, units: usize) {
+        let left = self.shared.evaluation_left;
+        self.shared.evaluation_left = left.saturating_sub(units);
     }
 
     /// Takes one unit of background work out of the turn's budget, if there is one.

@@ -18,7 +18,7 @@ use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::forward::transfer::{Transfer, Trouble, Verdict};
+use crate::forward::transfer::{Admission, Transfer, TransferFailure};
 use crate::message::id::IdHash;
 use crate::queue::kind::Kind;
 use crate::receive::run;
@@ -59,27 +59,27 @@ fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) 
     };
     let namespace = source.namespace;
     let looked = hop::take_looked(source, place.subqueue, transfer.number);
-    let unfit = Trouble::of_row(place.subqueue, &transfer.entry.row);
+    let unfit = TransferFailure::of_row(place.subqueue, &transfer.entry.row);
     let destination = directory.find(namespace, &path);
-    let verdict = match destination {
-        _ if let Some(trouble) = unfit => Verdict::Trouble(trouble),
+    let admission = match destination {
+        _ if let Some(failure) = unfit => Admission::Failed(failure),
         Some(id) => {
             let destination = directory.get_mut(id).expect(THERE);
-            hop::judge(destination, &transfer, looked, cx)
+            hop::check_arrival(destination, &transfer, looked, cx)
         }
-        None => Verdict::Trouble(Trouble::Refused(ForwardError::NotFound {
+        None => Admission::Failed(TransferFailure::Refused(ForwardError::NotFound {
             destination: path,
         })),
     };
-    match (verdict, destination) {
-        (Verdict::Trouble(trouble), _) => directory.fail(place, &transfer, &trouble, cx),
-        (Verdict::Ask(id), Some(destination)) => {
+    match (admission, destination) {
+        (Admission::Failed(failure), _) => directory.fail(place, &transfer, &failure, cx),
+        (Admission::Ask(id), Some(destination)) => {
             directory.look_up(place, destination, id, transfer.number, cx)
         }
-        (verdict, Some(destination)) => {
-            directory.hand_on(place, destination, transfer, &verdict, cx)
+        (admission, Some(destination)) => {
+            directory.hand_on(place, destination, transfer, &admission, cx)
         }
-        (_, None) => unreachable!("a missing destination is a trouble"),
+        (_, None) => unreachable!("a missing destination is a failure"),
     }
 }
 
@@ -90,7 +90,7 @@ impl Directory {
         place: SubqueueId,
         destination: EntityId,
         transfer: Transfer,
-        verdict: &Verdict,
+        admission: &Admission,
         cx: &mut Context<'_>,
     ) -> bool {
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
@@ -98,14 +98,14 @@ impl Directory {
         hop::leave(source, place.subqueue, &transfer, cx);
         run::run(source, cx);
         let destination = self.get_mut(destination).expect(THERE);
-        match verdict {
-            Verdict::Take => hop::arrive(destination, place.subqueue, &from, transfer, cx),
-            Verdict::NoSession => {
+        match admission {
+            Admission::Take => hop::arrive(destination, place.subqueue, &from, transfer, cx),
+            Admission::NoSession => {
                 hop::arrive_dead(destination, place.subqueue, &from, transfer, cx);
             }
             // The destination has it already.
-            Verdict::Duplicate => {}
-            Verdict::Ask(_) | Verdict::Trouble(_) => unreachable!("its message stays"),
+            Admission::Duplicate => {}
+            Admission::Ask(_) | Admission::Failed(_) => unreachable!("its message stays"),
         }
         run::run(destination, cx);
         true
@@ -131,21 +131,21 @@ impl Directory {
         &mut self,
         place: SubqueueId,
         transfer: &Transfer,
-        trouble: &Trouble,
+        failure: &TransferFailure,
         cx: &mut Context<'_>,
     ) -> bool {
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let main = place.subqueue == Subqueue::Main;
-        let goes_on = match trouble {
-            Trouble::Refused(error) | Trouble::Unfit(error) if main => {
+        let goes_on = match failure {
+            TransferFailure::Refused(error) | TransferFailure::Unfit(error) if main => {
                 hop::dead_letter_transfer(source, transfer, error, cx);
                 true
             }
-            Trouble::Unfit(..) => {
+            TransferFailure::Unfit(..) => {
                 hop::pass_over(source, place.subqueue, transfer.number, cx);
                 true
             }
-            Trouble::Refused(..) | Trouble::Wait => {
+            TransferFailure::Refused(..) | TransferFailure::Wait => {
                 hop::pump_again_at(source, place.subqueue, cx);
                 false
             }
@@ -184,6 +184,6 @@ pub(crate) fn looked_up(
         (Ok(_), None) => Pump::Free,
         (Err(_), _) => Pump::Until(cx.retry_at()),
     };
-    source.sub_mut(place.subqueue).needs_pump = true;
+    source.sub_mut(place.subqueue).needs_dispatch = true;
     run::run(source, cx);
 }

@@ -239,7 +239,7 @@ impl Queue {
     pub(crate) fn wake_pumps(&mut self) {
         for subqueue in Subqueue::ALL {
             let waits = self.forwards(subqueue) && self.rows.count(subqueue.part()) > 0;
-            self.sub_mut(subqueue).needs_pump |= waits;
+            self.sub_mut(subqueue).needs_dispatch |= waits;
         }
     }
 
@@ -323,7 +323,7 @@ impl Queue {
             if let Some(entry) = sessions.gone(row.session_hash, number) {
                 drop(cx.shared.bodies.take(entry.body));
             }
-            self.sub_mut(Subqueue::Main).needs_pump = true;
+            self.sub_mut(Subqueue::Main).needs_dispatch = true;
         }
         if let Some(subqueue) = window_of(part) {
             self.sub_mut(subqueue).forget(number);
@@ -353,7 +353,7 @@ impl Queue {
     }
 
     fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
-        if self.subs.iter().any(|sub| sub.needs_pump) {
+        if self.subs.iter().any(|sub| sub.needs_dispatch) {
             return Some(cx.now.mono);
         }
         let sessions = self.sessions.as_ref().and_then(|s| s.deadline());

@@ -104,8 +104,8 @@ pub(crate) struct Sessions {
     survey: Survey,
     check: Option<Check>,
     /// Idle sessions whose first message has left: there may be none any more.
-    doubts: BTreeSet<SessionKey>,
-    asked: age::Asked,
+    uncertain: BTreeSet<SessionKey>,
+    age_read: age::AgeRead,
     expiries: session_expiry::SessionExpiries,
     bookmarks: Vec<Bookmark>,
     /// Where deletions have come to.
@@ -254,7 +254,7 @@ impl Sessions {
                     certain: false,
                     enqueued: None,
                 };
-                self.doubts.insert(key.clone());
+                self.uncertain.insert(key.clone());
                 self.put_idle(key, record);
             }
         }

@@ -67,12 +67,12 @@ pub(crate) struct Sub {
     pub cautious: bool,
     /// After a read that failed: not again before this moment.
     pub retry_at: Option<Mono>,
-    /// When judging goes on that a turn's budget has stopped.
+    /// When evaluating goes on that a turn's budget has stopped.
     pub resume_at: Option<Mono>,
     /// What keeps messages that go on by themselves.
     pub pump: Pump,
     /// A message has become available, or a receiver waits for one.
-    pub needs_pump: bool,
+    pub needs_dispatch: bool,
 }
 
 impl Sub {
@@ -97,7 +97,7 @@ impl Sub {
             retry_at: None,
             resume_at: None,
             pump: Pump::default(),
-            needs_pump: false,
+            needs_dispatch: false,
         }
     }
 
@@ -133,7 +133,7 @@ impl Sub {
         beyond: u64,
         cx: &mut Context<'_>,
     ) {
-        self.needs_pump = true;
+        self.needs_dispatch = true;
         self.selections.available(number, entry);
         if let Some(spilled) = self.window.insert(number, entry, beyond) {
             drop(cx.shared.bodies.take(spilled.body));
@@ -185,7 +185,7 @@ impl Sub {
 
     /// Puts a receiver into its ring if it has credit and is nowhere yet.
     pub(crate) fn invite(&mut self, slot: ReceiverSlot, cx: &mut Context<'_>) {
-        self.needs_pump = true;
+        self.needs_dispatch = true;
         let receiver = cx.shared.clients.get_mut(slot);
         if receiver.state == ReceiverState::Idle && receiver.credit() > 0 {
             receiver.state = ReceiverState::Taking;
@@ -235,13 +235,13 @@ impl Sub {
             self.selections.resume();
         }
         let again = retry.is_some() || resumed.is_some();
-        self.needs_pump |= again || self.pump.is_due(now);
+        self.needs_dispatch |= again || self.pump.is_due(now);
     }
 
-    /// The wall clock went back: what has been judged by it is judged again.
+    /// The wall clock went back: what has been evaluated by it is evaluated again.
     pub(crate) fn clock_went_back(&mut self) {
         self.selections.start_over();
-        self.needs_pump = true;
+        self.needs_dispatch = true;
     }
 }
 

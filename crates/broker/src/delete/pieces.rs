@@ -133,7 +133,7 @@ fn delete_available(
     cx: &mut Context<'_>,
 ) {
     let subqueue = deletion.subqueue;
-    queue.sub_mut(subqueue).needs_pump = true;
+    queue.sub_mut(subqueue).needs_dispatch = true;
     if is_expired(subqueue, &entry.row, cx.now.wall) && queue.may_expire(cx) {
         // It has expired, although no receiver has noticed. One that cannot be dead-lettered at
         // once is left to the sweep, which is due.

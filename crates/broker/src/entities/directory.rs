@@ -312,7 +312,7 @@ fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
 }
 
 /// The settings as they take effect: what forwards is never idle. (docs/spec/entities.md#14.1)
-pub(crate) fn settled(settings: QueueSettings) -> QueueSettings {
+pub(crate) fn effective(settings: QueueSettings) -> QueueSettings {
     let forwards = settings.forward_to.is_some();
     let forwards = forwards || settings.forward_dead_lettered_messages_to.is_some();
     QueueSettings {

@@ -1,9 +1,9 @@
-//! Hop: what a queue does with messages that pass through: it says which goes on next, judges
+//! Hop: what a queue does with messages that pass through: it says which goes on next, checks
 //! what would arrive, lets go and takes in.
 
 use store::SequenceNumber;
 
-use super::transfer::{Transfer, Trouble, Verdict};
+use super::transfer::{Admission, Transfer, TransferFailure};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::name::path_of;
@@ -42,7 +42,7 @@ pub(crate) fn destination(queue: &Queue, subqueue: Subqueue) -> Option<String> {
 }
 
 pub(crate) fn pump_later(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
-    queue.sub_mut(subqueue).needs_pump = true;
+    queue.sub_mut(subqueue).needs_dispatch = true;
     queue.set_alarm(cx);
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn next_transfer(
     let expired = is_expired(subqueue, &entry.row, cx.now.wall);
     if expired && expire::can_expire_at_once(queue, &entry, cx) {
         expire::expire_available(queue, number, &entry, cx);
-        queue.sub_mut(subqueue).needs_pump = true;
+        queue.sub_mut(subqueue).needs_dispatch = true;
         return None;
     }
     let Some(body) = cx.shared.bodies.get(entry.body).cloned() else {
@@ -115,30 +115,30 @@ pub(crate) fn next_transfer(
 }
 
 /// What this queue says to a message that would arrive.
-pub(super) fn judge(
+pub(super) fn check_arrival(
     queue: &mut Queue,
     transfer: &Transfer,
     looked: Option<Looked>,
     cx: &mut Context<'_>,
-) -> Verdict {
+) -> Admission {
     if cx.shared.nearly_full {
-        return Verdict::Trouble(Trouble::Wait);
+        return Admission::Failed(TransferFailure::Wait);
     }
     if matches!(queue.kind, Kind::Subscription(_)) {
         let destination = queue.path.clone();
         let error = ForwardError::Subscription { destination };
-        return Verdict::Trouble(Trouble::Refused(error));
+        return Admission::Failed(TransferFailure::Refused(error));
     }
     if !queue.settings.status.allows_send() {
         // It is never a failed forward. (docs/spec/entities.md#14.4)
-        return Verdict::Trouble(Trouble::Wait);
+        return Admission::Failed(TransferFailure::Wait);
     }
     if queue.settings.requires_session && transfer.properties.session_id.is_none() {
-        return Verdict::NoSession;
+        return Admission::NoSession;
     }
     let detects = queue.settings.requires_duplicate_detection;
     let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
-        return judge_size(queue, transfer, cx).unwrap_or(Verdict::Take);
+        return check_arriving_size(queue, transfer, cx).unwrap_or(Admission::Take);
     };
     let looked = looked.filter(|looked| {
         let here = looked.destination == queue.id;
@@ -146,9 +146,9 @@ pub(super) fn judge(
     });
     let known = looked.map(|looked| looked.known);
     match known.or_else(|| queue.duplicates.known_at_once(id, &queue.rows, cx)) {
-        None => Verdict::Ask(id),
-        Some(known) if is_duplicate(queue, id, &known, cx) => Verdict::Duplicate,
-        Some(_) => judge_size(queue, transfer, cx).unwrap_or(Verdict::Take),
+        None => Admission::Ask(id),
+        Some(known) if is_duplicate(queue, id, &known, cx) => Admission::Duplicate,
+        Some(_) => check_arriving_size(queue, transfer, cx).unwrap_or(Admission::Take),
     }
 }
 
@@ -160,13 +160,13 @@ fn is_duplicate(queue: &Queue, id: IdHash, known: &Known, cx: &Context<'_>) -> b
 }
 
 /// Why there is no room for a message, if so.
-fn judge_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Verdict> {
+fn check_arriving_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Admission> {
     let size = u64::from(transfer.entry.row.size);
     let error = enqueue::check_sizes(queue, [size].into_iter(), enqueue::below(queue, cx)).err()?;
     let error = ForwardError::of_size(queue.path.clone(), &error);
-    Some(Verdict::Trouble(match error {
-        ForwardError::TooLarge { .. } => Trouble::Unfit(error),
-        _ => Trouble::Refused(error),
+    Some(Admission::Failed(match error {
+        ForwardError::TooLarge { .. } => TransferFailure::Unfit(error),
+        _ => TransferFailure::Refused(error),
     }))
 }
 

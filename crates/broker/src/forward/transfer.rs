@@ -23,7 +23,7 @@ pub(crate) struct Transfer {
 }
 
 /// Why a message cannot go on.
-pub(super) enum Trouble {
+pub(super) enum TransferFailure {
     /// It may be possible later.
     Wait,
     /// The destination takes nothing like it now.
@@ -32,7 +32,7 @@ pub(super) enum Trouble {
     Unfit(ForwardError),
 }
 
-impl Trouble {
+impl TransferFailure {
     /// Why a message goes nowhere, by what it has been through.
     pub(super) fn of_row(subqueue: Subqueue, row: &MessageRow) -> Option<Self> {
         let hops = row::hops(row) >= MOST_HOPS;
@@ -43,12 +43,12 @@ impl Trouble {
 }
 
 /// What the destination says to a message.
-pub(super) enum Verdict {
+pub(super) enum Admission {
     Take,
     /// It has had one with this id.
     Duplicate,
     /// The ids' history has to be asked first.
     Ask(IdHash),
     NoSession,
-    Trouble(Trouble),
+    Failed(TransferFailure),
 }

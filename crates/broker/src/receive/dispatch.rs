@@ -15,7 +15,7 @@ use crate::subqueue::taker::next_taker;
 
 /// Hands out what can be handed out now.
 pub(crate) fn dispatch(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
-    if queue.sub(subqueue).browsers.are_hungry() {
+    if queue.sub(subqueue).browsers.any_with_credit() {
         let first = queue.place_of_first(subqueue);
         queue.subs[subqueue as usize].show_to_browsers(&first, &queue.rows, cx);
     }
@@ -86,7 +86,7 @@ fn hand_out_selected(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>
         return false;
     };
     let body = cx.shared.bodies.take(entry.body);
-    let body = body.expect("it was judged in this step, during which bodies stay");
+    let body = body.expect("it was evaluated in this step, during which bodies stay");
     // Behind its end the window does not know it, but the page does.
     if let Some(known) = sub.window.take(number) {
         drop(cx.shared.bodies.take(known.body));

@@ -103,7 +103,7 @@ fn expire_first(
     cx: &mut Context<'_>,
 ) -> Progress {
     if !cx.take_work() {
-        queue.sub_mut(Subqueue::Main).needs_pump = true;
+        queue.sub_mut(Subqueue::Main).needs_dispatch = true;
         return Progress::Interrupted;
     }
     expire::expire_available(queue, number, entry, cx);

@@ -18,7 +18,7 @@ pub(crate) fn run(queue: &mut Queue, cx: &mut Context<'_>) {
 pub(crate) fn run_on(queue: &mut Queue, cx: &mut Context<'_>) {
     // Ascending: the main queue may add to the dead-letter queue, never the reverse.
     for subqueue in Subqueue::ALL {
-        if std::mem::take(&mut queue.sub_mut(subqueue).needs_pump) {
+        if std::mem::take(&mut queue.sub_mut(subqueue).needs_dispatch) {
             dispatch::dispatch(queue, subqueue, cx);
             if queue.forwards(subqueue) {
                 cx.shared.pumps.insert(queue.sub(subqueue).place);

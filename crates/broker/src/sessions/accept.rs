@@ -34,7 +34,7 @@ impl Sessions {
         let slot = cx.shared.clients.attach(receiver, parts.main.place, mode);
         let waiter = self.wait(slot, cx.now.mono.after(timeout_ms));
         cx.shared.clients.get_mut(slot).session_role = SessionRole::Waiting(waiter);
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 
     /// Gives sessions to waiters, as long as there are both.
@@ -110,7 +110,7 @@ impl Sessions {
         });
         client.session_role = SessionRole::Holding(id);
         parts.main.attached += 1;
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
         cx.emit(Output::SessionAccepted {
             receiver,
             session_id,
@@ -160,7 +160,7 @@ impl Sessions {
     fn add_hold(&mut self, hold: impl FnOnce() -> Hold) -> HoldId {
         let (id, hold) = (HoldId(self.next_id()), hold());
         self.note_change(hold.key.hash);
-        self.doubts.remove(&hold.key);
+        self.uncertain.remove(&hold.key);
         self.deadlines.insert((hold.due, id));
         self.floors.insert((hold.floor, id));
         debug_assert!(

@@ -18,7 +18,7 @@ use crate::sessions::{Parts, Record, Sessions};
 
 /// The row that was read last, or is being read.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct AgeRead {
     number: Option<SequenceNumber>,
     is_under_way: bool,
 }
@@ -46,7 +46,7 @@ impl Sessions {
     fn unknown_oldest(&self) -> Option<(SessionKey, SequenceNumber)> {
         let is_due = self.survey.is_complete() && self.retry_at.is_none();
         // A waiter for a session gets the oldest one, which reads its messages.
-        if !is_due || self.asked.is_under_way || self.has_waiters() {
+        if !is_due || self.age_read.is_under_way || self.has_waiters() {
             return None;
         }
         let (
@@ -55,7 +55,7 @@ impl Sessions {
                 first, enqueued, ..
             },
         ) = self.oldest()?;
-        let wanted = enqueued.is_none() && self.asked.number != Some(first);
+        let wanted = enqueued.is_none() && self.age_read.number != Some(first);
         wanted.then_some((key, first))
     }
 }
@@ -76,7 +76,7 @@ impl Sessions {
         };
         let read = Box::new(SessionRead::Age(key, number));
         cx.ask(query, Purpose::Session(entity, read));
-        self.asked = Asked {
+        self.age_read = AgeRead {
             number: Some(number),
             is_under_way: true,
         };
@@ -90,8 +90,8 @@ impl Sessions {
         found: ReadRows,
         parts: &mut Parts<'_>,
     ) {
-        parts.main.needs_pump = true;
-        self.asked.is_under_way = false;
+        parts.main.needs_dispatch = true;
+        self.age_read.is_under_way = false;
         // One that cannot be read is not asked for again; all that is missing then is an age.
         let Ok(rows) = found else {
             return;
@@ -103,7 +103,7 @@ impl Sessions {
         };
         match rows.first() {
             Some(row) => record.enqueued = Some(Wall(row.row.enqueued_ms)),
-            None => drop(self.doubts.insert(key)),
+            None => drop(self.uncertain.insert(key)),
         }
     }
 }

@@ -150,7 +150,7 @@ pub(crate) fn list(
     if updated_after.is_none() && !sessions.survey.is_complete() {
         // Which sessions have messages is not known yet.
         sessions.listings.push(listing);
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     } else {
         Sessions::list_on(listing, &mut parts, cx);
     }

@@ -32,7 +32,7 @@ impl Sessions {
         if let Some(spilled) = self.arrived(&key, number, entry) {
             drop(cx.shared.bodies.take(spilled.body));
         }
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 
     /// A message that was lent with its session stands again in its place.
@@ -49,7 +49,7 @@ impl Sessions {
         if let Some(spilled) = self.existing_hold_mut(id).returned(number, entry) {
             drop(cx.shared.bodies.take(spilled.body));
         }
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 
     /// Whether the next message of a session will stay in memory, so that its body is worth

@@ -84,7 +84,7 @@ impl Sessions {
         let Ok(entries) = found else {
             return self.loading_failed(id, read, parts, cx);
         };
-        self.note_strangers(&key, &entries, until);
+        self.note_others(&key, &entries, until);
         let covered = match entries.last() {
             Some(last) if entries.len() >= limit => last.key.number.next(),
             _ => until,
@@ -209,7 +209,7 @@ impl Sessions {
     /// Something has happened to a hold, so there may be something to do.
     pub(crate) fn wake_hold(&mut self, id: HoldId, parts: &mut Parts<'_>) {
         self.mark_pending(id);
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 
     /// Asks for the bodies of the first messages that are wanted and not in memory.

@@ -100,8 +100,8 @@ pub(crate) fn tick(queue: &mut Queue, cx: &mut Context<'_>) {
     if retry.is_some() {
         sessions.wake();
     }
-    let needs_pump = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
-    parts.main.needs_pump |= needs_pump;
+    let needs_dispatch = retry.is_some() || sessions.deadline().is_some_and(|at| at <= cx.now.mono);
+    parts.main.needs_dispatch |= needs_dispatch;
 }
 
 /// A session's time is up: its holder is told.
@@ -124,7 +124,7 @@ fn end_hold(queue: &mut Queue, id: HoldId, late: bool, cx: &mut Context<'_>) -> 
     }
     let (sessions, parts) = queue.sessions_mut();
     parts.main.attached -= 1;
-    parts.main.needs_pump = true;
+    parts.main.needs_dispatch = true;
     let hold = sessions.release(id);
     let slot = hold.slot;
     hold.end(&RequestError::SessionLockLost, cx);
@@ -165,7 +165,7 @@ impl Sessions {
         if let Some(record) = record_of(&hold) {
             self.marks.lower(record.first);
             if !record.certain {
-                self.doubts.insert(hold.key.clone());
+                self.uncertain.insert(hold.key.clone());
             }
             self.put_idle(hold.key.clone(), record);
         }

@@ -84,7 +84,7 @@ impl Sessions {
         if running.is_none_or(|(_, until)| message.number >= until) {
             self.expiries.add(hash, until);
             self.expiries.fresh.insert(hash);
-            parts.main.needs_pump = true;
+            parts.main.needs_dispatch = true;
         }
     }
 
@@ -191,7 +191,7 @@ impl Sessions {
                 key: key_of(hash),
             });
         }
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 
     /// Asks for what was left when the process before this one ended.
@@ -243,7 +243,7 @@ impl Sessions {
                 self.expiries.stored.insert(hash);
             }
         }
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 }
 

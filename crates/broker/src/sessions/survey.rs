@@ -91,16 +91,16 @@ impl Sessions {
     }
 
     /// Entries of a group that belong to other sessions than the one it was read for.
-    pub(super) fn note_strangers(
+    pub(super) fn note_others(
         &mut self,
         key: &SessionKey,
         entries: &[Entry],
         until: SequenceNumber,
     ) {
         for entry in entries.iter().filter(|entry| **id_of(entry) != *key.id) {
-            let stranger = SessionKey::new(id_of(entry));
-            self.found(stranger.clone(), entry.key.number, until);
-            self.doubts.insert(stranger);
+            let other = SessionKey::new(id_of(entry));
+            self.found(other.clone(), entry.key.number, until);
+            self.uncertain.insert(other);
         }
     }
 
@@ -133,7 +133,7 @@ impl Sessions {
             self.survey = Survey::Reading { after, changed };
         }
         while self.check.is_none()
-            && let Some(key) = self.doubts.pop_first()
+            && let Some(key) = self.uncertain.pop_first()
         {
             self.check_session(key, parts, cx);
         }
@@ -168,7 +168,7 @@ impl Sessions {
             query,
             Purpose::Session(entity, Box::new(SessionRead::Check)),
         );
-        self.doubts.remove(&key);
+        self.uncertain.remove(&key);
         self.check = Some(Check {
             key,
             first,
@@ -198,7 +198,7 @@ impl Sessions {
         for entry in active.clone() {
             let key = SessionKey::new(id_of(entry));
             if changed.contains(&key.hash) {
-                self.doubts.insert(key.clone());
+                self.uncertain.insert(key.clone());
             }
             self.found(key, entry.key.number, until);
         }
@@ -208,7 +208,7 @@ impl Sessions {
         } else {
             self.list_at_last(parts, cx);
         }
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
     }
 
     /// A session was looked at.
@@ -218,21 +218,21 @@ impl Sessions {
         parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        parts.main.needs_pump = true;
+        parts.main.needs_dispatch = true;
         let check = self.check.take();
         let check = check.expect("one session is looked at at a time");
         let Ok(entries) = found else {
-            self.doubts.insert(check.key);
+            self.uncertain.insert(check.key);
             return self.rest(cx.now.mono);
         };
-        self.note_strangers(&check.key, &entries, check.until);
+        self.note_others(&check.key, &entries, check.until);
         // The session may be held by now, or have lost its last message.
         let Some(record) = self.idle.get(&check.key).copied() else {
             return;
         };
         if check.changed || record.first < check.first {
             // What was read is not all there may be, or is no longer there.
-            self.doubts.insert(check.key);
+            self.uncertain.insert(check.key);
             return;
         }
         let own = entries.iter().find(|entry| **id_of(entry) == *check.key.id);

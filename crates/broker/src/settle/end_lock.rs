@@ -109,7 +109,7 @@ pub(crate) fn take_lock(
     let sub = queue.sub_mut(subqueue);
     // Receivers that waited for room among the locks may go on.
     let was_full = sub.is_full_of_locks(&cx.shared.settings);
-    sub.needs_pump |= was_full;
+    sub.needs_dispatch |= was_full;
     let lock = sub.locks.take(number);
     queue.rows.journal.note(number);
     if let Some((sessions, mut parts)) = queue.by_session() {

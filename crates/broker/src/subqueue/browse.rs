@@ -16,10 +16,10 @@ use crate::context::read::Purpose;
 use crate::message::stored::{ReadRows, body_of, shown_of, size_of_body};
 use crate::queue::rows::Rows;
 use crate::subqueue::browsers::{
-    BYTES, LEAST_FOR_SELECTOR, LEAST_JUDGED, MOST, PendingRead, Stride,
+    BYTES, LEAST_EVALUATED, LEAST_FOR_SELECTOR, MOST, PendingRead, Stride,
 };
 use crate::subqueue::selections::REST_MS;
-use crate::subqueue::selections::judge::judge;
+use crate::subqueue::selections::evaluate::evaluate;
 use crate::subqueue::{Sub, is_expired};
 
 impl Sub {
@@ -31,8 +31,8 @@ impl Sub {
         rows: &Rows,
         cx: &mut Context<'_>,
     ) {
-        let hungry: Vec<_> = self.browsers.hungry.iter().copied().collect();
-        for slot in hungry {
+        let with_credit: Vec<_> = self.browsers.with_credit.iter().copied().collect();
+        for slot in with_credit {
             if self.has_room(slot, cx) {
                 self.browse_on(slot, first, rows, cx);
             }
@@ -44,7 +44,7 @@ impl Sub {
         let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
         let has_room = cx.shared.clients.make_ready(slot, output_buffer_bytes);
         if !has_room {
-            self.browsers.hungry.remove(&slot);
+            self.browsers.with_credit.remove(&slot);
         }
         has_room
     }
@@ -106,7 +106,7 @@ impl Sub {
         let Some(asked) = browser.asked.take_if(|asked| asked.read == read) else {
             return false;
         };
-        self.needs_pump = true;
+        self.needs_dispatch = true;
         match rows {
             Ok(rows) if browser.stride == Stride::Over && asked.points.is_none() => {
                 browser.stride = Stride::Many;
@@ -133,7 +133,7 @@ impl Sub {
         if let Some(points) = &asked.points {
             browser.note_missing(points, rows);
         }
-        let mut grace = LEAST_JUDGED;
+        let mut grace = LEAST_EVALUATED;
         let mut was_shown = false;
         for stored in rows {
             if !self.has_room(slot, cx) {
@@ -171,7 +171,7 @@ impl Sub {
     ) -> Option<bool> {
         let now = cx.now.wall;
         let browser = self.browsers.get_mut(slot);
-        if browser.selector.is_some() && !cx.take_judging() {
+        if browser.selector.is_some() && !cx.take_evaluation() {
             *grace = grace.checked_sub(1)?;
         }
         browser.pass(stored.number);
@@ -182,11 +182,11 @@ impl Sub {
             return Some(browser.selector.is_none());
         };
         let (row, count) = (&stored.row, stored.delivery_count);
-        let (is_selected, units) = judge(selector, stored.number, row, count, &body);
+        let (is_selected, units) = evaluate(selector, stored.number, row, count, &body);
         if is_selected {
             browser.reach = LEAST_FOR_SELECTOR;
         }
-        cx.pay_judging(units);
+        cx.pay_evaluation(units);
         Some(is_selected)
     }
 

@@ -17,9 +17,9 @@ pub(super) const BYTES: usize = 1 << 20;
 pub(super) const LEAST_FOR_SELECTOR: u32 = 32;
 /// Most messages that are asked for by number at once.
 pub(super) const POINTS: usize = 64;
-/// As many of an answer are judged though the turn's budget is used up, so that each browser gets
-/// on.
-pub(super) const LEAST_JUDGED: usize = 64;
+/// As many of an answer are evaluated though the turn's budget is used up, so that each browser
+/// gets on.
+pub(super) const LEAST_EVALUATED: usize = 64;
 /// Most numbers that are kept of those that arrived behind a cursor; more are not shown.
 pub(super) const MOST_LATE: usize = 4_096;
 
@@ -65,7 +65,7 @@ pub(super) struct Browser {
 pub(crate) struct Browsers {
     pub(super) all: BTreeMap<ReceiverSlot, Browser>,
     /// Those with credit.
-    pub(super) hungry: BTreeSet<ReceiverSlot>,
+    pub(super) with_credit: BTreeSet<ReceiverSlot>,
 }
 
 impl Browsers {
@@ -85,12 +85,12 @@ impl Browsers {
     /// A browser is gone.
     pub(crate) fn leave(&mut self, slot: ReceiverSlot) {
         self.all.remove(&slot);
-        self.hungry.remove(&slot);
+        self.with_credit.remove(&slot);
     }
 
     /// A browser has credit.
     pub(crate) fn invite(&mut self, slot: ReceiverSlot) {
-        self.hungry.insert(slot);
+        self.with_credit.insert(slot);
     }
 
     /// A message has come to stand in the subqueue.
@@ -105,8 +105,8 @@ impl Browsers {
     }
 
     /// Whether a browser has credit.
-    pub(crate) fn are_hungry(&self) -> bool {
-        !self.hungry.is_empty()
+    pub(crate) fn any_with_credit(&self) -> bool {
+        !self.with_credit.is_empty()
     }
 
     /// Whether a browser has been shown everything below `end`.

@@ -162,7 +162,7 @@ impl Sub {
         cx: &mut Context<'_>,
     ) {
         let returned = self.fetch.finish(read);
-        self.needs_pump = true;
+        self.needs_dispatch = true;
         match rows {
             Ok(rows) => {
                 self.cautious = false;

@@ -38,7 +38,7 @@ impl Sub {
         rows: ReadRows,
         cx: &mut Context<'_>,
     ) {
-        self.needs_pump = true;
+        self.needs_dispatch = true;
         match rows {
             Ok(rows) => {
                 // What has changed since is known to the window.

@@ -1,15 +1,16 @@
 //! Selections: the available messages of a subqueue that receivers' selectors select.
 //!
 //! A selection is what all receivers with the same selector take from, in turn. It walks through
-//! the subqueue once: everything below its cursor has been judged, and what becomes available
-//! there again is kept by number, to be judged again. What is in memory is judged where it is; for
-//! the rest a page is read, which all selections of the subqueue share. A message is judged only
-//! when a receiver can take it if it is selected, so nothing is kept back from other receivers.
+//! the subqueue once: everything below its cursor has been evaluated, and what becomes available
+//! there again is kept by number, to be evaluated again. What is in memory is evaluated where it
+//! is; for the rest a page is read, which all selections of the subqueue share. A message is
+//! evaluated only when a receiver can take it if it is selected, so nothing is kept back from other
+//! receivers.
 //! Invariant: an available message that a selector may select is at or above its selection's
-//! cursor, or among those that are to be judged again.
+//! cursor, or among those that are to be evaluated again.
 
+pub(crate) mod evaluate;
 mod hand_out;
-pub(crate) mod judge;
 mod load;
 mod page;
 mod search;
@@ -29,7 +30,7 @@ use page::Page;
 
 pub(crate) use hand_out::REST_MS;
 
-/// Most numbers that a selection keeps to judge them again; beyond it goes back to the first one.
+/// Most numbers that a selection keeps to evaluate them again; beyond it goes back to the first.
 const MOST_AGAIN: usize = 4_096;
 
 /// Why there is a selection.
@@ -52,7 +53,7 @@ pub(crate) struct Selections {
     all: BTreeMap<SelectionId, Selection>,
     by_text: BTreeMap<Box<str>, SelectionId>,
     /// Those that have takers.
-    hungry: BTreeSet<SelectionId>,
+    with_credit: BTreeSet<SelectionId>,
     /// Whose turn was the last.
     last: SelectionId,
     last_id: u64,
@@ -63,12 +64,12 @@ pub(crate) struct Selections {
     cautious: usize,
     /// Whether the last message went to a receiver with a selector.
     pub had_turn: bool,
-    /// How many messages may still be judged though the turn's budget is used up.
+    /// How many messages may still be evaluated though the turn's budget is used up.
     grace: usize,
 }
 
 impl Selection {
-    /// A message needs no more judging.
+    /// A message needs no more evaluating.
     fn pass(&mut self, number: SequenceNumber) {
         if !self.again.remove(&number) {
             self.cursor = number.next();
@@ -85,7 +86,7 @@ impl Selection {
         }
     }
 
-    /// Everything is judged again from `from` or the first of those that were to be anyway.
+    /// Everything is evaluated again from `from` or the first of those that were to be anyway.
     fn start_over(&mut self, from: SequenceNumber) {
         let first = self.again.first().copied();
         self.cursor = first.unwrap_or(from).min(from);
@@ -118,7 +119,7 @@ impl Selections {
         selection.receivers -= 1;
         selection.takers.retain(|other| *other != slot);
         if selection.takers.is_empty() {
-            self.hungry.remove(&id);
+            self.with_credit.remove(&id);
         }
         if selection.receivers == 0 {
             self.by_text.remove(selection.selector.text());
@@ -134,7 +135,7 @@ impl Selections {
     /// A receiver has credit.
     pub(crate) fn invite(&mut self, id: SelectionId, slot: ReceiverSlot) {
         self.get_mut(id).takers.push_back(slot);
-        self.hungry.insert(id);
+        self.with_credit.insert(id);
     }
 
     /// A message has become available: it arrived, or its lock ended.
@@ -162,7 +163,7 @@ impl Selections {
         }
     }
 
-    /// What has been judged by a clock that went back is judged again.
+    /// What has been evaluated by a clock that went back is evaluated again.
     pub(crate) fn start_over(&mut self) {
         for selection in self.all.values_mut() {
             selection.start_over(SequenceNumber(0));
@@ -171,12 +172,12 @@ impl Selections {
 
     /// The budget's end is over.
     pub(crate) fn resume(&mut self) {
-        /// As many are judged at least, so that each queue gets on.
+        /// As many are evaluated at least, so that each queue gets on.
         const LEAST: usize = 64;
         self.grace = LEAST;
     }
 
-    /// Whether everything has been judged that is available below `end`.
+    /// Whether everything has been evaluated that is available below `end`.
     pub(crate) fn is_exhausted(&self, id: SelectionId, end: SequenceNumber) -> bool {
         let selection = self.get(id);
         selection.again.is_empty() && selection.cursor >= end
@@ -195,8 +196,8 @@ impl Selections {
     /// The selection with takers whose turn it is after the last one.
     fn next_turn(&mut self) -> Option<SelectionId> {
         let behind = (Bound::Excluded(self.last), Bound::Unbounded);
-        let next = self.hungry.range(behind).next();
-        let next = *next.or_else(|| self.hungry.first())?;
+        let next = self.with_credit.range(behind).next();
+        let next = *next.or_else(|| self.with_credit.first())?;
         self.last = next;
         Some(next)
     }

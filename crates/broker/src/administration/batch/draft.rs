@@ -18,7 +18,7 @@ use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
-use crate::entities::directory::{Directory, check_forwarding, check_unchanged, settled};
+use crate::entities::directory::{Directory, check_forwarding, check_unchanged, effective};
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {
@@ -114,7 +114,7 @@ impl<'a> Draft<'a> {
     pub(super) fn ensure(&mut self, ensured: Ensured) -> Result<(), EntityError> {
         match ensured {
             Ensured::Queue { path, settings } => {
-                let settings = settled(settings);
+                let settings = effective(settings);
                 check_forwarding(&path, &settings).map_err(|error| at(&path, error.into()))?;
                 self.ensure_root(path, EntityKind::Queue, New::Queue, settings)
             }
@@ -164,7 +164,7 @@ impl<'a> Draft<'a> {
         let topic = self.topic(topic)?;
         let path = format!("{topic}{SUBSCRIPTIONS}{name}");
         self.name(&path)?;
-        let settings = settled(settings.queue);
+        let settings = effective(settings.queue);
         check_forwarding(&path, &settings).map_err(|error| at(&path, error.into()))?;
         let known = self.known(&path, EntityKind::Subscription, &settings)?;
         let rules = match known {

@@ -2,7 +2,7 @@
 
 use store::SequenceNumber;
 
-use super::search::Found;
+use super::search::SearchResult;
 use crate::context::Context;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
@@ -23,20 +23,20 @@ impl Sub {
         if self.is_full_of_locks(&cx.shared.settings) {
             return None;
         }
-        for _ in 0..self.selections.hungry.len() {
+        for _ in 0..self.selections.with_credit.len() {
             let next = self.selections.next_turn();
-            let id = next.expect("each round removes at most one of the hungry ones");
+            let id = next.expect("each round removes at most one of the with_credit ones");
             let Some(taker) = next_taker(&mut self.selections.get_mut(id).takers, cx) else {
-                self.selections.hungry.remove(&id);
+                self.selections.with_credit.remove(&id);
                 continue;
             };
             match self.search(id, rows, cx) {
-                Found::Match(number, entry) => {
+                SearchResult::Match(number, entry) => {
                     self.selections.get_mut(id).takers.rotate_left(1);
                     return Some((taker, number, entry));
                 }
-                Found::Nothing => {}
-                Found::Interrupted => {
+                SearchResult::Nothing => {}
+                SearchResult::Interrupted => {
                     self.resume_at = Some(cx.now.mono.after(REST_MS));
                     return None;
                 }

@@ -71,7 +71,7 @@ impl Sub {
         if self.selections.reading.is_some() || self.retry_at.is_some() {
             return;
         }
-        // What the window can hold is judged there as it arrives.
+        // What the window can hold is evaluated there as it arrives.
         self.refill(rows, cx);
         let selections = &mut self.selections;
         let bodies = selections.cautious == 0 || matches!(ask, Ask::Points(_));
@@ -95,7 +95,7 @@ impl Sub {
         let Some(reading) = reading.take_if(|reading| reading.read == read) else {
             return;
         };
-        self.needs_pump = true;
+        self.needs_dispatch = true;
         self.selections.resume();
         match rows {
             Ok(rows) => self.take_page(&reading, &rows, cx),

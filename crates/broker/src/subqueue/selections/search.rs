@@ -7,7 +7,7 @@
 use store::SequenceNumber;
 
 use super::Selection;
-use super::judge::judge;
+use super::evaluate::evaluate;
 use super::load::Ask;
 use crate::context::Context;
 use crate::context::clients::SelectionId;
@@ -20,7 +20,7 @@ const POINTS: usize = 256;
 const POINT_BYTES: usize = 1 << 20;
 
 /// What a search has come to.
-pub(super) enum Found {
+pub(super) enum SearchResult {
     /// A message that is selected, with its body in memory.
     Match(SequenceNumber, Entry),
     /// There is none, or not before a read has come back.
@@ -32,7 +32,7 @@ pub(super) enum Found {
 /// Where a search goes next.
 enum Next {
     /// This one is looked at; its body is in memory.
-    Judge(SequenceNumber, Entry),
+    Evaluate(SequenceNumber, Entry),
     /// It cannot be read.
     PassOver(SequenceNumber),
     /// It is looked at by itself, behind the cursor.
@@ -46,7 +46,12 @@ enum Next {
 
 impl Sub {
     /// The next message of a selection.
-    pub(super) fn search(&mut self, id: SelectionId, rows: &Rows, cx: &mut Context<'_>) -> Found {
+    pub(super) fn search(
+        &mut self,
+        id: SelectionId,
+        rows: &Rows,
+        cx: &mut Context<'_>,
+    ) -> SearchResult {
         loop {
             let next = self.next_of_search(id, rows, cx);
             let selection = self.selections.get_mut(id);
@@ -59,25 +64,25 @@ impl Sub {
                 }
                 Next::Read(ask) => {
                     self.read_for_selections(ask, rows, cx);
-                    return Found::Nothing;
+                    return SearchResult::Nothing;
                 }
                 Next::Wait => {
                     // What a restart knows by number only comes before all else.
                     self.refill(rows, cx);
-                    return Found::Nothing;
+                    return SearchResult::Nothing;
                 }
-                Next::End => return Found::Nothing,
-                Next::Judge(number, entry) => match self.judge_next(id, number, &entry, cx) {
-                    Some(true) => return Found::Match(number, entry),
+                Next::End => return SearchResult::Nothing,
+                Next::Evaluate(number, entry) => match self.evaluate_next(id, number, &entry, cx) {
+                    Some(true) => return SearchResult::Match(number, entry),
                     Some(false) => {}
-                    None => return Found::Interrupted,
+                    None => return SearchResult::Interrupted,
                 },
             }
         }
     }
 
     /// Judges a message, which is passed then. `None` if there is no more work to be done now.
-    fn judge_next(
+    fn evaluate_next(
         &mut self,
         id: SelectionId,
         number: SequenceNumber,
@@ -85,7 +90,7 @@ impl Sub {
         cx: &mut Context<'_>,
     ) -> Option<bool> {
         let selections = &mut self.selections;
-        if !cx.take_judging() {
+        if !cx.take_evaluation() {
             selections.grace = selections.grace.checked_sub(1)?;
         }
         let selection = selections.get_mut(id);
@@ -97,8 +102,8 @@ impl Sub {
             return Some(false);
         }
         let count = entry.delivery_count;
-        let (is_selected, units) = judge(&selection.selector, number, &entry.row, count, body);
-        cx.pay_judging(units);
+        let (is_selected, units) = evaluate(&selection.selector, number, &entry.row, count, body);
+        cx.pay_evaluation(units);
         Some(is_selected)
     }
 
@@ -143,7 +148,7 @@ impl Sub {
             return Next::PassOver(number);
         }
         if let Some(entry) = self.in_memory(number, cx) {
-            return Next::Judge(number, entry);
+            return Next::Evaluate(number, entry);
         }
         let most = if selections.cautious > 0 { 1 } else { POINTS };
         Next::Read(Ask::Points(
@@ -157,7 +162,7 @@ impl Sub {
             return Next::PassOver(number);
         }
         match self.in_memory(number, cx) {
-            Some(entry) => Next::Judge(number, entry),
+            Some(entry) => Next::Evaluate(number, entry),
             None if self.window.get(number).is_some() => {
                 Next::Read(Ask::Points(self.in_window_from(number, cx)))
             }

@@ -1,6 +1,6 @@
-//! Judge: whether a selector selects a message, as a receiver would see it now.
+//! Evaluate: whether a selector selects a message, as a receiver would see it now.
 //!
-//! Judging is background work with a budget of its own, so that neither stops the other: a unit
+//! Evaluating is background work with a budget of its own, so that neither stops the other: a unit
 //! for each message, and more for a selector that takes long.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use crate::message::patch::Patch;
 const STEPS: u32 = 1_024;
 
 /// Whether `selector` selects a message, and what finding out cost in units of work.
-pub(crate) fn judge(
+pub(crate) fn evaluate(
     selector: &Selector,
     number: SequenceNumber,
     row: &MessageRow,
