@@ -1,4 +1,7 @@
-//! Shared: what all entities of a broker have in common, and the context of one step.
+//! Context: what a step works with, besides the entity that it is about.
+//!
+//! `Shared` is what all entities of a broker have in common; `Context` adds when the step is, and
+//! collects what it causes. Budgets of a turn are taken from here.
 
 pub(crate) mod alarms;
 pub(crate) mod clients;

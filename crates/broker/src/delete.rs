@@ -19,7 +19,7 @@ use crate::delete::deletion::Deletion;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
-use crate::receive::run;
+use crate::receive::run::{run, run_on};
 
 /// What is to be deleted.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
         if let Some(queue) = directory.get_mut(entity) {
             queue.is_in_line = false;
             pieces::delete_share(queue, cx);
-            run::run_on(queue, cx);
+            run_on(queue, cx);
         }
     }
 }
@@ -88,6 +88,6 @@ fn start_deletion(
         until: queue.rows.end(),
         asked: None,
     });
-    run::run(queue, cx);
+    run(queue, cx);
     Ok(())
 }

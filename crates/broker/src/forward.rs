@@ -21,7 +21,7 @@ use crate::entities::directory::Directory;
 use crate::forward::transfer::{Admission, Transfer, TransferFailure};
 use crate::message::id::IdHash;
 use crate::queue::kind::Kind;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::duplicates::known::Known;
 use crate::subqueue::pump::{Looked, Pump};
 use crate::topic::fan_out;
@@ -54,7 +54,7 @@ fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) 
         return false;
     };
     let Some(transfer) = hop::next_transfer(source, place.subqueue, cx) else {
-        run::run(source, cx);
+        run(source, cx);
         return false;
     };
     let namespace = source.namespace;
@@ -96,7 +96,7 @@ impl Directory {
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let from = source.path.clone();
         hop::leave(source, place.subqueue, &transfer, cx);
-        run::run(source, cx);
+        run(source, cx);
         let destination = self.get_mut(destination).expect(THERE);
         match admission {
             Admission::Take => hop::arrive(destination, place.subqueue, &from, transfer, cx),
@@ -107,7 +107,7 @@ impl Directory {
             Admission::Duplicate => {}
             Admission::Ask(_) | Admission::Failed(_) => unreachable!("its message stays"),
         }
-        run::run(destination, cx);
+        run(destination, cx);
         true
     }
 
@@ -150,7 +150,7 @@ impl Directory {
                 false
             }
         };
-        run::run(source, cx);
+        run(source, cx);
         goes_on
     }
 }
@@ -185,5 +185,5 @@ pub(crate) fn looked_up(
         (Err(_), _) => Pump::Until(cx.retry_at()),
     };
     source.sub_mut(place.subqueue).needs_dispatch = true;
-    run::run(source, cx);
+    run(source, cx);
 }

@@ -15,7 +15,7 @@ use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::settle::end_lock::{Asker, check_allowed};
 
 /// Ends one lock.
@@ -35,7 +35,7 @@ pub(crate) fn settle(
         cx.emit(Output::Settled { request, result });
     }
     if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
-        run::run(queue, cx);
+        run(queue, cx);
     }
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn settle_many(
     };
     cx.emit(Output::Settled { request, result });
     if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
-        run::run(queue, cx);
+        run(queue, cx);
     }
 }
 

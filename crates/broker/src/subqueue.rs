@@ -125,7 +125,7 @@ impl Sub {
         self.window.get(number).is_some() || self.locks.contains(number)
     }
 
-    /// A message becomes available, with so many `beyond` the window besides it.
+    /// A message becomes available, with `beyond` others that the window does not account for.
     pub(crate) fn offer(
         &mut self,
         number: SequenceNumber,
@@ -164,7 +164,7 @@ impl Sub {
         self.selections.gone(number);
     }
 
-    /// Locks messages that cannot be read for so many milliseconds, without a holder.
+    /// Locks messages that cannot be read for `ms` milliseconds, without a holder.
     pub(crate) fn lock_unreadable(
         &mut self,
         numbers: &[SequenceNumber],

@@ -1,4 +1,7 @@
-//! Batch: entities and rules that are made, changed and deleted as one, and how many at most.
+//! Batch: entities and rules that are made, changed and deleted as one.
+//!
+//! It is bounded by how many it names and by the bytes of its rules, since one turn carries it
+//! out. What is checked of it besides is in `administration/batch.rs`.
 
 use crate::api::entity_error::EntityError;
 use crate::api::rule::RuleDescription;

@@ -1,4 +1,6 @@
 //! Errors: why a request was refused.
+//!
+//! Each variant is a fact with its values. How the dialect says it is not the broker's business.
 
 #![allow(missing_docs, reason = "the texts say it")]
 

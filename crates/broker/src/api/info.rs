@@ -1,4 +1,6 @@
-//! Info: what can be known of a queue, and when the broker wants a tick.
+//! Info: what can be known of a queue at one moment, and when the broker wants a tick.
+//!
+//! Neither changes anything: metrics and administrators read the one, the shard task the other.
 
 use store::{EntityId, NamespaceId};
 

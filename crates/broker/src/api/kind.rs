@@ -1,4 +1,4 @@
-//! Kind: whether an entity is a queue, a topic or a subscription.
+//! Kind: whether an entity is a queue, a topic or a subscription, as others see it.
 
 use std::fmt;
 

@@ -17,7 +17,7 @@ pub struct Wall(pub u64);
 pub struct Mono(pub u64);
 
 impl Mono {
-    /// So many milliseconds later.
+    /// The moment that is `ms` milliseconds later.
     pub(crate) fn after(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }

@@ -1,4 +1,7 @@
-//! Loaded: which operation continues with what was read, one arm for each purpose.
+//! Loaded: which operation continues with what was read.
+//!
+//! One arm for each purpose (`context/read.rs`), one call each. The entity may be gone: then a
+//! request that waits for the answer is refused.
 
 use store::{Found, StoreError};
 
@@ -11,7 +14,7 @@ use crate::forward;
 use crate::queue::Queue;
 use crate::receive::deferred;
 use crate::receive::peek;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::cancel;
 use crate::send::duplicates::known::Known;
 use crate::send::send_once;
@@ -97,5 +100,5 @@ pub(crate) fn loaded(
             cancel::cancel_loaded(queue, read, &cancellation, rows(found), cx);
         }
     }
-    run::run(queue, cx);
+    run(queue, cx);
 }

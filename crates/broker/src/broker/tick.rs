@@ -15,7 +15,7 @@ use crate::entities::tombstone::Tombstone;
 use crate::expire::sweep_blocks::sweep;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::activate::activate;
 use crate::sessions;
 use crate::settle::end_lock;
@@ -82,7 +82,7 @@ pub(crate) fn clock_went_back(queue: &mut Queue, cx: &mut Context<'_>) {
     for sub in &mut queue.subs {
         sub.clock_went_back();
     }
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 fn tick_queue(queue: &mut Queue, cx: &mut Context<'_>) {
@@ -96,7 +96,7 @@ fn tick_queue(queue: &mut Queue, cx: &mut Context<'_>) {
     queue
         .duplicates
         .sweep_history(&mut queue.rows, &queue.settings, cx);
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 fn expire_locks(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {

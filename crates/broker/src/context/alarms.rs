@@ -1,4 +1,7 @@
 //! Alarms: when each entity wants a tick, by both clocks.
+//!
+//! An entity has one alarm for each clock. It may be earlier than needed, never later. Both clocks
+//! have their turns, so that a flood of one keeps nothing of the other from its time.
 
 use std::collections::BTreeSet;
 

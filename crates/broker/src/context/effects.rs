@@ -1,4 +1,7 @@
 //! Effects: what one or several steps caused, for the caller to act on.
+//!
+//! Writes are submitted as one. Outputs wait for the commit that they rest on; reads wait for one
+//! that the index has to have.
 
 use store::{CommitId, Query, WriteSet};
 

@@ -1,4 +1,8 @@
-//! Reads: what was asked of the store, and which operation continues with the answer.
+//! Reads: for what something was asked of the store.
+//!
+//! Each purpose has with it all that is needed to go on when the answer comes
+//! (`broker/loaded.rs`). Its entity may be gone by then: a request that waits for the answer is
+//! refused.
 
 use store::{CommitId, EntityId, SequenceNumber};
 

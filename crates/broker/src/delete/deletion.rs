@@ -1,4 +1,7 @@
 //! Deletion: a request to delete messages, and how far it has come.
+//!
+//! Everything below its cursor has been looked at. It ends at the number that was next when it
+//! came, or when it has deleted as many as it may.
 
 use store::SequenceNumber;
 

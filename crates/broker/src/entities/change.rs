@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::entities::directory::{CHANGED, Directory, publish};
 use crate::queue::kind::Kind;
 use crate::receive::attach;
-use crate::receive::run;
+use crate::receive::run::run;
 
 /// An entity takes over settings that it may be given, and what only a subscription has.
 pub(crate) fn take_over(
@@ -45,7 +45,7 @@ pub(crate) fn changed(directory: &mut Directory, id: EntityId, cx: &mut Context<
     enforce(directory, id, cx);
     let queue = directory.get_mut(id).expect(CHANGED);
     queue.wake_pumps();
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// The settings of an entity have changed: receivers that would not be let in now have to go.

@@ -127,7 +127,7 @@ impl Tombstone {
         self.stragglers = true;
     }
 
-    /// ReadRows came back, and go. Returns whether there are none left.
+    /// Rows came back, and go. Returns whether there are none left.
     pub(crate) fn loaded(&mut self, rows: ReadRows, cx: &mut Context<'_>) -> bool {
         self.is_reading = false;
         let part = Part::ALL.get(self.part);

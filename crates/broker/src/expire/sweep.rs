@@ -1,4 +1,7 @@
 //! Sweep: a block of 1,024 numbers that is looked through for messages past their deadline.
+//!
+//! It notes the least deadline of what stays, and when to look again after what could not leave
+//! now: locked messages, and those whose patches cannot be read.
 
 use store::SequenceNumber;
 

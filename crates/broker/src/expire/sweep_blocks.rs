@@ -1,7 +1,7 @@
 //! Sweep of blocks: looks through blocks of 1,024 numbers for messages past their deadline.
 //!
 //! A block that is all in the window is looked through there; any other is read, in pieces that fit
-//! a turn's budget. ReadRows are taken for what they are: messages that were locked, removed or
+//! a turn's budget. Rows are taken for what they are: messages that were locked, removed or
 //! unlocked since the read was asked for are left to the operation that did so. Locked messages are
 //! left to the end of their lock; deferred ones stand elsewhere and never expire.
 //! (docs/spec/entities.md#7.3)

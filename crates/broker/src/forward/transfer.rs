@@ -1,4 +1,7 @@
-//! Transfer: a message on its way from one entity to another, and what the destination says to it.
+//! Transfer: a message on its way from one entity to another, still in its source.
+//!
+//! The destination admits it, or says why not. A failure that can pass keeps the message where it
+//! is; any other sends it to a dead-letter queue.
 
 use store::{MessageRow, SequenceNumber};
 

@@ -1,4 +1,7 @@
 //! Entry: an available message as memory knows it, without its body.
+//!
+//! It tells the commit with which all of it is on the disk: a delivery rests on that, and a read of
+//! the body waits for no later one.
 
 use store::{BodyLocation, CommitId, MessageRow};
 

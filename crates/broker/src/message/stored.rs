@@ -1,4 +1,7 @@
 //! Stored: what is made of a message that was read from the store.
+//!
+//! A window takes it as an entry, a receiver or browser as it is shown. A body or a patch that
+//! cannot be understood makes the message one that cannot be read.
 
 use bytes::Bytes;
 use store::{CommitId, KnownMessage, Part, SequenceNumber, StoreError, StoredMessage};

@@ -1,4 +1,7 @@
 //! Enter: a message enters the active part of a queue, with or without a session.
+//!
+//! In a queue with sessions it enters its session; one without a session is dead-lettered there.
+//! In any other queue the session is only a property.
 
 use bytes::Bytes;
 use store::SequenceNumber;

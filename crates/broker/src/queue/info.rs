@@ -1,4 +1,6 @@
 //! Info: a queue's definition and counters at one moment.
+//!
+//! Counters are those of the head, so they are exact. Ages and lags are as of the moment asked for.
 
 use store::Part;
 

@@ -18,7 +18,7 @@ use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::receive::credit;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::sessions;
 use crate::settle::end_lock;
 use crate::transaction;
@@ -53,7 +53,7 @@ pub(crate) fn attach(
         (Access::Consume(_), None) => Choice::Next,
     };
     // Expiry may depend on a receiver being there.
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// The queue that a receiver is let in to, or it is told why not. Only a receiver that `browses` is
@@ -92,11 +92,11 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
     }
     if receiver.session_role != SessionRole::None {
         sessions::release::leave(queue, &receiver, cx);
-        return run::run(queue, cx);
+        return run(queue, cx);
     }
     let sub = queue.sub_mut(receiver.place.subqueue);
     sub.leave(slot, receiver.choice);
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// Where a receiver is, or was until now.
@@ -134,7 +134,7 @@ pub(crate) fn credit(
         sub.draining.push(slot);
     }
     credit::invite(queue, slot, cx);
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// A connection has written deliveries of `bytes` bytes.
@@ -161,7 +161,7 @@ pub(crate) fn written(
     entities.dedup();
     for entity in entities {
         let queue = directory.get_mut(entity);
-        run::run(queue.expect("no entity goes in this step"), cx);
+        run(queue.expect("no entity goes in this step"), cx);
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn disconnect(
             // An entity may have gone since its receivers were attached.
             if let Some(queue) = directory.get_mut(place.entity) {
                 drop_locks(queue, place.subqueue, connection, cx);
-                run::run(queue, cx);
+                run(queue, cx);
             }
         }
     }

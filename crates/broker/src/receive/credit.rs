@@ -1,4 +1,7 @@
 //! Credit: a receiver waits for messages as long as it has credit.
+//!
+//! It waits in the ring of its subqueue, or with the session that it holds. A delivery that did not
+//! reach it gives its credit back.
 
 use crate::api::id::ReceiverId;
 use crate::context::Context;

@@ -1,4 +1,6 @@
 //! Retrieval: a request for deferred messages by number, until they have been read.
+//!
+//! Nothing is taken that could not be answered, so the size of the answer is checked before.
 
 use store::{SequenceNumber, StoredMessage};
 

@@ -1,4 +1,6 @@
 //! Cancellation: a request to take scheduled messages back, until their rows have been read.
+//!
+//! All of them are cancelled or none, so it has one answer.
 
 use store::{EntityId, SequenceNumber};
 

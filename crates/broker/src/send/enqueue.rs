@@ -19,7 +19,7 @@ use crate::message::bodies::Body;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::duplicates::known::Known;
 use crate::send::timetable::Due;
 
@@ -59,7 +59,7 @@ pub(crate) fn send(
         result: Ok(first),
         duplicates,
     });
-    run::run(queue, cx);
+    run(queue, cx);
     Ok(())
 }
 

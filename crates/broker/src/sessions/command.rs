@@ -1,4 +1,7 @@
 //! Commands about sessions, each for the queue that it names.
+//!
+//! A command finds the queue, sees whether it has sessions, hands itself to them, and lets the
+//! queue go on. What it does there is in the file of its name.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +19,7 @@ use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
 use crate::receive::attach;
 use crate::receive::peek::MOST;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::sessions::Sessions;
 use crate::sessions::accept::refuse;
 use crate::sessions::listing::Listing;
@@ -49,7 +52,7 @@ pub(crate) fn accept(
             sessions.accept_next(receiver, mode, timeout_ms, &mut parts, cx);
         }
     }
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 fn accept_by_id(
@@ -93,7 +96,7 @@ pub(crate) fn renew(
         None => Err(RequestError::SessionsNotSupported),
     };
     cx.emit(Output::SessionRenewed { request, result });
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// Reads or sets the state of a session for its holder's connection.
@@ -109,7 +112,7 @@ pub(crate) fn ask_state(
     };
     let Some((sessions, mut parts)) = queue.by_session() else {
         cx.emit(wanted.refusal(RequestError::SessionsNotSupported));
-        return run::run(queue, cx);
+        return run(queue, cx);
     };
     let connection = wanted.request().connection;
     let held = sessions.held_session(connection, session, cx.now.mono);
@@ -121,7 +124,7 @@ pub(crate) fn ask_state(
         Ok(id) => sessions.ask_state(id, wanted, &mut parts, cx),
         Err(error) => cx.emit(wanted.refusal(error)),
     }
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// Starts a listing.
@@ -154,7 +157,7 @@ pub(crate) fn list(
     } else {
         Sessions::list_on(listing, &mut parts, cx);
     }
-    run::run(queue, cx);
+    run(queue, cx);
 }
 
 /// Starts to browse a session.

@@ -1,4 +1,7 @@
 //! Delete rows: messages of a queue with sessions go, once they have been read.
+//!
+//! Rows are taken for what they are: those that were touched since they were asked for are left
+//! alone, and so are those that are held. What is left lowers the deletion's mark.
 
 use store::{Found, StoreError, StoredMessage};
 

@@ -1,4 +1,7 @@
 //! Expire rows: messages of a session that expires, once they have been read.
+//!
+//! Those that were touched since they were asked for are read again, for their locks may have
+//! ended. Locked ones are left to the end of their lock.
 
 use crate::api::id::{ReadId, Subqueue};
 use crate::context::Context;

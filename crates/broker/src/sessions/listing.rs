@@ -1,4 +1,7 @@
 //! Listing: a request for the ids of sessions, until its page is full.
+//!
+//! It knows how many sessions it still skips, which it has taken, and behind which one it goes on.
+//! How they are found is in `list.rs`.
 
 use bytes::Bytes;
 

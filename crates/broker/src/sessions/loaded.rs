@@ -1,4 +1,7 @@
 //! Loaded: which operation about sessions continues with what was read.
+//!
+//! One arm for each purpose (`read.rs`), one call each. Rows that expire go through the whole
+//! queue; all else is for the sessions alone.
 
 use store::{Found, StoreError};
 

@@ -1,4 +1,7 @@
 //! Pending peek: what a peek at a session has found so far, and what is still to be read for it.
+//!
+//! It goes through the parts of the queue in the order in which a message moves. What cuts one part
+//! off cuts off the others too, so nothing is shown behind a message that was not looked at.
 
 use std::collections::BTreeMap;
 

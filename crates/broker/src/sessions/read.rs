@@ -1,4 +1,7 @@
-//! Reads about sessions, and which operation continues with the answer.
+//! Reads about sessions: for what something was asked of the store.
+//!
+//! Each purpose has with it all that is needed to go on when the answer comes (`loaded.rs`). The
+//! queue may be gone by then: a request that waits for the answer is refused.
 
 use store::SequenceNumber;
 

@@ -1,4 +1,7 @@
 //! State request: what a holder wants of its session's state, until that has been read.
+//!
+//! A new state is checked for all that can be known without the old one. What is done once that is
+//! there is in `state.rs`.
 
 use bytes::Bytes;
 

@@ -18,7 +18,7 @@ use crate::message::bodies::Body;
 use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::enqueue;
 use crate::settle::end_lock;
 use crate::settle::end_lock::Asker;
@@ -42,7 +42,7 @@ pub(crate) fn redrive(
     };
     cx.emit(Output::Settled { request, result });
     if let Some(queue) = directory.get_mut(place.entity) {
-        run::run(queue, cx);
+        run(queue, cx);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::settle::end_lock;
 
 /// Renews the locks that `tokens` name.
@@ -46,6 +46,6 @@ fn renew_all(
         let locks = &mut queue.sub_mut(subqueue).locks;
         locks.extend(number, until, duration);
     }
-    run::run(queue, cx);
+    run(queue, cx);
     Ok(duration)
 }

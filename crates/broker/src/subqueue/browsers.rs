@@ -1,4 +1,7 @@
 //! Browsers: receivers that are shown a subqueue's messages and take none.
+//!
+//! Each walks through the subqueue once by its cursor. What comes to stand below that later is kept
+//! by number, up to a bound. How they are read for is in `browse.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,7 @@
 //! Drain: a receiver that drains is told when nothing more can come.
+//!
+//! That is after the last delivery: when nothing is available, or nothing is handed out for now.
+//! What becomes available later is another credit's business.
 
 use crate::api::output::Output;
 use crate::context::Context;

@@ -1,4 +1,7 @@
 //! Pump: what keeps the messages of a forwarding subqueue.
+//!
+//! A message waits for a destination that does not take it now, or for the store to say whether the
+//! destination has seen its id before. What was looked up is good for one message.
 
 use store::{EntityId, SequenceNumber};
 

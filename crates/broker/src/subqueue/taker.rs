@@ -1,4 +1,7 @@
 //! Taker: the receiver whose turn it is to take a message.
+//!
+//! Receivers with credit stand in a ring. One whose connection has too much unwritten output, or
+//! that has no credit any more, leaves the ring when its turn comes.
 
 use std::collections::VecDeque;
 

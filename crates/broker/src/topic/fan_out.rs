@@ -25,7 +25,7 @@ use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::enqueue;
 
 /// The reason and the description of a dead letter without a session. (docs/spec/amqp.md#4.7)
@@ -49,7 +49,7 @@ pub(crate) fn publish_one(
 ) -> bool {
     let source = directory.get_mut(topic).expect(THERE);
     let Some(mut transfer) = hop::next_transfer(source, Subqueue::Main, cx) else {
-        run::run(source, cx);
+        run(source, cx);
         return false;
     };
     let distribution = distribution_of(directory, topic, &transfer, cx);
@@ -64,11 +64,11 @@ pub(crate) fn publish_one(
     }
     let source = directory.get_mut(topic).expect(THERE);
     pass_on(source, &transfer, sharing, cx);
-    run::run(source, cx);
+    run(source, cx);
     for (subscription, content) in copies {
         let queue = directory.get_mut(subscription).expect(THERE);
         take_copy(queue, &transfer, content, sharing > 1, cx);
-        run::run(queue, cx);
+        run(queue, cx);
     }
     true
 }

@@ -1,4 +1,7 @@
 //! Sizes: what the subscriptions of each topic hold together.
+//!
+//! A topic counts towards its size what its subscriptions hold, so each row that is put into a
+//! subscription or removed from it is weighed here. (docs/spec/entities.md#2.2)
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ use crate::api::id::{ReadId, RequestId, TransactionId};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::receive::run;
+use crate::receive::run::run;
 use crate::send::activate::erase_scheduled;
 use crate::send::enqueue;
 use crate::transaction::locks;
@@ -175,7 +175,7 @@ fn commit(
     // Only now, so that no receiver takes a message of a transaction that is half done.
     for entity in touched {
         let queue = directory.get_mut(entity);
-        run::run(queue.expect("a commit removes no entity"), cx);
+        run(queue.expect("a commit removes no entity"), cx);
     }
 }
 

@@ -1,4 +1,7 @@
 //! Known: what is known of the ids of some messages.
+//!
+//! What the store answers is about the moment of the question; what was accepted since is known in
+//! memory. Of an id that stands in two eras the later acceptance counts.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,7 @@
-//! Hand out: which message goes to which receiver with a selector, each selection in its turn.
+//! Hand out: which message goes to which receiver with a selector.
+//!
+//! Selections with takers have their turns, one message each. A search that the turn's budget stops
+//! goes on with the next tick.
 
 use store::SequenceNumber;
 
