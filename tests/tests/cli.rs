@@ -238,7 +238,12 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
         1,
         "the topic does not exist",
     );
-    fails(&broker, "purge events", 1, "a topic keeps no messages");
+    fails(
+        &broker,
+        "purge events",
+        1,
+        "a topic holds scheduled messages only",
+    );
     fails(
         &broker,
         "purge orders --filter n>",

@@ -181,7 +181,7 @@ fn what_can_not_be_is_refused_in_one_sentence() {
         "/orders",
         json!({"kind": "topic"}),
         400,
-        "it is a queue, not a topic",
+        "kind is topic, but the entity is a queue",
     );
     check(
         "PATCH",
@@ -190,7 +190,7 @@ fn what_can_not_be_is_refused_in_one_sentence() {
         400,
         "can not be changed",
     );
-    check("PATCH", "/orders", json!([]), 400, "no object");
+    check("PATCH", "/orders", json!([]), 400, "not a JSON object");
     check("PATCH", "/b", json!({}), 404, "does not exist");
     check("PUT", "/x/Subscriptions/s", json!({}), 404, "");
     check("PUT", "", json!({}), 405, "only GET, HEAD are allowed");

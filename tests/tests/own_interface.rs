@@ -317,14 +317,14 @@ fn messages_are_browsed_by_part_and_left_as_they_are() {
     refused(
         "orders/messages?count=1001",
         400,
-        "count is a number from 1 to 1000",
+        "count must be a number from 1 to 1000",
     );
-    refused("orders/messages?part=all", 400, "`all` is no part");
+    refused("orders/messages?part=all", 400, "part `all` is not active");
     refused("nothing/messages", 404, "does not exist");
     refused(
         "events/messages",
         400,
-        "a topic keeps no messages but scheduled ones",
+        "a topic holds scheduled messages only",
     );
     refused(
         "events/Subscriptions/all/Rules/messages",

@@ -88,7 +88,7 @@ fn a_port_that_is_taken_is_refused() {
     let address = taken.local_addr().expect("it is bound").to_string();
     check_refused(
         &Setup::new().arguments(&["--listen", &address]),
-        &["can not listen on", &address],
+        &["cannot listen on", &address],
     );
 }
 

@@ -19,7 +19,7 @@ pub enum DecodeError {
     CutShort(&'static str),
     #[error("format code {0:#04x} is unknown")]
     UnknownFormat(u8),
-    #[error("format code {0:#04x} can not start a descriptor")]
+    #[error("format code {0:#04x} cannot start a descriptor")]
     BadDescriptor(u8),
     #[error("a symbolic descriptor is unknown")]
     UnknownDescriptor,

@@ -33,11 +33,12 @@ impl Connection {
             return Ok(());
         }
         if attach.handle > handle_max {
-            let text = format!("handle {} is above handle-max", attach.handle);
+            let handle = attach.handle;
+            let text = format!("handle {handle} is above the handle-max of {handle_max}");
             return Err(Fault::connection(condition::FRAMING_ERROR, text));
         }
         if session.remote_handles.get(attach.handle).is_some() {
-            let text = format!("handle {} has a link already", attach.handle);
+            let text = format!("handle {} is already attached", attach.handle);
             return Err(Fault::session(condition::HANDLE_IN_USE, text));
         }
         self.match_name(key, attach)
@@ -59,7 +60,7 @@ impl Connection {
             self.names.remove(&name);
         }
         let Some(key) = self.links.insert(|_| Link::requested(session, &attach)) else {
-            let text = "there are too many links";
+            let text = "the connection has the maximum number of links";
             return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
         };
         self.names.insert(name, key);
@@ -68,7 +69,7 @@ impl Connection {
 
     /// The same name and role again: the older link goes. [AMQP 2.6.1]
     fn steal(&mut self, link: u32) {
-        let text = "another link of the same name was attached";
+        let text = "another link with the same name and role was attached";
         self.break_link(
             link,
             DetachReason::with(Error::new(condition::STOLEN, text)),
@@ -91,7 +92,7 @@ impl Connection {
             if let Some(link) = self.links.get_mut(key) {
                 link.reported = true;
             }
-            let text = "there are too many links, or the link's name is too long";
+            let text = "the maximum number of links is reached, or the link name is too long";
             if excess > MAX_REFUSED {
                 return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
             }

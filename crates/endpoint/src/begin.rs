@@ -27,7 +27,7 @@ impl Connection {
             // A key that was never given out: whatever is done with it does nothing.
             let session = SessionId(NONE);
             if !self.over {
-                let text = "no channel is left";
+                let text = "every channel up to channel-max has a session";
                 let error = Some(Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text));
                 self.events.push_back(Event::Ended { session, error });
             }
@@ -40,11 +40,12 @@ impl Connection {
     /// The peer begins a session, or answers our begin.
     pub(crate) fn handle_begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Fault> {
         if channel > self.channel_max() {
-            let text = format!("channel {channel} is above channel-max");
+            let most = self.channel_max();
+            let text = format!("channel {channel} is above the channel-max of {most}");
             return Err(Fault::connection(condition::FRAMING_ERROR, text));
         }
         if self.remote_channels.get(channel.into()).is_some() {
-            let text = format!("channel {channel} has a session already");
+            let text = format!("channel {channel} already has a session");
             return Err(Fault::connection(condition::ILLEGAL_STATE, text));
         }
         match begin.remote_channel {
@@ -55,7 +56,7 @@ impl Connection {
 
     fn answer_begin(&mut self, channel: u16, begin: &Begin) -> Result<(), Fault> {
         let Some(key) = self.new_session(Some(channel)) else {
-            let text = "there are too many sessions";
+            let text = "the connection has the maximum number of sessions";
             return Err(Fault::connection(condition::RESOURCE_LIMIT_EXCEEDED, text));
         };
         self.send_begin(key);
@@ -69,7 +70,7 @@ impl Connection {
             session.is_some_and(|session| session.remote_channel.is_none())
         });
         let Some(key) = offered else {
-            let text = format!("remote-channel {ours} has no session that waits for a begin");
+            let text = format!("no session on remote-channel {ours} waits for a begin");
             return Err(Fault::connection(condition::NOT_ALLOWED, text));
         };
         self.bind_session(key, channel, begin);

@@ -58,7 +58,7 @@ impl Connection {
             if self.partial_bytes <= enough {
                 return;
             }
-            let text = "unfinished deliveries of all connections take too much memory";
+            let text = "the unfinished deliveries of all connections exceed their limit of memory";
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
             self.break_link(key, DetachReason::with(error));
         }

@@ -217,6 +217,6 @@ impl Connection {
 
 /// The peer speaks of a handle that it has not attached. [AMQP 2.8.17]
 pub(crate) fn unattached(handle: u32) -> Fault {
-    let text = format!("handle {handle} has no link");
+    let text = format!("handle {handle} is not attached");
     Fault::Session(Error::new(condition::UNATTACHED_HANDLE, text))
 }

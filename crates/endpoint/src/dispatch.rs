@@ -78,7 +78,7 @@ impl Connection {
             }
             Performative::Open(_) | Performative::Transfer(_) => Err(Fault::connection(
                 condition::ILLEGAL_STATE,
-                "the connection is open already",
+                "the connection is already open",
             )),
         }
     }
@@ -101,7 +101,9 @@ impl Connection {
 
 fn decode(body: &mut Bytes) -> Result<Performative, Fault> {
     if body.len() > MAX_COLD_BODY && !body.starts_with(&TRANSFER) {
-        let text = "a performative of this size is not accepted";
+        let size = body.len();
+        let text =
+            format!("a performative of {size} bytes is above the maximum of {MAX_COLD_BODY}");
         return Err(Fault::connection(condition::RESOURCE_LIMIT_EXCEEDED, text));
     }
     Performative::decode(body)

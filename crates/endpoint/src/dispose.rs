@@ -36,7 +36,8 @@ impl Connection {
         }
         let last = disposition.last.unwrap_or(disposition.first);
         if serial::distance(disposition.first, last).is_none() {
-            let text = "first comes after last";
+            let first = disposition.first;
+            let text = format!("first {first} comes after last {last}");
             return Err(Fault::session(condition::INVALID_FIELD, text));
         }
         match disposition.role {
@@ -213,7 +214,9 @@ fn check_copies(state: Option<&DeliveryState>, copies: usize) -> Result<(), Faul
     }
     let bytes = state.map_or(0, DeliveryState::encoded_len);
     if bytes.saturating_mul(copies) > MAX_COPIED {
-        let text = "a state of this size may not be given to so many deliveries at once";
+        let text = format!(
+            "a state of {bytes} bytes for {copies} deliveries exceeds {MAX_COPIED} bytes in total"
+        );
         return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
     }
     Ok(())

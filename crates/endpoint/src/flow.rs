@@ -25,7 +25,7 @@ impl Connection {
             return Ok(());
         }
         if !session.window.handle_flow(&flow) {
-            let text = "next-incoming-id leads next-outgoing-id";
+            let text = "next-incoming-id is ahead of next-outgoing-id";
             return Err(Fault::session(condition::WINDOW_VIOLATION, text));
         }
         match flow.handle {

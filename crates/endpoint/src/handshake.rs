@@ -213,11 +213,13 @@ impl Connection {
 
     pub(crate) fn handle_open(&mut self, channel: u16, open: Box<Open>) -> Result<(), Fault> {
         if channel != 0 {
-            let text = "open belongs on channel 0";
+            let text = "an open must be on channel 0";
             return Err(Fault::connection(condition::NOT_ALLOWED, text));
         }
         if open.max_frame_size < MIN_MAX_FRAME_SIZE {
-            let text = "max-frame-size is below 512";
+            let size = open.max_frame_size;
+            let text =
+                format!("max-frame-size {size} is below the minimum of {MIN_MAX_FRAME_SIZE}");
             return Err(Fault::connection(condition::INVALID_FIELD, text));
         }
         self.send_open();

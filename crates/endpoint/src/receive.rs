@@ -42,7 +42,7 @@ impl Connection {
             return Ok(());
         }
         if !session.window.take_incoming() {
-            let text = "a transfer came without window for it";
+            let text = "a transfer exceeds the incoming-window of the session";
             return Err(Fault::session(condition::WINDOW_VIOLATION, text));
         }
         let is_low = session.window.is_low();
@@ -71,7 +71,7 @@ impl Connection {
             return check_dropped(link.dropped);
         }
         let End::Receiver(receiver) = &mut link.end else {
-            let text = "a transfer came from a receiver";
+            let text = "a transfer arrived on a link on which the peer is the receiver";
             return Err(Fault::link(key, condition::NOT_ALLOWED, text));
         };
         let mut incoming = IncomingTransfer {
@@ -149,7 +149,7 @@ struct IncomingTransfer<'a> {
 impl IncomingTransfer<'_> {
     fn receive(&mut self, mut transfer: Transfer, payload: Bytes) -> Result<(), Fault> {
         if transfer.resume {
-            let text = "deliveries are not resumed";
+            let text = "resuming a delivery is not supported";
             return Err(Fault::link(self.link, condition::NOT_IMPLEMENTED, text));
         }
         let partial = match self.receiver.partial.take() {
@@ -180,19 +180,21 @@ impl IncomingTransfer<'_> {
     /// The first frame of a delivery.
     fn start(&mut self, transfer: &mut Transfer) -> Result<Partial, Fault> {
         let (Some(id), Some(tag)) = (transfer.delivery_id, transfer.delivery_tag.take()) else {
-            let text = "a delivery's first transfer names its delivery-id and delivery-tag";
+            let text =
+                "the first transfer of a delivery must have a delivery-id and a delivery-tag";
             return Err(Fault::link(self.link, condition::INVALID_FIELD, text));
         };
         let follows = self.session.note_incoming(id);
         let may_repeat = self.receiver.repeats_ids && !transfer.more;
         if !follows && !may_repeat {
-            let text = format!("delivery-id {id} does not follow the one before");
+            let text = format!("delivery-id {id} is not the next delivery-id of the session");
             return Err(Fault::session(condition::INVALID_FIELD, text));
         }
         let settled = transfer.settled == Some(true) || transfer.aborted;
         if !settled {
             if self.session.incoming_len() >= self.max_unsettled {
-                let text = "too many deliveries wait for settlement";
+                let limit = self.max_unsettled;
+                let text = format!("the session has the maximum of {limit} unsettled deliveries");
                 let condition = condition::TRANSFER_LIMIT_EXCEEDED;
                 return Err(Fault::link(self.link, condition, text));
             }
@@ -295,14 +297,15 @@ impl IncomingTransfer<'_> {
         if *self.partial_bytes <= self.max_partial_bytes {
             return Ok(());
         }
-        let text = "the connection's unfinished deliveries take too much memory";
+        let limit = self.max_partial_bytes;
+        let text = format!("the unfinished deliveries of the connection exceed {limit} bytes");
         let condition = condition::RESOURCE_LIMIT_EXCEEDED;
         Err(Fault::link(self.link, condition, text))
     }
 }
 
 fn oversize(link: u32) -> Fault {
-    let text = "the message is larger than max-message-size";
+    let text = "the message is larger than the max-message-size of the link";
     Fault::link(link, condition::MESSAGE_SIZE_EXCEEDED, text)
 }
 
@@ -320,7 +323,8 @@ fn continue_partial(
         .as_ref()
         .is_some_and(|tag| *tag != partial.tag);
     if other_id || other_tag {
-        let text = "a transfer of another delivery came before the last one was finished";
+        let text =
+            "a transfer of another delivery arrived before the end of the delivery in progress";
         return Err(Fault::link(key, condition::INVALID_FIELD, text));
     }
     partial.continue_with(transfer);
@@ -382,6 +386,6 @@ fn check_dropped(dropped: u32) -> Result<(), Fault> {
     if dropped <= MAX_DROPPED {
         return Ok(());
     }
-    let text = "transfers keep coming on a link that was detached";
+    let text = format!("more than {MAX_DROPPED} transfers arrived on a link that was detached");
     Err(Fault::session(condition::ERRANT_LINK, text))
 }

@@ -25,10 +25,7 @@ impl Connection {
             (Phase::SaslInit, Ok(init @ SaslFrame::Init { .. })) => self.handle_sasl_init(init),
             // No mechanism here has challenges, so there is nothing to respond to.
             (Phase::SaslInit, _) => {
-                self.refuse_sasl(
-                    Code::Sys,
-                    "a SASL frame other than an init is not expected now",
-                );
+                self.refuse_sasl(Code::Sys, "the server expects a sasl-init frame");
             }
             (Phase::SaslMechanisms, Ok(SaslFrame::Mechanisms(offered))) => self.choose(&offered),
             (Phase::SaslOutcome, Ok(SaslFrame::Outcome { code, .. })) => {
@@ -36,7 +33,7 @@ impl Connection {
             }
             _ => self.fail_without_close(Error::new(
                 condition::NOT_IMPLEMENTED,
-                "the SASL exchange can not go on",
+                "the SASL frame is not expected at this point",
             )),
         }
     }
@@ -124,7 +121,7 @@ impl Connection {
         if self.stalled_input.len() > MAX_SENT_AHEAD {
             self.fail_without_close(Error::new(
                 condition::RESOURCE_LIMIT_EXCEEDED,
-                "too much was sent before the SASL outcome",
+                format!("more than {MAX_SENT_AHEAD} bytes arrived before the SASL outcome"),
             ));
         }
     }
@@ -133,6 +130,6 @@ impl Connection {
 fn unauthorized() -> Error {
     Error::new(
         condition::UNAUTHORIZED_ACCESS,
-        "the SASL exchange was not successful",
+        "the SASL authentication failed",
     )
 }

@@ -108,9 +108,9 @@ impl Connection {
         if is_due(self.timers.finish_at) {
             self.handle_eof();
         } else if is_due(self.handshake_deadline()) {
-            self.time_out("the connection was not opened in time");
+            self.time_out("the handshake took longer than the time-out for it");
         } else if is_due(self.idle_deadline()) {
-            self.time_out("nothing was heard for longer than the idle time-out");
+            self.time_out("no frame arrived within the idle time-out");
         } else if is_due(self.heartbeat_deadline()) {
             self.send_heartbeat();
         }

@@ -11,9 +11,9 @@ use crate::options::Limits;
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LimitExceeded {
-    #[error("there are {0} connections already")]
+    #[error("the broker has the maximum of {0} connections")]
     TooMany(usize),
-    #[error("there are {0} connections from its address already")]
+    #[error("the address has the maximum of {0} connections")]
     TooManyFromAddress(usize),
 }
 

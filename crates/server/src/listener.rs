@@ -129,7 +129,7 @@ impl AcceptedConnection {
         match stream.set_nodelay(true) {
             Ok(()) => self.serve(stream).await,
             Err(error) => {
-                tracing::debug!(peer = %self.peer, %error, "a connection was gone at once");
+                tracing::debug!(peer = %self.peer, %error, "a connection was closed before its first byte");
             }
         }
         drop((permit, shutdown_guard));
@@ -189,7 +189,7 @@ impl AcceptedConnection {
             .refused
             .of(RefusalReason::Plain)
             .increment();
-        self.log_refusal("it is not within TLS");
+        self.log_refusal("connections from other machines must use TLS");
         if let Some(Ok(())) = self.with_deadline(stream.write_all(&AMQP_TLS)).await {
             drop(self.with_deadline(stream.shutdown()).await);
         }
@@ -221,7 +221,7 @@ impl AcceptedConnection {
                 }
             }
             Protocol::Tls => {
-                self.log_refusal("TLS within TLS");
+                self.log_refusal("TLS within TLS is not supported");
             }
         }
     }
@@ -230,7 +230,7 @@ impl AcceptedConnection {
         let counts = &self.server.counts;
         let Some(certificate) = &self.server.certificate else {
             counts.refused.of(RefusalReason::Tls).increment();
-            self.log_refusal("it begins with a TLS handshake, and this broker has no certificate");
+            self.log_refusal("the client uses TLS, and this broker has no certificate");
             return None;
         };
         let config = Arc::clone(&certificate.borrow());
@@ -244,7 +244,7 @@ impl AcceptedConnection {
             }
             Err(error) => {
                 counts.refused.of(RefusalReason::Tls).increment();
-                self.log_refusal(format_args!("its TLS handshake did not succeed: {error}"));
+                self.log_refusal(format_args!("the TLS handshake failed: {error}"));
                 None
             }
         }
@@ -262,7 +262,7 @@ impl AcceptedConnection {
             done = tokio::time::timeout_at(self.deadline, work) => {
                 if done.is_err() {
                     self.server.counts.refused.of(RefusalReason::TimeOut).increment();
-                    self.log_refusal("its handshake has taken too long");
+                    self.log_refusal("the handshake took longer than the time-out for it");
                 }
                 done.ok()
             }
@@ -315,7 +315,7 @@ impl AcceptedConnection {
             return;
         }
         if let Err(error) = self.start(id, stream, early, outputs, since).await {
-            tracing::error!(connection = id.0, %error, "a connection ended by a fault of ours");
+            tracing::error!(connection = id.0, %error, "a connection ended because of an internal error");
         }
         // The inbox is closed only when the shard has failed or stopped.
         let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);

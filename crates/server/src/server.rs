@@ -41,7 +41,7 @@ pub enum StartError {
     #[error("the entities of the configuration were refused: {0}")]
     Entities(RefusedChange),
     /// An address cannot be listened on.
-    #[error("can not listen on {address}: {error}")]
+    #[error("cannot listen on {address}: {error}")]
     Listen {
         /// As configured.
         address: SocketAddr,
@@ -220,7 +220,7 @@ async fn bind(wanted: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr
 fn failure(ended: Result<Result<(), StoreError>, tokio::task::JoinError>) -> StoreError {
     match ended {
         Ok(Err(error)) => error,
-        Ok(Ok(())) => StoreError::Poisoned("the shard ended without being told to".to_owned()),
+        Ok(Ok(())) => StoreError::Poisoned("the shard ended unexpectedly".to_owned()),
         Err(error) => StoreError::Poisoned(error.to_string()),
     }
 }

@@ -85,7 +85,7 @@ fn keep(path: &str, property: &str, wanted: &mut bool, stored: bool) {
     if *wanted != stored {
         tracing::error!(
             entity = path,
-            "{property} can not be changed after creation: it stays {stored}; delete the entity to change it"
+            "{property} cannot be changed after creation and stays {stored}; delete the entity to change it"
         );
         *wanted = stored;
     }

@@ -377,7 +377,7 @@ async fn words_of_an_invalid_request_are_sent_but_not_logged() {
         (
             "POST /$railbus/rules/test HTTP/1.1".to_owned(),
             r#"{"message": "hush"}"#,
-            "the body is not a rule and a message peer=",
+            "the body is not an object with a rule and a message peer=",
         ),
         (
             format!("POST /orders/messages HTTP/1.1\r\n{batch}"),
@@ -409,6 +409,6 @@ async fn connections_beyond_the_limit_are_lines_until_their_peer_has_had_enough(
         let read = tokio::time::timeout(PATIENCE, stream.read_u8()).await;
         assert!(read.expect("in time").is_err(), "it is closed");
     }
-    let refused = "a connection is refused: there are 0 connections already";
+    let refused = "a connection is refused: the broker has the maximum of 0 connections";
     assert_eq!(scene.lines(&[refused]).len(), 20);
 }

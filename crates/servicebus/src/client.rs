@@ -58,7 +58,7 @@ pub struct Client {
     /// The buffer for the new sections of a delivery.
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
-    pub(crate) outlet: usize,
+    pub(crate) unreported_bytes: usize,
     /// Whether the rules of a topic took long for the last delivery.
     pub(crate) is_slow: bool,
     /// Whether the client has not presented a valid credential yet.
@@ -104,7 +104,7 @@ impl Client {
             detached_receivers: VecDeque::new(),
             now,
             head: BytesMut::new(),
-            outlet: 0,
+            unreported_bytes: 0,
             is_slow: false,
             is_unauthenticated: true,
             failures: 0,
@@ -410,10 +410,10 @@ impl Dialect for Client {
     }
 
     fn written(&mut self) {
-        // Bytes that still wait for a session window or in the output bound the rest of the outlet.
-        let waiting = self.outlet.min(self.connection.buffered());
-        let written = self.outlet - waiting;
-        self.outlet = waiting;
+        // Bytes that still wait for a session window or in the output bound the rest.
+        let waiting = self.unreported_bytes.min(self.connection.buffered());
+        let written = self.unreported_bytes - waiting;
+        self.unreported_bytes = waiting;
         self.report_written(written);
     }
 

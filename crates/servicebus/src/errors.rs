@@ -161,7 +161,7 @@ pub(crate) fn no_dynamic_nodes() -> Error {
 pub(crate) fn no_sends_to_subqueue(resource: &str) -> Error {
     Error::new(
         condition::NOT_ALLOWED,
-        format!("Messages can not be sent to the dead-letter queue '{resource}'."),
+        format!("Messages cannot be sent to the dead-letter queue '{resource}'."),
     )
 }
 
@@ -278,7 +278,7 @@ fn session_required() -> Error {
 pub(crate) fn credit_overrun() -> Error {
     Error::new(
         condition::TRANSFER_LIMIT_EXCEEDED,
-        "The link has no credit, and too many of its deliveries wait for an answer.",
+        "The client sent far more deliveries than the credit of the link allows.",
     )
 }
 
@@ -286,7 +286,7 @@ pub(crate) fn credit_overrun() -> Error {
 pub(crate) fn undecodable(error: &DecodeError) -> Error {
     Error::new(
         condition::DECODE_ERROR,
-        format!("The message can not be read: {error}."),
+        format!("The message cannot be read: {error}."),
     )
 }
 
@@ -329,7 +329,7 @@ pub(crate) fn no_time_to_live() -> Error {
 pub(crate) fn out_of_range(what: &str, limit: usize, unit: &str) -> Error {
     Error::new(
         condition::ARGUMENT_OUT_OF_RANGE,
-        format!("{what} is longer than the {limit} {unit} that are allowed."),
+        format!("{what} is longer than the maximum of {limit} {unit}."),
     )
 }
 

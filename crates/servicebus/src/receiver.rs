@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// Encodes and sends one delivery. It occupies the outlet until it is written.
+    /// Encodes and sends one delivery. It counts as unreported until it is written.
     fn send_delivery(
         &mut self,
         link: LinkId,
@@ -95,7 +95,7 @@ impl Client {
             owner: Some(&delivery.message.payload),
         };
         self.connection.send(link, &outgoing, &pieces)?;
-        self.outlet = self.outlet.saturating_add(delivery.size());
+        self.unreported_bytes = self.unreported_bytes.saturating_add(delivery.size());
         if let Some(receiver) = self.links.receiver(link) {
             receiver.credit.sent();
         }

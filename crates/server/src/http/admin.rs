@@ -63,7 +63,7 @@ pub async fn respond(
     match managing.await {
         Ok(response) => whole(response),
         Err(error) => {
-            tracing::error!(%error, "a request ended by a fault of ours");
+            tracing::error!(%error, "a request ended because of an internal error");
             let mut response = Response::default();
             *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
             response

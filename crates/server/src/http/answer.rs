@@ -65,7 +65,7 @@ pub fn reason(response: &Response) -> Option<Reason> {
 }
 
 pub fn not_found() -> Response {
-    let body = "There is nothing here.\n".to_owned();
+    let body = "Not found.\n".to_owned();
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }
 
@@ -77,13 +77,13 @@ pub fn bad_head(head_error: HeadError) -> Response {
 
 /// For a request that came without TLS and must not; nothing behind it is read.
 pub fn plain() -> Response {
-    let message = "this broker is spoken to over https, unless from its own machine or started with --plain everyone";
+    let message = "requests from other machines must use https, unless the broker is started with --plain everyone";
     let response = error(StatusCode::FORBIDDEN, message);
     with_header(response, CONNECTION, "close")
 }
 
 pub fn method_not_allowed(allowed: &'static str) -> Response {
-    let message = format!("only {allowed} are allowed here");
+    let message = format!("the methods of this path are {allowed}");
     let response = error(StatusCode::METHOD_NOT_ALLOWED, &message);
     with_header(response, ALLOW, allowed)
 }

@@ -51,20 +51,20 @@ struct BackupResponse {
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("this broker makes no backups")]
+    #[error("this broker has no directory for backups")]
     None,
     #[error(
-        "a backup is made directly in {}, under a name of letters, digits, `.`, `-` and `_` that does not begin with `.`",
+        "directory: a backup must be directly in {}, with a name of letters, digits, `.`, `-` and `_` that does not begin with `.`",
         .0.display()
     )]
     Place(PathBuf),
-    #[error("the directory of backups, {}, can not be used: {}", .0.display(), .1)]
+    #[error("the directory of backups, {}, cannot be used: {}", .0.display(), .1)]
     Directory(PathBuf, io::Error),
     #[error(transparent)]
     Backup(#[from] BackupError),
-    #[error("the system gives no thread: {0}")]
+    #[error("a thread cannot be started: {0}")]
     Thread(io::Error),
-    #[error("the backup ended by a fault of ours")]
+    #[error("the backup ended because of an internal error")]
     Fault,
 }
 
@@ -126,9 +126,9 @@ async fn make_on_own_thread(
         let made = make(&backups, &wanted.directory);
         match &made {
             Ok(made) => {
-                tracing::info!(directory = %made.directory.display(), made.bytes, "a backup is made");
+                tracing::info!(directory = %made.directory.display(), made.bytes, "a backup was made");
             }
-            Err(refusal) => tracing::warn!("a backup is not made: {refusal}"),
+            Err(refusal) => tracing::warn!("a backup was not made: {refusal}"),
         }
         drop(answer.send(made));
     });

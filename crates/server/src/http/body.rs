@@ -12,9 +12,9 @@ use super::answer::{self, Response};
 /// Why there is no body.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum BodyError {
-    #[error("a body here has at most {0} bytes")]
+    #[error("the body is longer than the maximum of {0} bytes")]
     TooLong(usize),
-    #[error("the body did not come in time")]
+    #[error("the body did not arrive in time")]
     TooLate,
     #[error("{0}")]
     Broken(String),

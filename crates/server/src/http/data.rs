@@ -72,9 +72,7 @@ pub async fn respond(
             Action::Complete(token) | Action::Unlock(token) | Action::Renew(token) => {
                 settle::respond(call, token, entity, server).await
             }
-            Action::Browse => Err(data::invalid(
-                "Messages can be looked at without locking them over AMQP only.",
-            )),
+            Action::Browse => Err(data::invalid("Messages can be browsed over AMQP only.")),
         },
     };
     done.unwrap_or_else(|error| {
@@ -113,8 +111,8 @@ async fn run_detached<T: Send + 'static>(
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, Error> {
     tokio::spawn(work).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a request ended by a fault of ours");
-        let text = "The request ended by a fault of the broker's.";
+        tracing::error!(%error, "a request ended because of an internal error");
+        let text = "The request ended because of an internal error of the broker.";
         Err(Error::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             Some(50_000),

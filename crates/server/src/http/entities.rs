@@ -45,7 +45,7 @@ enum ApiError {
     Entity(#[from] EntityError),
     #[error(transparent)]
     Shard(#[from] ShardError),
-    #[error("the broker answered something else")]
+    #[error("the answer of the broker does not fit the request")]
     Unexpected,
 }
 
@@ -117,8 +117,11 @@ pub async fn respond(
         Ok(Ok((status, json))) => answer::value(status, &json),
         Ok(Err(error)) => error.into(),
         Err(error) => {
-            tracing::error!(%error, "a request ended by a fault of ours");
-            answer::error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the broker's")
+            tracing::error!(%error, "a request ended because of an internal error");
+            answer::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal error of the broker",
+            )
         }
     }
 }
@@ -154,7 +157,7 @@ async fn parse_request(
         return Ok(EntityRequest::Bulk(operation, body));
     }
     let json = serde_json::from_slice(&body)
-        .map_err(|error| ApiError::Bad(format!("the body is no JSON: {error}")))?;
+        .map_err(|error| ApiError::Bad(format!("the body is not JSON: {error}")))?;
     Ok(match method {
         Method::PUT => EntityRequest::Put(json, may_be_there),
         _ => EntityRequest::Patch(json),

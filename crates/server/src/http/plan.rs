@@ -53,15 +53,18 @@ pub async fn respond(
         Ok(Ok((status, plan))) => answer::value(status, &plan),
         Ok(Err(error)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
         Err(error) => {
-            tracing::error!(%error, "a request ended by a fault of ours");
-            answer::error(StatusCode::INTERNAL_SERVER_ERROR, "a fault of the broker's")
+            tracing::error!(%error, "a request ended because of an internal error");
+            answer::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal error of the broker",
+            )
         }
     }
 }
 
 fn parse(body: &[u8]) -> Result<DesiredNamespace, String> {
     let file: File = serde_json::from_slice(body)
-        .map_err(|error| format!("the body has no queues and topics: {error}"))?;
+        .map_err(|error| format!("the body is not an object with queues and topics: {error}"))?;
     let wanted = DesiredNamespace {
         queues: file.queues.into_iter().map(Into::into).collect(),
         topics: file.topics.into_iter().map(Into::into).collect(),
@@ -111,8 +114,8 @@ mod tests {
 
     #[test]
     fn what_no_file_could_say_is_refused() {
-        check("", Err("no queues and topics"));
-        check("5", Err("no queues and topics"));
+        check("", Err("not an object with queues and topics"));
+        check("5", Err("not an object with queues and topics"));
         check(r#"{"queue": []}"#, Err("unknown field `queue`"));
         check(
             r#"{"queues": [{"name": "a", "lock-duration": "PT1H"}]}"#,
@@ -126,6 +129,9 @@ mod tests {
             r#"{"queues": [{"name": "a", "forward-to": "a"}]}"#,
             Err("can not forward to itself"),
         );
-        check(&"[".repeat(100_000), Err("no queues and topics"));
+        check(
+            &"[".repeat(100_000),
+            Err("not an object with queues and topics"),
+        );
     }
 }

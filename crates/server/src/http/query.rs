@@ -11,7 +11,7 @@ pub fn parameters(query: &str) -> impl Iterator<Item = (&str, Result<Cow<'_, str
     parameters.map(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         let value = percent_decode_str(value).decode_utf8();
-        (name, value.map_err(|_| format!("{name} is no UTF-8")))
+        (name, value.map_err(|_| format!("{name} is not UTF-8")))
     })
 }
 
@@ -20,7 +20,7 @@ pub fn number(name: &str, value: &str, range: RangeInclusive<u64>) -> Result<u64
     let number = value.parse().ok().filter(|number| range.contains(number));
     let (from, to) = range.into_inner();
     number.ok_or_else(|| match to {
-        u64::MAX => format!("{name} is a number"),
-        to => format!("{name} is a number from {from} to {to}"),
+        u64::MAX => format!("{name} must be a number"),
+        to => format!("{name} must be a number from {from} to {to}"),
     })
 }

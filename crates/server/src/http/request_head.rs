@@ -20,9 +20,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Why a request is refused before it is routed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HeadError {
-    #[error("a request has a Content-Length or a Transfer-Encoding, not both")]
+    #[error("a request must not have both Content-Length and Transfer-Encoding")]
     TwoLengths,
-    #[error("a request of HTTP/1.1 has exactly one Host header, a host name with an optional port")]
+    #[error("a request of HTTP/1.1 must have exactly one Host header, a host name with an optional port")]
     Host,
 }
 

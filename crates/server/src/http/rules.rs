@@ -29,7 +29,7 @@ fn test(body: &[u8], now: i64) -> Response {
     let test: Test = match serde_json::from_slice(body) {
         Ok(test) => test,
         Err(error) => {
-            let message = "the body is not a rule and a message";
+            let message = "the body is not an object with a rule and a message";
             let words = error.to_string();
             return answer::error_quoting(StatusCode::BAD_REQUEST, message, &words);
         }

@@ -135,8 +135,8 @@ fn refuse(error: UpgradeError) -> Response {
         response
     };
     match error {
-        UpgradeError::NoUpgrade => upgrade_required("only WebSocket is spoken here"),
-        UpgradeError::Version => upgrade_required("only version 13 of WebSocket is spoken here"),
+        UpgradeError::NoUpgrade => upgrade_required("this path requires WebSocket"),
+        UpgradeError::Version => upgrade_required("Sec-WebSocket-Version must be 13"),
         UpgradeError::Malformed(reason) => answer::error(StatusCode::BAD_REQUEST, reason),
         UpgradeError::SubProtocol(offer) => {
             let message = format!(
@@ -147,7 +147,7 @@ fn refuse(error: UpgradeError) -> Response {
         }
         UpgradeError::Origin => {
             let message =
-                "pages from elsewhere may not connect to a broker that asks for no key of its own";
+                "web pages of other origins cannot connect while the broker requires no key";
             answer::error(StatusCode::FORBIDDEN, message)
         }
         UpgradeError::Stopping => {

@@ -40,8 +40,7 @@ impl Client {
         {
             self.authentication_deadline = None;
             let allowed = self.settings.authentication_time_out;
-            let text =
-                format!("No right was shown on the connection within {allowed} milliseconds.");
+            let text = format!("The client has not authenticated within {allowed} milliseconds.");
             self.close(Error::new(condition::UNAUTHORIZED_ACCESS, text));
         }
     }

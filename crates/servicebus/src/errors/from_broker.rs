@@ -29,7 +29,7 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
         SendError::SessionRequired => session_required(),
         SendError::Unreadable => Error::new(
             condition::INTERNAL_ERROR,
-            "The history of message ids can not be read.",
+            "The history of message ids cannot be read.",
         ),
         SendError::Transaction(ref error) => transaction(error),
         SendError::DiskNearlyFull => Error::new(
@@ -46,12 +46,12 @@ pub(crate) fn settle(error: &SettleError) -> Error {
         SettleError::SessionLockLost => session_lock_lost(),
         SettleError::Enlisted => Error::new(
             condition::RESOURCE_LOCKED,
-            "The message is part of a transaction that is not over: until then nothing else can settle it.",
+            "The message is part of an open transaction and cannot be settled outside of it.",
         ),
         SettleError::Transaction(error) => transaction(error),
         SettleError::NotAllowed => Error::new(
             condition::NOT_ALLOWED,
-            "A message of a dead-letter queue can not be dead-lettered.",
+            "A message of a dead-letter queue cannot be dead-lettered.",
         ),
         SettleError::NotDead | SettleError::NoSession => {
             Error::new(condition::NOT_ALLOWED, error.to_string())

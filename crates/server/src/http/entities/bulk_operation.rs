@@ -134,17 +134,17 @@ impl Job {
             }
         };
         if operation == BulkOperation::Redrive && subqueue == Subqueue::Main {
-            let text =
-                "only dead letters can be put back: part is dead-letter or transfer-dead-letter";
+            let text = "part must be dead-letter or transfer-dead-letter: only dead letters can be redriven";
             return Err(ApiError::Bad(text.to_owned()));
         }
         if queue.kind == broker::EntityKind::Topic && part != MessagePart::Scheduled {
-            let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
+            let text =
+                "a topic holds scheduled messages only; other messages are in its subscriptions";
             return Err(ApiError::Bad(text.to_owned()));
         }
         if request.rate == Some(0) {
             return Err(ApiError::Bad(
-                "a rate is 1 message a second or more".to_owned(),
+                "rate must be at least 1 message a second".to_owned(),
             ));
         }
         let selector = request.filter.as_deref().map(Selector::of_filter);

@@ -50,7 +50,7 @@ pub async fn put(
     match resource {
         ResourcePath::Everything | ResourcePath::Rules { .. } => {
             let text =
-                "only an entity or a rule can be put; POST /$railbus/apply takes a whole file";
+                "PUT is possible for an entity or a rule; POST /$railbus/apply takes a whole file";
             Err(ApiError::Bad(text.to_owned()))
         }
         ResourcePath::Rule { subscription, name } => {
@@ -81,7 +81,7 @@ pub async fn patch(
     json: Json,
 ) -> ChangeResult {
     let Json::Object(patch) = json else {
-        return Err(ApiError::Bad("the body is no object".to_owned()));
+        return Err(ApiError::Bad("the body is not a JSON object".to_owned()));
     };
     match resource {
         ResourcePath::Everything | ResourcePath::Rules { .. } => {
@@ -180,14 +180,16 @@ impl Description {
         let said = said.as_ref().and_then(Json::as_str);
         let kind = said.or(known.as_deref()).unwrap_or("queue");
         if let Some(known) = known.as_deref().filter(|known| *known != kind) {
-            return Err(ApiError::Bad(format!("it is a {known}, not a {kind}")));
+            return Err(ApiError::Bad(format!(
+                "kind is {kind}, but the entity is a {known}"
+            )));
         }
         let path = resource.entity().unwrap_or_default();
         match kind {
             "queue" => Self::queue(QueueDefinition::from(read::<QueueConfig>(&path, json)?)),
             "topic" => Self::topic(TopicDefinition::from(read::<TopicConfig>(&path, json)?)),
             other => Err(ApiError::Bad(format!(
-                "`{other}` is neither queue nor topic"
+                "kind `{other}` is neither queue nor topic"
             ))),
         }
     }
@@ -202,7 +204,7 @@ impl Description {
 
     fn topic(definition: TopicDefinition) -> Result<Self, ApiError> {
         if !definition.subscriptions.is_empty() {
-            let text = "a topic is put without its subscriptions; each has a path of its own";
+            let text = "subscriptions: a topic is put without them; each has a path of its own";
             return Err(ApiError::Bad(text.to_owned()));
         }
         Ok(Self::of(
@@ -217,7 +219,8 @@ impl Description {
         is_there: bool,
     ) -> Result<Self, ApiError> {
         if is_there && definition.rules.is_some() {
-            let text = "rules of a subscription that is there are put one by one, each at its path";
+            let text =
+                "rules: those of an existing subscription are put one by one, each at its path";
             return Err(ApiError::Bad(text.to_owned()));
         }
         let of_topic = TopicDefinition {

@@ -60,7 +60,11 @@ impl Range {
                 "part" => range.part = MessagePart::parse(&value)?,
                 "from" => range.from = query::number(name, &value, 0..=u64::MAX)?,
                 "count" => range.count = query::number(name, &value, 1..=MOST)?,
-                other => return Err(format!("`{other}` is none of part, from and count")),
+                other => {
+                    return Err(format!(
+                        "unknown parameter `{other}`: the parameters are part, from and count"
+                    ));
+                }
             }
         }
         Ok(range)
@@ -77,7 +81,7 @@ impl MessagePart {
             "transfer-dead-letter" => Self::TransferDeadLetter,
             other => {
                 return Err(format!(
-                    "`{other}` is no part: active, scheduled, deferred, dead-letter or transfer-dead-letter"
+                    "part `{other}` is not active, scheduled, deferred, dead-letter or transfer-dead-letter"
                 ));
             }
         })
@@ -104,7 +108,7 @@ pub async fn show(
     let path = resource.messages().map_err(ApiError::Bad)?;
     let info = show::describe(shard_client, &path).await?;
     if info.queue.kind == EntityKind::Topic && range.part != MessagePart::Scheduled {
-        let text = "a topic keeps no messages but scheduled ones; its subscriptions do";
+        let text = "a topic holds scheduled messages only; other messages are in its subscriptions";
         return Err(ApiError::Bad(text.to_owned()));
     }
     let (mut shown, mut bytes, mut next) = (Vec::new(), 0, Some(range.from));
@@ -187,13 +191,13 @@ mod tests {
 
     #[test]
     fn what_is_no_such_query_is_refused() {
-        check("part=all", Err("`all` is no part"));
-        check("count=0", Err("count is a number from 1 to 1000"));
-        check("count=1001", Err("count is a number from 1 to 1000"));
-        check("from=-1", Err("from is a number"));
-        check("from=18446744073709551616", Err("from is a number"));
-        check("from", Err("from is a number"));
-        check("skip=1", Err("`skip` is none of"));
-        check("part=%ff", Err("no UTF-8"));
+        check("part=all", Err("part `all` is not active"));
+        check("count=0", Err("count must be a number from 1 to 1000"));
+        check("count=1001", Err("count must be a number from 1 to 1000"));
+        check("from=-1", Err("from must be a number"));
+        check("from=18446744073709551616", Err("from must be a number"));
+        check("from", Err("from must be a number"));
+        check("skip=1", Err("unknown parameter `skip`"));
+        check("part=%ff", Err("not UTF-8"));
     }
 }

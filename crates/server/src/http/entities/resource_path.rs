@@ -38,7 +38,7 @@ impl ResourcePath {
         }
         let segments = path.split('/').map(|segment| {
             let text = percent_decode_str(segment).decode_utf8();
-            text.map_err(|_| "the path is no UTF-8".to_owned())
+            text.map_err(|_| "the path is not UTF-8".to_owned())
         });
         let segments: Vec<_> = segments.collect::<Result<_, _>>()?;
         let is = |segment: &str, word: &str| segment.eq_ignore_ascii_case(word);

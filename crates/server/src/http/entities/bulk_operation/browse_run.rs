@@ -126,7 +126,8 @@ impl<'a> BrowseRun<'a> {
         match self.remove(numbers.clone()).await? {
             Ok(()) => self.result.count += count,
             Err(error @ (RequestError::SessionLockLost | RequestError::LockedWithSession)) => {
-                let text = format!("{error}; deferred messages of a session are its holder's");
+                let text =
+                    format!("{error}; only the holder of a session can take its deferred messages");
                 return Err(ApiError::Bad(text));
             }
             Err(RequestError::MessageNotFound(_)) => {

@@ -185,7 +185,7 @@ impl<'a> ReceiveRun<'a> {
 fn evicted(reason: Eviction) -> ApiError {
     let hint = match reason {
         Eviction::SessionRequired => "; only a purge without a filter is possible",
-        Eviction::Forwarding => "; nothing can be taken from there",
+        Eviction::Forwarding => "; messages cannot be taken from it",
         Eviction::NotFound | Eviction::Disabled => "",
     };
     ApiError::Bad(format!("{reason}{hint}"))
