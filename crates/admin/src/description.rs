@@ -3,50 +3,48 @@
 //!
 //! Elements come in any order and unknown ones are ignored. A description is complete: an absent
 //! property gets its default, also in an update. A value that the entity already has is accepted
-//! again, even if a configuration file has set one beyond the limits here.
+//! again, even if a configuration file has set one beyond the limits here. The properties are those
+//! of [`entity::PROPERTIES`].
 
-mod fields;
-mod formatted_entity;
-mod queue;
-mod subscription;
-mod topic;
+mod order;
+mod reader;
+mod writer;
 
 use broker::{EntityDescription, EntityInfo, EntityKind};
 
-use crate::error::Error;
 use crate::query::Version;
 use crate::settings::Settings;
-use crate::xml::{Element, Writer};
+use crate::xml::Element;
 
-use fields::Fields;
+pub(crate) use reader::read;
+pub(crate) use writer::write;
 
 /// The kind of entity that an element describes.
 pub(crate) fn kind(element: &Element) -> Option<EntityKind> {
-    match &*element.name {
-        "QueueDescription" => Some(EntityKind::Queue),
-        "TopicDescription" => Some(EntityKind::Topic),
-        "SubscriptionDescription" => Some(EntityKind::Subscription),
-        _ => None,
+    let kinds = [
+        EntityKind::Queue,
+        EntityKind::Topic,
+        EntityKind::Subscription,
+    ];
+    kinds.into_iter().find(|kind| root(*kind) == element.name)
+}
+
+/// The name of the element that describes a kind of entity.
+fn root(kind: EntityKind) -> &'static str {
+    match kind {
+        EntityKind::Queue => "QueueDescription",
+        EntityKind::Topic => "TopicDescription",
+        EntityKind::Subscription => "SubscriptionDescription",
     }
 }
 
-/// Reads the description of an entity, without its authorization rules. `current` is its present
-/// state.
-pub(crate) fn read(
-    kind: EntityKind,
-    element: &Element,
-    settings: &Settings,
-    current: Option<&EntityInfo>,
-) -> Result<EntityDescription, Error> {
-    let fields = Fields {
-        element,
-        settings,
-        current,
-    };
-    match kind {
-        EntityKind::Queue => queue::read(&fields),
-        EntityKind::Topic => topic::read(&fields),
-        EntityKind::Subscription => subscription::read(&fields),
+/// What an entity is, as a description says it.
+fn description_of(info: &EntityInfo) -> EntityDescription {
+    EntityDescription {
+        settings: info.queue.settings.clone(),
+        dead_lettering_on_filter_evaluation_exceptions: info
+            .dead_lettering_on_filter_evaluation_exceptions,
+        kept: (*info.kept).clone(),
     }
 }
 
@@ -59,13 +57,4 @@ pub(crate) struct View<'a> {
     pub version: Version,
     /// Whether counts and the time of last use are written.
     pub runtime: bool,
-}
-
-/// Writes an entity's description.
-pub(crate) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
-    match info.queue.kind {
-        EntityKind::Queue => queue::write(writer, info, view),
-        EntityKind::Topic => topic::write(writer, info, view),
-        EntityKind::Subscription => subscription::write(writer, info, view),
-    }
 }

@@ -11,7 +11,6 @@ mod entry;
 mod error;
 mod exchange;
 mod feed;
-mod limits;
 mod query;
 mod resource;
 mod rule;

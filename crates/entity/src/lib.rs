@@ -5,29 +5,30 @@
 //! Reading checks every value. [`fault::check`] then finds faults that no single value shows.
 //! Nothing here asks the broker.
 
+mod bounded;
 mod definition;
 mod described;
 pub mod duration;
 pub mod fault;
-mod millis;
 mod name;
 pub mod plan;
 mod properties;
-mod queue;
+mod property;
+mod read;
+mod rule_config;
 pub mod rules;
-mod size;
+mod schema;
+mod table;
 pub mod time;
-mod topic;
 
+pub use bounded::{Count, Millis, Size};
 pub use definition::{
     Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition, ensured,
 };
 pub use described::Described;
-pub use millis::Millis;
 pub use name::{EntityPath, NamespaceName, SubscriptionName};
 pub use properties::{Properties, of_file, of_queue, of_rule, of_subscription, of_topic};
-pub use queue::{
-    DeliveryCount, HistoryWindow, IdleTime, LockDuration, QueueConfig, TimeToLive, delivery_count,
-};
-pub use size::{Count, Size};
-pub use topic::{RuleConfig, SubscriptionConfig, TopicConfig};
+pub use property::{Given, InEmulator, Property, Slot, ValueRefusal, status_of, status_text};
+pub use rule_config::RuleConfig;
+pub use schema::schemas;
+pub use table::{PROPERTIES, elements, keep_fixed, named};

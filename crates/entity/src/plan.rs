@@ -18,15 +18,14 @@ use crate::definition::{
     Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition, ensured,
 };
 use crate::properties::{of_queue, of_rule, of_subscription, of_topic};
+use crate::table::PROPERTIES;
 
 use differences::settled;
 pub use differences::{Difference, between};
 
-/// What may not change, by the names that files have for it. (docs/spec/entities.md#2.1)
-const FIXED: [&str; 2] = ["requires-session", "requires-duplicate-detection"];
-
 /// The namespace that a file describes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DesiredNamespace {
     /// Queues.
     pub queues: Vec<QueueDefinition>,
@@ -196,6 +195,12 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.refused.is_empty()
     }
+}
+
+/// Whether a property may not change. (docs/spec/entities.md#2.1)
+fn is_fixed(name: &str) -> bool {
+    let known = PROPERTIES.iter().find(|known| known.name == Some(name));
+    known.is_some_and(|known| known.fixed)
 }
 
 fn by_path<T>(all: &[T], path: impl Fn(&T) -> &str) -> HashMap<String, &T> {
@@ -392,7 +397,7 @@ impl Planner<'_> {
         }
         let fixed = properties
             .iter()
-            .find(|difference| !is_new && FIXED.contains(&&*difference.property));
+            .find(|difference| !is_new && is_fixed(&difference.property));
         if let Some(difference) = fixed {
             let reason =
                 format!("{difference} can not be changed after creation; delete it to change that");

@@ -3,13 +3,13 @@
 //! The result can be read again and gives the same entity; an absent property has no value. A
 //! subscription does not repeat the properties of its topic.
 
-use broker::{QueueSettings, RuleDescription, SubscriptionSettings};
+use broker::{EntityDescription, EntityKind, QueueSettings, RuleDescription, SubscriptionSettings};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::definition::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
-use crate::duration;
 use crate::rules::{Filter, TypedValue};
+use crate::table::named;
 
 /// Properties by name.
 pub type Properties = Map<String, Json>;
@@ -17,30 +17,31 @@ pub type Properties = Map<String, Json>;
 /// A queue's.
 #[must_use]
 pub fn of_queue(settings: &QueueSettings) -> Properties {
-    let mut shown = received(settings);
-    shown.extend(sent_to(settings));
-    shown
+    of_kind(EntityKind::Queue, settings, true)
 }
 
 /// A topic's.
 #[must_use]
 pub fn of_topic(settings: &QueueSettings) -> Properties {
-    let mut shown = common(settings);
-    shown.extend(sent_to(settings));
-    shown
+    of_kind(EntityKind::Topic, settings, true)
 }
 
 /// A subscription's.
 #[must_use]
 pub fn of_subscription(settings: &SubscriptionSettings) -> Properties {
-    let mut shown = received(&settings.queue);
-    shown.insert(
-        "dead-lettering-on-filter-evaluation-exceptions".to_owned(),
-        settings
-            .dead_lettering_on_filter_evaluation_exceptions
-            .into(),
-    );
-    shown
+    let dead_lettering = settings.dead_lettering_on_filter_evaluation_exceptions;
+    of_kind(EntityKind::Subscription, &settings.queue, dead_lettering)
+}
+
+fn of_kind(kind: EntityKind, settings: &QueueSettings, dead_lettering: bool) -> Properties {
+    let mut description = EntityDescription {
+        settings: settings.clone(),
+        dead_lettering_on_filter_evaluation_exceptions: dead_lettering,
+        ..EntityDescription::default()
+    };
+    let shown = named(kind)
+        .filter_map(|(name, property)| Some((name.to_owned(), property.get(&mut description)?)));
+    shown.collect()
 }
 
 /// A rule's. A value that has no form in JSON (a list, a decimal) is left out: no filter can equal
@@ -49,7 +50,9 @@ pub fn of_subscription(settings: &SubscriptionSettings) -> Properties {
 pub fn of_rule(rule: &RuleDescription) -> Properties {
     let mut shown = Properties::new();
     shown.insert("filter".to_owned(), json(&Filter(rule.filter.clone())));
-    insert(&mut shown, "action", rule.action.clone());
+    if let Some(action) = &rule.action {
+        shown.insert("action".to_owned(), action.clone().into());
+    }
     for (name, values) in [
         ("filter-parameters", &rule.filter_parameters),
         ("action-parameters", &rule.action_parameters),
@@ -101,93 +104,14 @@ fn json(value: &impl Serialize) -> Json {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-fn insert(shown: &mut Properties, name: &str, value: Option<impl Into<Json>>) {
-    if let Some(value) = value {
-        shown.insert(name.to_owned(), value.into());
-    }
-}
-
-/// What every entity has.
-fn common(settings: &QueueSettings) -> Properties {
-    let mut shown = Properties::new();
-    for (name, millis) in [
-        (
-            "default-message-time-to-live",
-            settings.default_message_time_to_live,
-        ),
-        ("auto-delete-on-idle", settings.auto_delete_on_idle),
-    ] {
-        insert(&mut shown, name, Some(duration::text(millis)));
-    }
-    shown.insert("status".to_owned(), json(&settings.status));
-    shown
-}
-
-/// What entities have that are received from.
-fn received(settings: &QueueSettings) -> Properties {
-    let mut shown = common(settings);
-    insert(
-        &mut shown,
-        "lock-duration",
-        Some(duration::text(settings.lock_duration)),
-    );
-    insert(
-        &mut shown,
-        "max-delivery-count",
-        Some(settings.max_delivery_count),
-    );
-    insert(
-        &mut shown,
-        "dead-lettering-on-message-expiration",
-        Some(settings.dead_lettering_on_message_expiration),
-    );
-    insert(&mut shown, "expiry", settings.expiry.as_ref().map(json));
-    insert(
-        &mut shown,
-        "requires-session",
-        Some(settings.requires_session),
-    );
-    insert(&mut shown, "forward-to", settings.forward_to.clone());
-    insert(
-        &mut shown,
-        "forward-dead-lettered-messages-to",
-        settings.forward_dead_lettered_messages_to.clone(),
-    );
-    shown
-}
-
-/// What entities have that are sent to.
-fn sent_to(settings: &QueueSettings) -> Properties {
-    let mut shown = Properties::new();
-    insert(
-        &mut shown,
-        "max-size-in-megabytes",
-        Some(settings.max_size >> 20),
-    );
-    insert(&mut shown, "max-message-size", settings.max_message_size);
-    insert(
-        &mut shown,
-        "requires-duplicate-detection",
-        Some(settings.requires_duplicate_detection),
-    );
-    insert(
-        &mut shown,
-        "duplicate-detection-history-time-window",
-        Some(duration::text(
-            settings.duplicate_detection_history_time_window,
-        )),
-    );
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use broker::{Expiry, FilterDescription, Status};
 
     use super::*;
-    use crate::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig};
+    use crate::RuleConfig;
 
-    fn named<T: serde::de::DeserializeOwned>(mut shown: Properties) -> T {
+    fn read<T: serde::de::DeserializeOwned>(mut shown: Properties) -> T {
         shown.insert("name".to_owned(), "n".into());
         serde_json::from_value(Json::Object(shown)).unwrap()
     }
@@ -215,8 +139,8 @@ mod tests {
     #[test]
     fn a_queue_that_is_shown_can_be_read_again() {
         for settings in [unusual(), QueueSettings::default()] {
-            let read: QueueConfig = named(of_queue(&settings));
-            assert_eq!(QueueDefinition::from(read).settings, settings);
+            let read: QueueDefinition = read(of_queue(&settings));
+            assert_eq!(read.settings, settings);
         }
     }
 
@@ -232,8 +156,8 @@ mod tests {
             auto_delete_on_idle: 300_000,
             ..QueueSettings::default()
         };
-        let read: TopicConfig = named(of_topic(&settings));
-        assert_eq!(TopicDefinition::from(read).settings, settings);
+        let read: TopicDefinition = read(of_topic(&settings));
+        assert_eq!(read.settings, settings);
     }
 
     #[test]
@@ -250,13 +174,13 @@ mod tests {
                 ..unusual()
             },
         };
-        let read: SubscriptionConfig = named(of_subscription(&settings));
-        assert_eq!(SubscriptionDefinition::from(read).settings, settings);
+        let read: SubscriptionDefinition = read(of_subscription(&settings));
+        assert_eq!(read.settings, settings);
     }
 
     #[test]
     fn a_rule_that_is_shown_can_be_read_again() {
-        let read = |json: &str| {
+        let rule_of = |json: &str| {
             let rule: RuleConfig = serde_json::from_str(json).unwrap();
             RuleDescription::from(rule)
         };
@@ -267,8 +191,8 @@ mod tests {
             r#"{"name": "n", "filter": {"correlation": {"subject": "red", "properties": {"at": {"type": "uri", "value": "x"}}}},
                 "action": "SET a = @c", "action-parameters": {"c": 1.5}}"#,
         ] {
-            let rule = read(json);
-            let shown: RuleConfig = named(of_rule(&rule));
+            let rule = rule_of(json);
+            let shown: RuleConfig = read(of_rule(&rule));
             assert_eq!(RuleDescription::from(shown), rule);
         }
         assert!(of_rule(&RuleDescription::default())["filter"] == Json::Bool(true));

@@ -9,7 +9,6 @@ mod own;
 
 use std::path::Path;
 
-use entity::{QueueConfig, TopicConfig};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,7 +22,7 @@ use crate::runtime::runtime;
 const ENTITIES: &str = "/$railbus/entities";
 
 /// All entities.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub struct ExportedEntities {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
@@ -66,20 +65,10 @@ fn write(file: Option<&Path>, text: &str) -> Result<(), CommandError> {
     })
 }
 
-#[derive(Deserialize)]
-struct EntitiesResponse {
-    queues: Vec<QueueConfig>,
-    topics: Vec<TopicConfig>,
-}
-
 fn read(mut json: Value) -> serde_json::Result<ExportedEntities> {
     // Counts belong to no file.
     without(&mut json, "state");
-    let response: EntitiesResponse = serde_json::from_value(json)?;
-    Ok(ExportedEntities {
-        queues: response.queues.into_iter().map(Into::into).collect(),
-        topics: response.topics.into_iter().map(Into::into).collect(),
-    })
+    serde_json::from_value(json)
 }
 
 /// Takes a member away from every entity.

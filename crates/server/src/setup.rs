@@ -66,27 +66,12 @@ impl StoredEntities {
         let Some(known) = self.0.get(&path.to_lowercase()) else {
             return;
         };
-        keep(
-            path,
-            "requires-session",
-            &mut wanted.requires_session,
-            known.settings.requires_session,
-        );
-        keep(
-            path,
-            "requires-duplicate-detection",
-            &mut wanted.requires_duplicate_detection,
-            known.settings.requires_duplicate_detection,
-        );
-    }
-}
-
-fn keep(path: &str, property: &str, wanted: &mut bool, stored: bool) {
-    if *wanted != stored {
-        tracing::error!(
-            entity = path,
-            "{property} cannot be changed after creation and stays {stored}; delete the entity to change it"
-        );
-        *wanted = stored;
+        let kept = entity::keep_fixed(known.kind, wanted, &known.settings);
+        for (property, stored) in kept {
+            tracing::error!(
+                entity = path,
+                "{property} cannot be changed after creation and stays {stored}; delete the entity to change it"
+            );
+        }
     }
 }

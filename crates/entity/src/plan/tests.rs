@@ -1,21 +1,11 @@
 //! Tests of plans.
 
 use super::*;
-use crate::{QueueConfig, TopicConfig};
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct File {
-    queues: Vec<QueueConfig>,
-    topics: Vec<TopicConfig>,
-}
 
 fn wanted(json: &str, authoritative: bool) -> DesiredNamespace {
-    let file: File = serde_json::from_str(json).unwrap();
     DesiredNamespace {
-        queues: file.queues.into_iter().map(Into::into).collect(),
-        topics: file.topics.into_iter().map(Into::into).collect(),
         authoritative,
+        ..serde_json::from_str(json).unwrap()
     }
 }
 

@@ -116,20 +116,6 @@ impl From<ForwardFailures> for broker::ForwardFailures {
     }
 }
 
-/// What a queue lets clients do, as the emulator's file and the management API write it; those of
-/// them that are the system's to set are none. (docs/spec/entities.md#3)
-pub fn parse_status(text: &str) -> Result<broker::Status, String> {
-    match text {
-        "Active" => Ok(broker::Status::Active),
-        "Disabled" => Ok(broker::Status::Disabled),
-        "SendDisabled" => Ok(broker::Status::SendDisabled),
-        "ReceiveDisabled" => Ok(broker::Status::ReceiveDisabled),
-        _ => Err(format!(
-            "`{text}` is not one of Active, Disabled, SendDisabled and ReceiveDisabled"
-        )),
-    }
-}
-
 /// How logs look.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]

@@ -3,16 +3,13 @@
 //! A missing property takes the emulator's default, not the cloud's. A value inside either's
 //! limits is accepted. Unknown members cause a warning.
 
+mod settings;
 mod topics;
 
-use broker::QueueSettings;
-use entity::QueueDefinition;
+use broker::EntityKind;
 use entity::fault::{self, FaultLocation, RulePart};
-use entity::{
-    DeliveryCount, EntityPath, HistoryWindow, IdleTime, LockDuration, TimeToLive, delivery_count,
-};
+use entity::{EntityPath, QueueDefinition};
 
-use super::choice::parse_status;
 use super::entities::Entities;
 use super::error::Error;
 use super::json::Cursor;
@@ -91,87 +88,11 @@ impl Reader {
     fn queue(&mut self, queue: &Cursor<'_>) -> Result<(), Error> {
         self.warn_unknown(queue, &["Name", "Properties"])?;
         let path = path(&queue.required("Name")?)?;
-        let properties = queue.member("Properties")?;
-        let settings = match properties {
-            Some(properties) => self.settings(&properties)?,
-            None => defaults(),
-        };
+        let settings = self.settings(EntityKind::Queue, queue)?.settings;
         self.entities
             .queues
             .push(QueueDefinition { path, settings });
         Ok(())
-    }
-
-    fn settings(&mut self, properties: &Cursor<'_>) -> Result<QueueSettings, Error> {
-        const KNOWN: [&str; 11] = [
-            "AutoDeleteOnIdle",
-            "DeadLetteringOnMessageExpiration",
-            "DefaultMessageTimeToLive",
-            "DuplicateDetectionHistoryTimeWindow",
-            "ForwardDeadLetteredMessagesTo",
-            "ForwardTo",
-            "LockDuration",
-            "MaxDeliveryCount",
-            "RequiresDuplicateDetection",
-            "RequiresSession",
-            "Status",
-        ];
-        self.warn_unknown(properties, &KNOWN)?;
-        let mut settings = defaults();
-        let boolean = |name, value: &mut bool| set(properties, name, value, Cursor::boolean);
-        boolean(
-            "DeadLetteringOnMessageExpiration",
-            &mut settings.dead_lettering_on_message_expiration,
-        )?;
-        boolean(
-            "RequiresDuplicateDetection",
-            &mut settings.requires_duplicate_detection,
-        )?;
-        boolean("RequiresSession", &mut settings.requires_session)?;
-        set(
-            properties,
-            "DefaultMessageTimeToLive",
-            &mut settings.default_message_time_to_live,
-            |value| checked(value, |text| TimeToLive::parse(text).map(|millis| millis.0)),
-        )?;
-        set(
-            properties,
-            "DuplicateDetectionHistoryTimeWindow",
-            &mut settings.duplicate_detection_history_time_window,
-            |value| {
-                checked(value, |text| {
-                    HistoryWindow::parse(text).map(|millis| millis.0)
-                })
-            },
-        )?;
-        set(
-            properties,
-            "LockDuration",
-            &mut settings.lock_duration,
-            |value| {
-                checked(value, |text| {
-                    LockDuration::parse(text).map(|millis| millis.0)
-                })
-            },
-        )?;
-        delivery_count_of(properties, &mut settings)?;
-        set(
-            properties,
-            "AutoDeleteOnIdle",
-            &mut settings.auto_delete_on_idle,
-            |value| checked(value, |text| IdleTime::parse(text).map(|millis| millis.0)),
-        )?;
-        set(properties, "Status", &mut settings.status, |value| {
-            checked(value, parse_status)
-        })?;
-        set(properties, "ForwardTo", &mut settings.forward_to, target)?;
-        set(
-            properties,
-            "ForwardDeadLetteredMessagesTo",
-            &mut settings.forward_dead_lettered_messages_to,
-            target,
-        )?;
-        Ok(settings)
     }
 
     fn warn_unknown(&mut self, object: &Cursor<'_>, known: &[&str]) -> Result<(), Error> {
@@ -185,44 +106,6 @@ impl Reader {
     }
 }
 
-fn delivery_count_of(properties: &Cursor<'_>, settings: &mut QueueSettings) -> Result<(), Error> {
-    set(
-        properties,
-        "MaxDeliveryCount",
-        &mut settings.max_delivery_count,
-        |value| {
-            let count = DeliveryCount::check(value.integer()?);
-            count
-                .map(delivery_count)
-                .map_err(|message| value.error(message))
-        },
-    )
-}
-
-/// A queue, topic or subscription without properties.
-fn defaults() -> QueueSettings {
-    QueueSettings {
-        default_message_time_to_live: 3_600_000,
-        duplicate_detection_history_time_window: 20_000,
-        lock_duration: 60_000,
-        max_delivery_count: 3,
-        ..QueueSettings::default()
-    }
-}
-
-/// Overwrites `value` if the member is there.
-fn set<'a, T>(
-    properties: &Cursor<'a>,
-    name: &str,
-    value: &mut T,
-    read: impl Fn(&Cursor<'a>) -> Result<T, Error>,
-) -> Result<(), Error> {
-    if let Some(member) = properties.member(name)? {
-        *value = read(&member)?;
-    }
-    Ok(())
-}
-
 fn checked<T>(value: &Cursor<'_>, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, Error> {
     parse(value.string()?).map_err(|message| value.error(message))
 }
@@ -231,13 +114,4 @@ fn path(name: &Cursor<'_>) -> Result<String, Error> {
     checked(name, |text| {
         EntityPath::parse(text).map(EntityPath::into_string)
     })
-}
-
-/// The empty text means no target.
-fn target(value: &Cursor<'_>) -> Result<Option<String>, Error> {
-    if value.string()?.is_empty() {
-        Ok(None)
-    } else {
-        path(value).map(Some)
-    }
 }

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use entity::fault::{self, FaultLocation, RulePart};
-use entity::{QueueConfig, TopicConfig};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 
@@ -55,9 +54,9 @@ impl Entities {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct EntitiesConfig {
     #[serde(default)]
-    queues: Vec<QueueConfig>,
+    queues: Vec<QueueDefinition>,
     #[serde(default)]
-    topics: Vec<TopicConfig>,
+    topics: Vec<TopicDefinition>,
 }
 
 /// Reads and checks `file`. TOML is recognized by its extension.
@@ -93,13 +92,13 @@ fn read_json(file: &Path) -> Result<Entities, Error> {
 
 /// The entities of a file of our own shape, checked. `refuse` makes an error of a path in the file.
 pub fn collect(
-    queues: Vec<QueueConfig>,
-    topics: Vec<TopicConfig>,
+    queues: Vec<QueueDefinition>,
+    topics: Vec<TopicDefinition>,
     refuse: impl Fn(String, String) -> Error,
 ) -> Result<Entities, Error> {
     let entities = Entities {
-        queues: queues.into_iter().map(Into::into).collect(),
-        topics: topics.into_iter().map(Into::into).collect(),
+        queues,
+        topics,
         warnings: Vec::new(),
     };
     match fault::check(&entities.queues, &entities.topics) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use entity::{Count, EntityPath, Millis, NamespaceName, QueueConfig, Size, TopicConfig};
+use entity::{Count, EntityPath, Millis, NamespaceName, QueueDefinition, Size, TopicDefinition};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
@@ -52,8 +52,8 @@ pub struct RailbusToml {
     pub virtual_clock: bool,
     pub auth: Auth,
     pub limits: LimitsConfig,
-    pub queues: Vec<QueueConfig>,
-    pub topics: Vec<TopicConfig>,
+    pub queues: Vec<QueueDefinition>,
+    pub topics: Vec<TopicDefinition>,
 }
 
 /// `[auth]`: access rules.

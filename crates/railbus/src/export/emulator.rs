@@ -1,14 +1,13 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
-//! Its defaults are not ours, so every property that it knows is written. Two that only Railbus
-//! reads, `Status` and `AutoDeleteOnIdle`, are written if they differ from their default.
+//! Its defaults are not ours, so every property that it knows is written. Those that only Railbus
+//! reads are written if they differ from their default.
 
 use amqp::Value as Amqp;
 use broker::{
-    Correlation, FilterDescription, QueueSettings, RuleDescription, Status, SubscriptionSettings,
+    Correlation, EntityDescription, EntityKind, FilterDescription, QueueSettings, RuleDescription,
 };
-use entity::duration;
-use entity::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use entity::{InEmulator, QueueDefinition, Slot, SubscriptionDefinition, TopicDefinition};
 use serde_json::{Map, Value, json};
 
 use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
@@ -42,17 +41,14 @@ struct Writer {
 
 impl Writer {
     fn queue(&mut self, queue: &QueueDefinition) -> Value {
-        let settings = &queue.settings;
-        self.warn_unsupported(&queue.path, settings);
-        let mut properties = received(settings);
-        properties.extend(duplicates(settings));
+        let mut description = description(&queue.settings);
+        let properties = self.properties(EntityKind::Queue, &queue.path, &mut description);
         json!({"Name": queue.path, "Properties": properties})
     }
 
     fn topic(&mut self, topic: &TopicDefinition) -> Value {
-        self.warn_unsupported(&topic.path, &topic.settings);
-        let mut properties = common(&topic.settings);
-        properties.extend(duplicates(&topic.settings));
+        let mut description = description(&topic.settings);
+        let properties = self.properties(EntityKind::Topic, &topic.path, &mut description);
         let below = topic.subscriptions.iter();
         let below: Vec<_> = below.map(|it| self.subscription(&topic.path, it)).collect();
         json!({"Name": topic.path, "Properties": properties, "Subscriptions": below})
@@ -60,22 +56,47 @@ impl Writer {
 
     fn subscription(&mut self, topic: &str, subscription: &SubscriptionDefinition) -> Value {
         let path = format!("{topic}/{}", subscription.name);
-        self.warn_unsupported(&path, &subscription.settings.queue);
-        let mut properties = received(&subscription.settings.queue);
-        let default = SubscriptionSettings::default();
-        let flag = subscription
-            .settings
-            .dead_lettering_on_filter_evaluation_exceptions;
-        if flag != default.dead_lettering_on_filter_evaluation_exceptions {
-            let name = "DeadLetteringOnFilterEvaluationExceptions";
-            properties.insert(name.to_owned(), flag.into());
-        }
+        let settings = &subscription.settings;
+        let mut description = EntityDescription {
+            dead_lettering_on_filter_evaluation_exceptions: settings
+                .dead_lettering_on_filter_evaluation_exceptions,
+            ..description(&settings.queue)
+        };
+        let properties = self.properties(EntityKind::Subscription, &path, &mut description);
         let rules = subscription.rules.as_deref().unwrap_or_default();
         let rules: Vec<_> = match rules {
             [only] if *only == RuleDescription::default_rule() => Vec::new(),
             rules => rules.iter().map(|rule| self.rule(&path, rule)).collect(),
         };
         json!({"Name": subscription.name, "Properties": properties, "Rules": rules})
+    }
+
+    /// What of an entity such a file has.
+    fn properties(
+        &mut self,
+        kind: EntityKind,
+        path: &str,
+        description: &mut EntityDescription,
+    ) -> Object {
+        let mut properties = Object::new();
+        for (_, property) in entity::named(kind) {
+            let value = property.get(description);
+            let is_usual = value == property.default();
+            let value = match (property.slot)(description) {
+                Slot::Status(status) => entity::status_text(*status).into(),
+                // No target is the empty text.
+                _ => value.unwrap_or_else(|| Value::from("")),
+            };
+            match (property.emulator, property.element) {
+                (InEmulator::Never(what), _) if !is_usual => self.warn(path, what),
+                (InEmulator::Unusual, _) if is_usual => {}
+                (InEmulator::Always | InEmulator::Unusual, Some(name)) => {
+                    properties.insert(name.to_owned(), value);
+                }
+                _ => {}
+            }
+        }
+        properties
     }
 
     fn rule(&mut self, subscription: &str, rule: &RuleDescription) -> Value {
@@ -131,22 +152,6 @@ impl Writer {
         filter
     }
 
-    fn warn_unsupported(&mut self, path: &str, settings: &QueueSettings) {
-        let default = QueueSettings::default();
-        for (what, differs) in [
-            ("its size", settings.max_size != default.max_size),
-            (
-                "the size of its messages",
-                settings.max_message_size != default.max_message_size,
-            ),
-            ("its expiry", settings.expiry != default.expiry),
-        ] {
-            if differs {
-                self.warn(path, what);
-            }
-        }
-    }
-
     fn warn(&mut self, path: &str, what: &str) {
         let text = format!("{path}: {what} can not be said in a Config.json");
         self.warnings.push(text);
@@ -167,53 +172,9 @@ fn plain(value: &Amqp) -> Option<Value> {
     }
 }
 
-fn common(settings: &QueueSettings) -> Object {
-    let mut properties = Object::new();
-    let time_to_live = duration::text(settings.default_message_time_to_live);
-    properties.insert("DefaultMessageTimeToLive".to_owned(), time_to_live.into());
-    if settings.auto_delete_on_idle != QueueSettings::default().auto_delete_on_idle {
-        let idle = duration::text(settings.auto_delete_on_idle);
-        properties.insert("AutoDeleteOnIdle".to_owned(), idle.into());
+fn description(settings: &QueueSettings) -> EntityDescription {
+    EntityDescription {
+        settings: settings.clone(),
+        ..EntityDescription::default()
     }
-    let status = match settings.status {
-        Status::Active => return properties,
-        Status::Disabled => "Disabled",
-        Status::SendDisabled => "SendDisabled",
-        Status::ReceiveDisabled => "ReceiveDisabled",
-    };
-    properties.insert("Status".to_owned(), status.into());
-    properties
-}
-
-fn received(settings: &QueueSettings) -> Object {
-    let target = |path: &Option<String>| Value::from(path.clone().unwrap_or_default());
-    let dead_letters_to = target(&settings.forward_dead_lettered_messages_to);
-    let dead_lettering = settings.dead_lettering_on_message_expiration;
-    let mut properties = common(settings);
-    for (name, value) in [
-        ("DeadLetteringOnMessageExpiration", dead_lettering.into()),
-        ("ForwardDeadLetteredMessagesTo", dead_letters_to),
-        ("ForwardTo", target(&settings.forward_to)),
-        (
-            "LockDuration",
-            duration::text(settings.lock_duration).into(),
-        ),
-        ("MaxDeliveryCount", settings.max_delivery_count.into()),
-        ("RequiresSession", settings.requires_session.into()),
-    ] {
-        properties.insert(name.to_owned(), value);
-    }
-    properties
-}
-
-fn duplicates(settings: &QueueSettings) -> Object {
-    let window = duration::text(settings.duplicate_detection_history_time_window);
-    let mut properties = Object::new();
-    properties.insert(
-        "DuplicateDetectionHistoryTimeWindow".to_owned(),
-        window.into(),
-    );
-    let detects = settings.requires_duplicate_detection.into();
-    properties.insert("RequiresDuplicateDetection".to_owned(), detects);
-    properties
 }

@@ -9,28 +9,17 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use serde::Deserialize;
 
 use super::answer::{self, Response};
 use super::body;
 use crate::apply::{self, ApplyMode};
 use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
+use entity::fault;
 use entity::plan::{DesiredNamespace, Plan};
-use entity::{QueueConfig, TopicConfig, fault};
 
 /// Room for the rules of a topic that has as many as can be.
 const BODY_BYTES: usize = 64 << 20;
-
-/// A request's body.
-#[derive(Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-#[derive(Default)]
-struct File {
-    queues: Vec<QueueConfig>,
-    topics: Vec<TopicConfig>,
-    authoritative: bool,
-}
 
 /// Answers a request. The caller has the right to manage.
 pub async fn respond(
@@ -63,13 +52,8 @@ pub async fn respond(
 }
 
 fn parse(body: &[u8]) -> Result<DesiredNamespace, String> {
-    let file: File = serde_json::from_slice(body)
+    let wanted: DesiredNamespace = serde_json::from_slice(body)
         .map_err(|error| format!("the body is not an object with queues and topics: {error}"))?;
-    let wanted = DesiredNamespace {
-        queues: file.queues.into_iter().map(Into::into).collect(),
-        topics: file.topics.into_iter().map(Into::into).collect(),
-        authoritative: file.authoritative,
-    };
     match fault::check(&wanted.queues, &wanted.topics) {
         Ok(()) => Ok(wanted),
         Err(fault) => Err(fault.message),

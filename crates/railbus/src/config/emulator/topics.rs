@@ -1,13 +1,11 @@
 //! Topics of a `Config.json`: with their subscriptions and rules. (docs/spec/admin.md#12)
 
 use broker::{
-    Correlation, FilterDescription, QueueSettings, RuleDescription, SubscriptionSettings, Value,
+    Correlation, EntityKind, FilterDescription, RuleDescription, SubscriptionSettings, Value,
 };
-use entity::{HistoryWindow, IdleTime, LockDuration, SubscriptionName, TimeToLive};
-use entity::{SubscriptionDefinition, TopicDefinition};
+use entity::{SubscriptionDefinition, SubscriptionName, TopicDefinition};
 
-use super::{Reader, checked, defaults, path, set, target};
-use crate::config::choice::parse_status;
+use super::{Reader, checked, path};
 use crate::config::error::Error;
 use crate::config::json::{Cursor, Scalar};
 
@@ -15,10 +13,7 @@ impl Reader {
     pub(super) fn topic(&mut self, topic: &Cursor<'_>) -> Result<(), Error> {
         self.warn_unknown(topic, &["Name", "Properties", "Subscriptions"])?;
         let path = path(&topic.required("Name")?)?;
-        let settings = match topic.member("Properties")? {
-            Some(properties) => self.topic_settings(&properties)?,
-            None => defaults(),
-        };
+        let settings = self.settings(EntityKind::Topic, topic)?.settings;
         let mut subscriptions = Vec::new();
         for member in topic.list("Subscriptions")? {
             subscriptions.push(self.subscription(&member)?);
@@ -31,101 +26,23 @@ impl Reader {
         Ok(())
     }
 
-    fn topic_settings(&mut self, properties: &Cursor<'_>) -> Result<QueueSettings, Error> {
-        const KNOWN: [&str; 5] = [
-            "AutoDeleteOnIdle",
-            "DefaultMessageTimeToLive",
-            "DuplicateDetectionHistoryTimeWindow",
-            "RequiresDuplicateDetection",
-            "Status",
-        ];
-        self.warn_unknown(properties, &KNOWN)?;
-        let mut settings = defaults();
-        set(
-            properties,
-            "RequiresDuplicateDetection",
-            &mut settings.requires_duplicate_detection,
-            Cursor::boolean,
-        )?;
-        set(
-            properties,
-            "DuplicateDetectionHistoryTimeWindow",
-            &mut settings.duplicate_detection_history_time_window,
-            |value| checked(value, |text| HistoryWindow::parse(text).map(|it| it.0)),
-        )?;
-        lifetimes(properties, &mut settings)?;
-        Ok(settings)
-    }
-
     fn subscription(&mut self, member: &Cursor<'_>) -> Result<SubscriptionDefinition, Error> {
         self.warn_unknown(member, &["Name", "Properties", "Rules"])?;
         let name = checked(&member.required("Name")?, SubscriptionName::parse)?;
-        let settings = match member.member("Properties")? {
-            Some(properties) => self.subscription_settings(&properties)?,
-            None => SubscriptionSettings {
-                queue: defaults(),
-                ..SubscriptionSettings::default()
-            },
-        };
+        let description = self.settings(EntityKind::Subscription, member)?;
+        let dead_lettering = description.dead_lettering_on_filter_evaluation_exceptions;
         let mut rules = Vec::new();
         for rule in member.list("Rules")? {
             rules.push(self.rule(&rule)?);
         }
         Ok(SubscriptionDefinition {
             name: name.into_string(),
-            settings,
+            settings: SubscriptionSettings {
+                queue: description.settings,
+                dead_lettering_on_filter_evaluation_exceptions: dead_lettering,
+            },
             rules: (!rules.is_empty()).then_some(rules),
         })
-    }
-
-    fn subscription_settings(
-        &mut self,
-        properties: &Cursor<'_>,
-    ) -> Result<SubscriptionSettings, Error> {
-        const KNOWN: [&str; 10] = [
-            "AutoDeleteOnIdle",
-            "DeadLetteringOnFilterEvaluationExceptions",
-            "DeadLetteringOnMessageExpiration",
-            "DefaultMessageTimeToLive",
-            "ForwardDeadLetteredMessagesTo",
-            "ForwardTo",
-            "LockDuration",
-            "MaxDeliveryCount",
-            "RequiresSession",
-            "Status",
-        ];
-        self.warn_unknown(properties, &KNOWN)?;
-        let mut settings = SubscriptionSettings {
-            queue: defaults(),
-            ..SubscriptionSettings::default()
-        };
-        let queue = &mut settings.queue;
-        let boolean = |name, value: &mut bool| set(properties, name, value, Cursor::boolean);
-        boolean(
-            "DeadLetteringOnFilterEvaluationExceptions",
-            &mut settings.dead_lettering_on_filter_evaluation_exceptions,
-        )?;
-        boolean(
-            "DeadLetteringOnMessageExpiration",
-            &mut queue.dead_lettering_on_message_expiration,
-        )?;
-        boolean("RequiresSession", &mut queue.requires_session)?;
-        set(
-            properties,
-            "LockDuration",
-            &mut queue.lock_duration,
-            |value| checked(value, |text| LockDuration::parse(text).map(|it| it.0)),
-        )?;
-        super::delivery_count_of(properties, queue)?;
-        lifetimes(properties, queue)?;
-        set(properties, "ForwardTo", &mut queue.forward_to, target)?;
-        set(
-            properties,
-            "ForwardDeadLetteredMessagesTo",
-            &mut queue.forward_dead_lettered_messages_to,
-            target,
-        )?;
-        Ok(settings)
     }
 
     fn rule(&mut self, rule: &Cursor<'_>) -> Result<RuleDescription, Error> {
@@ -199,25 +116,6 @@ impl Reader {
             properties,
         })
     }
-}
-
-/// What topics and subscriptions have in common.
-fn lifetimes(properties: &Cursor<'_>, settings: &mut QueueSettings) -> Result<(), Error> {
-    set(
-        properties,
-        "DefaultMessageTimeToLive",
-        &mut settings.default_message_time_to_live,
-        |value| checked(value, |text| TimeToLive::parse(text).map(|it| it.0)),
-    )?;
-    set(
-        properties,
-        "AutoDeleteOnIdle",
-        &mut settings.auto_delete_on_idle,
-        |value| checked(value, |text| IdleTime::parse(text).map(|it| it.0)),
-    )?;
-    set(properties, "Status", &mut settings.status, |value| {
-        checked(value, parse_status)
-    })
 }
 
 fn amqp_value(value: Scalar<'_>) -> Value {

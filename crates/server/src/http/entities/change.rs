@@ -15,8 +15,8 @@ use super::show::{self, describe};
 use super::{ApiError, ResourcePath};
 use crate::namespace;
 use crate::shard_client::ShardClient;
-use entity::{QueueConfig, RuleConfig, SubscriptionConfig, TopicConfig, fault};
 use entity::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
+use entity::{RuleConfig, fault};
 use entity::{of_queue, of_rule, of_subscription, of_topic};
 
 type ChangeResult = Result<(StatusCode, Json), ApiError>;
@@ -173,9 +173,7 @@ impl Description {
             object.remove("kind")
         });
         if let ResourcePath::Subscription { topic, name } = resource {
-            let config: SubscriptionConfig = read(name, json)?;
-            let definition = SubscriptionDefinition::from(config);
-            return Self::subscription(topic, definition, current.is_some());
+            return Self::subscription(topic, read(name, json)?, current.is_some());
         }
         let said = said.as_ref().and_then(Json::as_str);
         let kind = said.or(known.as_deref()).unwrap_or("queue");
@@ -186,8 +184,8 @@ impl Description {
         }
         let path = resource.entity().unwrap_or_default();
         match kind {
-            "queue" => Self::queue(QueueDefinition::from(read::<QueueConfig>(&path, json)?)),
-            "topic" => Self::topic(TopicDefinition::from(read::<TopicConfig>(&path, json)?)),
+            "queue" => Self::queue(read(&path, json)?),
+            "topic" => Self::topic(read(&path, json)?),
             other => Err(ApiError::Bad(format!(
                 "kind `{other}` is neither queue nor topic"
             ))),
