@@ -7,7 +7,7 @@ use std::ops::Range;
 use amqp::Value;
 use amqp::value::Map;
 use broker::Subqueue;
-use endpoint::{Event, LinkId, Outgoing};
+use endpoint::{Event, LinkId};
 use store::SequenceNumber;
 
 use crate::context::Context;
@@ -151,13 +151,7 @@ impl Manager {
         };
         self.next += 1;
         let request = request(self.next, &self.node, operation, body);
-        let tag = self.next.to_be_bytes();
-        let outgoing = Outgoing {
-            tag: &tag,
-            settled: true,
-            ..Outgoing::default()
-        };
-        if remote.endpoint.send(link, &outgoing, &[&request]).is_ok() {
+        if remote.request(link, self.next, &request) {
             self.asked.insert(self.next, asked);
         } else {
             abandoned(context.ledger, asked);

@@ -4,8 +4,8 @@ use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::terminus::{Source, Target};
 use amqp::{Attach, Role, Symbol, TargetTerminus, Value};
 use broker::{ConnectionId, Now};
-use bytes::BytesMut;
-use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
+use bytes::{Bytes, BytesMut};
+use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 
 use crate::rng::Rng;
 
@@ -105,6 +105,17 @@ impl Remote {
         let timeout = Value::Symbol(Symbol::new("com.microsoft:timeout"));
         attach.properties = Some(vec![(timeout, Value::Uint(timeout_ms))]);
         self.endpoint.attach(self.session, attach)
+    }
+
+    /// Sends `payload` over `link` as the request `id`, without an outcome; whether it went.
+    pub fn request(&mut self, link: LinkId, id: u64, payload: &Bytes) -> bool {
+        let tag = id.to_be_bytes();
+        let outgoing = Outgoing {
+            tag: &tag,
+            settled: true,
+            ..Outgoing::default()
+        };
+        self.endpoint.send(link, &outgoing, &[payload]).is_ok()
     }
 
     /// Takes in what has arrived and returns what it means.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use amqp::Value;
 use amqp::value::{Map, lookup};
 use bytes::Bytes;
-use endpoint::{LinkId, Outgoing};
+use endpoint::LinkId;
 use store::SequenceNumber;
 
 use crate::context::Context;
@@ -79,13 +79,7 @@ impl Calls {
         };
         self.next += 1;
         let request = request(self.next, &self.node, operation, body);
-        let tag = self.next.to_be_bytes();
-        let outgoing = Outgoing {
-            tag: &tag,
-            settled: true,
-            ..Outgoing::default()
-        };
-        if remote.endpoint.send(link, &outgoing, &[&request]).is_ok() {
+        if remote.request(link, self.next, &request) {
             self.asked.insert(self.next, asked);
         } else {
             lost(context.ledger, &asked);
