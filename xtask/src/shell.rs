@@ -34,15 +34,15 @@ pub fn cargo(workspace: &Workspace, target: &Path) -> Command {
     command
 }
 
-/// Takes out what the cargo that runs us put into the environment and a child must not inherit.
+/// Takes out what the cargo that runs us put into the environment. A child must not inherit it: the
+/// build scripts of some dependencies compile again when one of these variables changes.
 fn forget_outer_cargo(command: &mut Command) {
-    for name in [
-        "CARGO_MANIFEST_DIR",
-        "CARGO_MANIFEST_PATH",
-        "CARGO_PKG_NAME",
-        "RUSTFLAGS",
-    ] {
-        command.env_remove(name);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let is_outer = text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_");
+        if is_outer || text == "RUSTFLAGS" {
+            command.env_remove(&name);
+        }
     }
 }
 
