@@ -144,6 +144,38 @@ async fn stopping_waits_until_all_that_was_decided_is_durable() {
     assert!(disk.durable() >= submitted);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_stored_while_the_server_stops_is_accepted_before_the_connection_is_closed() {
+    let site = Site::start().await;
+    let (mut peer, cookie) = site.send().await;
+    let (disk, progress) = (site.disk.clone(), Arc::clone(&site.progress));
+    let stopping = tokio::spawn(site.server.stop());
+    while std::net::TcpStream::connect(site.address).is_ok() {
+        tokio::task::yield_now().await;
+    }
+    disk.sync_all();
+    progress.notify_one();
+    let (outcome, error) = spawn_blocking(move || (peer.outcome(cookie), peer.closed()))
+        .await
+        .unwrap();
+    assert_eq!(outcome, DeliveryState::Accepted);
+    let error = error.expect("the broker says why");
+    assert_eq!(error.condition.as_str(), "amqp:connection:forced");
+    stopping.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_no_more_and_still_reads_hears_that_its_message_is_accepted() {
+    let site = Site::start().await;
+    let (mut peer, cookie) = site.send().await;
+    peer.stream()
+        .shutdown(std::net::Shutdown::Write)
+        .expect("the socket is open");
+    site.make_progress();
+    let outcome = spawn_blocking(move || peer.outcome(cookie)).await.unwrap();
+    assert_eq!(outcome, DeliveryState::Accepted);
+}
+
 /// A store that does all but its last work.
 struct FailsAtTheEnd(MemoryStore);
 

@@ -40,7 +40,8 @@ pub trait Dialect: Send + 'static {
     /// links are detached with `amqp:resource-limit-exceeded`.
     fn shed_partials(&mut self, now: ClockReading, bytes: usize);
 
-    /// Closes the connection with `amqp:connection:forced`, because the server stops.
+    /// Detaches all links and closes the connection with `amqp:connection:forced`, because the
+    /// server stops.
     fn shut_down(&mut self, now: ClockReading);
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.

@@ -7,6 +7,11 @@
 //! settlements and time-outs handled. The broker's output buffer and the limits that pause reading
 //! bound the output that piles up for it. The end of the input counts once the bytes before it are
 //! read.
+//!
+//! When the server stops or the input has ended, the connection *drains* first: it reads no more,
+//! and writes the answers to all that it gave to the shard. So no message is stored whose
+//! acceptance is not written to the socket, unless the peer or the disk takes longer than the
+//! connection may.
 
 use std::io;
 use std::net::SocketAddr;
@@ -47,6 +52,25 @@ const MOST_EXPECTED: usize = 4_096;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// How a connection comes to its end.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Open,
+    /// No more is read; what was given to the shard is answered, until this moment at the latest.
+    Draining(Instant, DrainReason),
+    /// The server stops: the peer was told, and its answer is awaited.
+    Closing,
+    /// The input has ended, and the dialect was told.
+    Ended,
+}
+
+/// Why a connection drains.
+#[derive(Clone, Copy, Debug)]
+enum DrainReason {
+    ServerStops,
+    InputEnded,
+}
+
 /// What ended a wait.
 enum WakeReason {
     Outputs(usize),
@@ -74,7 +98,7 @@ pub struct Connection<S, D> {
     /// The limits at the time when it was accepted.
     limits: Arc<Limits>,
     stopping: watch::Receiver<bool>,
-    shutdown_begun: bool,
+    phase: Phase,
     /// Bytes that the socket did not take when it was last written to.
     unwritten: usize,
     /// The number of commands that the next read is likely to give.
@@ -83,8 +107,6 @@ pub struct Connection<S, D> {
     refused_credentials: u64,
     /// There was something to read for all of the last round.
     has_more: bool,
-    /// The peer has sent its last byte.
-    input_ended: bool,
     /// The socket cannot be used any more.
     is_gone: bool,
 }
@@ -115,12 +137,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             stopping: server.stopping.clone(),
             limits: server.limits(),
             server,
-            shutdown_begun: false,
+            phase: Phase::Open,
             unwritten: 0,
             expected: 0,
             refused_credentials: 0,
             has_more: false,
-            input_ended: false,
             is_gone: false,
         }
     }
@@ -137,6 +158,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             self.count_sent_errors();
             self.log_refusals();
             self.write();
+            self.end_if_drained();
             self.submit().await;
             self.yield_or_pause().await;
         }
@@ -173,7 +195,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             Ok(()) = self.directory_receiver.changed() => WakeReason::Entities,
             // Before a socket that always has more.
             () = alarm.as_mut() => WakeReason::Alarm,
-            _ = self.stopping.wait_for(|stopping| *stopping), if !self.shutdown_begun => WakeReason::Stop,
+            _ = self.stopping.wait_for(|stopping| *stopping), if matches!(self.phase, Phase::Open) => WakeReason::Stop,
             _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => WakeReason::Socket,
         };
         match cause {
@@ -183,15 +205,20 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             WakeReason::Staged(commands) => self.send_to_shard(commands).await,
             WakeReason::Entities => self.directory_receiver.mark_changed(),
             WakeReason::Alarm => self.handle_alarm(),
-            WakeReason::Stop => self.begin_shutdown(),
+            WakeReason::Stop => self.drain(DrainReason::ServerStops),
         }
     }
 
     /// Sets the alarm if it would ring too late. One that rings too early is cheaper than setting
     /// it anew each time the deadline moves on.
     fn arm(&self, alarm: Pin<&mut Sleep>) {
-        if let Some(deadline) = self.client.deadline() {
-            let instant = self.server.clock.instant(deadline);
+        let deadline = self.client.deadline();
+        let deadline = deadline.map(|deadline| self.server.clock.instant(deadline));
+        let drained = match self.phase {
+            Phase::Draining(until, _) => Some(until),
+            Phase::Open | Phase::Closing | Phase::Ended => None,
+        };
+        if let Some(instant) = deadline.into_iter().chain(drained).min() {
             if alarm.is_elapsed() || instant < alarm.deadline() {
                 alarm.reset(instant);
             }
@@ -213,9 +240,30 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         self.client.output(now).shrink(0);
     }
 
-    fn begin_shutdown(&mut self) {
-        self.shutdown_begun = true;
-        self.client.shut_down(self.server.clock.moment());
+    /// Reads no more, and ends once all is answered.
+    fn drain(&mut self, reason: DrainReason) {
+        self.phase = Phase::Draining(Instant::now() + self.limits.shutdown_grace / 2, reason);
+    }
+
+    fn end_if_drained(&mut self) {
+        let Phase::Draining(until, reason) = self.phase else {
+            return;
+        };
+        let is_answered = self.client.unanswered_bytes() == 0 && self.staging.is_idle();
+        if (is_answered && self.unwritten == 0) || Instant::now() >= until {
+            let now = self.server.clock.moment();
+            match reason {
+                DrainReason::ServerStops => {
+                    self.phase = Phase::Closing;
+                    self.client.shut_down(now);
+                }
+                DrainReason::InputEnded => {
+                    self.phase = Phase::Ended;
+                    self.client.handle_eof(now);
+                }
+            }
+            self.write();
+        }
     }
 
     /// What the socket should be ready for.
@@ -232,7 +280,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Whether the socket may be read, or has to wait until the peer was answered or has read.
     fn may_read(&self) -> bool {
         let limits = &self.limits;
-        self.share.unanswered() < limits.unanswered_bytes_per_connection
+        matches!(self.phase, Phase::Open | Phase::Closing)
+            && self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection
             && !self.staging.is_full()
@@ -290,6 +339,9 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     fn read(&mut self) {
         self.account();
+        if matches!(self.phase, Phase::Draining(..) | Phase::Ended) {
+            return;
+        }
         let mut reads = 0;
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
@@ -314,8 +366,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                 }
                 Read::Nothing => break,
                 Read::End => {
-                    self.client.handle_eof(self.server.clock.moment());
-                    self.input_ended = true;
+                    self.drain(DrainReason::InputEnded);
                     break;
                 }
             }
@@ -434,7 +485,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     }
 
     fn is_over(&self) -> bool {
-        self.is_gone || self.input_ended || self.client.is_finished()
+        let has_ended = matches!(self.phase, Phase::Ended);
+        self.is_gone || has_ended || self.client.is_finished()
     }
 
     /// Closes the stream gracefully, without waiting long for a peer that is slow or gone.

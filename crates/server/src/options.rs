@@ -88,7 +88,8 @@ pub struct Limits {
     pub http_header_bytes: usize,
     /// The body of a request of management; those of our own interface have less.
     pub http_body_bytes: usize,
-    /// How long connections may take to close when the server stops.
+    /// How long connections may take to close when the server stops: half of it for the answers to
+    /// what they have sent, the rest for the peer's close.
     pub shutdown_grace: Duration,
 }
 
@@ -103,7 +104,7 @@ impl Default for Limits {
             unwritten_bytes_per_connection: 8 << 20,
             http_header_bytes: 16 << 10,
             http_body_bytes: admin::MAX_BODY,
-            shutdown_grace: Duration::from_secs(2),
+            shutdown_grace: Duration::from_secs(4),
         }
     }
 }

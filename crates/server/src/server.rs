@@ -182,8 +182,9 @@ impl Server {
         failure((&mut self.shard).await)
     }
 
-    /// Accepts no more connections, closes every connection with `amqp:connection:forced`, finishes
-    /// what was begun and closes the store.
+    /// Accepts no more connections and reads no more from those that exist. Answers what they have
+    /// sent, closes them with `amqp:connection:forced`, finishes what was begun and closes the
+    /// store.
     ///
     /// # Errors
     /// When the store fails meanwhile.

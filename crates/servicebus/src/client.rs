@@ -378,6 +378,11 @@ impl Dialect for Client {
 
     fn shut_down(&mut self, now: ClockReading) {
         self.now = now;
+        for link in self.links.ids() {
+            self.remove_link(link);
+            self.connection
+                .detach(link, true, Some(errors::link_shut_down()));
+        }
         self.close_unrecorded(errors::shut_down());
         self.handle_events();
     }

@@ -388,9 +388,17 @@ pub(crate) fn too_many_failures(count: u32) -> Error {
     )
 }
 
-/// The broker stops.
+/// What links and connections are told when the broker stops.
+const SHUTTING_DOWN: &str = "The broker is shutting down.";
+
+/// The broker stops: why a link is detached. (docs/spec/amqp.md#10)
+pub(crate) fn link_shut_down() -> Error {
+    Error::new(condition::DETACH_FORCED, SHUTTING_DOWN)
+}
+
+/// The broker stops: why a connection is closed. (docs/spec/amqp.md#10)
 pub(crate) fn shut_down() -> Error {
-    Error::new(condition::CONNECTION_FORCED, "The broker is shutting down.")
+    Error::new(condition::CONNECTION_FORCED, SHUTTING_DOWN)
 }
 
 /// A lock that is not there any more. (docs/spec/amqp.md#5.2)

@@ -84,6 +84,12 @@ fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
     assert_eq!(world.received(receiver).len(), 1);
     world.server.shut_down(world.clock_reading());
     world.pump();
+    let detached = world.events.iter().find_map(|event| match event {
+        endpoint::Event::Detached { link, error, .. } if *link == receiver => error.clone(),
+        _ => None,
+    });
+    let error = detached.expect("links are detached first");
+    assert_eq!(error.condition, "amqp:link:detach-forced");
     assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
     assert_eq!(disconnects(&world), 1);
 }
