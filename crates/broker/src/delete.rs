@@ -5,6 +5,7 @@
 //! answer tells how many went. (docs/spec/entities.md#20)
 
 pub(crate) mod deletion;
+pub(crate) mod deletions;
 pub(crate) mod pieces;
 
 use bytes::Bytes;
@@ -59,7 +60,7 @@ pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
     {
         // An entity may have gone while it stood in line.
         if let Some(queue) = directory.get_mut(entity) {
-            queue.is_in_line = false;
+            queue.deletions.leave_line();
             pieces::delete_share(queue, cx);
             run_on(queue, cx);
         }
@@ -77,7 +78,7 @@ fn start_deletion(
         // Without them it would take the messages of all.
         return Err(RequestError::SessionsNotSupported);
     }
-    queue.deletions.push_back(Deletion {
+    queue.deletions.add(Deletion {
         request,
         subqueue,
         session: wanted.session.as_ref().map(|id| SessionKey::new(id)),

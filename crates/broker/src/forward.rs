@@ -138,7 +138,7 @@ impl Directory {
         let main = place.subqueue == Subqueue::Main;
         let goes_on = match failure {
             TransferFailure::Refused(error) | TransferFailure::Unfit(error) if main => {
-                hop::dead_letter_transfer(source, transfer, error, cx);
+                hop::dead_letter(source, transfer, error, cx);
                 true
             }
             TransferFailure::Unfit(..) => {

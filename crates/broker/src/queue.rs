@@ -5,6 +5,7 @@
 //! Invariant: a live message is in exactly one part; a part's count is what its window accounts
 //! for, plus its locks, plus what is on disk only.
 
+mod alarm;
 mod enter;
 pub(crate) mod head;
 pub(crate) mod idle;
@@ -15,7 +16,6 @@ pub(crate) mod rows;
 pub(crate) mod session_key;
 pub(crate) mod subscription;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
@@ -24,10 +24,10 @@ use crate::api::id::{Subqueue, SubqueueId};
 use crate::api::output::Eviction;
 use crate::api::settings::{Expiry, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
-use crate::api::time::{Mono, Now, Wall};
+use crate::api::time::{Now, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
-use crate::delete::deletion::Deletion;
+use crate::delete::deletions::Deletions;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
 use crate::message::Message;
@@ -60,10 +60,7 @@ pub(crate) struct Queue {
     /// Of a queue with sessions; its main window knows no messages.
     pub sessions: Option<Box<Sessions>>,
     pub sweep: Option<Sweep>,
-    /// In the order in which they were asked for.
-    pub deletions: VecDeque<Deletion>,
-    /// Whether it waits for its turn to delete.
-    pub is_in_line: bool,
+    pub deletions: Deletions,
     pub alarm: Alarm,
 }
 
@@ -132,8 +129,7 @@ impl Queue {
             duplicates,
             sessions,
             sweep: None,
-            deletions: VecDeque::new(),
-            is_in_line: false,
+            deletions: Deletions::default(),
             alarm: Alarm::default(),
         }
     }
@@ -206,14 +202,6 @@ impl Queue {
         let clients = &cx.shared.clients;
         let waits = |slot| clients.get(slot).waits();
         self.rows.count(Part::Scheduled) > 0 || clients.receivers_at(self.id).any(waits)
-    }
-
-    fn idle_alarm(&self) -> Option<Mono> {
-        let attached = self.subs.iter().any(|sub| sub.attached > 0);
-        let sessions = self.sessions.as_ref();
-        let has_receivers = attached || sessions.is_some_and(|sessions| sessions.has_waiters());
-        let allowed = self.settings.auto_delete_on_idle;
-        self.idle.alarm(allowed, has_receivers)
     }
 
     /// Whether messages past their deadline leave now.
@@ -340,53 +328,6 @@ impl Queue {
     pub(crate) fn erase_row(&mut self, message: &Message, patched: bool, cx: &mut Context<'_>) {
         self.remove_row(message.part, message.number, &message.row, cx);
         self.rows.remove_belongings(message, patched, cx);
-    }
-
-    /// Says when it wants a tick.
-    pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
-        let alarm = Alarm {
-            mono: self.mono_alarm(cx),
-            wall: self.wall_alarm(cx),
-        };
-        cx.shared.alarms.set(self.id, self.alarm, alarm);
-        self.alarm = alarm;
-    }
-
-    fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
-        if self.subs.iter().any(|sub| sub.needs_dispatch) {
-            return Some(cx.now.mono);
-        }
-        let sessions = self.sessions.as_ref().and_then(|s| s.deadline());
-        let subs = self.subs.iter().filter_map(Sub::deadline);
-        let others = [sessions, self.schedule.retry_at, self.idle_alarm()];
-        let wanted = subs.chain(others.into_iter().flatten()).min();
-        // An alarm that is too early costs less than moving it with every lock.
-        match self.alarm.mono {
-            Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {
-                Some(set)
-            }
-            _ => wanted,
-        }
-    }
-
-    fn wall_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
-        let alarms = [
-            self.expiry_alarm(cx),
-            self.duplicates.history_alarm(&self.rows, &self.settings),
-            self.schedule.alarm(&self.rows),
-        ];
-        alarms.into_iter().flatten().min()
-    }
-
-    fn expiry_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
-        if !self.may_expire(cx) {
-            return None;
-        }
-        match &self.sweep {
-            Some(sweep) if sweep.is_waiting() => None,
-            Some(_) => Some(cx.now.wall),
-            None => self.expiry.next_due().map(Wall),
-        }
     }
 }
 

@@ -15,8 +15,10 @@ use crate::api::output::Output;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
 use crate::broker::Broker;
-use crate::context::effects::{Effects, ReadRequest};
+use crate::context::effects::Effects;
 use crate::shard::outbox::Outbox;
+
+pub use crate::context::effects::ReadRequest;
 
 /// For more writes or outputs there is no room at the start of a turn, since write sets are kept
 /// for a while.

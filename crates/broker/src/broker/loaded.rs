@@ -75,9 +75,9 @@ pub(crate) fn loaded(
                 queue.note_access(cx);
             }
         }
-        Purpose::Sweep(_) => sweep_blocks::sweep_loaded(queue, read, rows(found), cx),
+        Purpose::Sweep(_) => sweep_blocks::loaded(queue, read, rows(found), cx),
         Purpose::SweepPatches(_, numbers) => {
-            sweep_blocks::sweep_patches_loaded(queue, read, &numbers, rows(found), cx);
+            sweep_blocks::patches_loaded(queue, read, &numbers, rows(found), cx);
         }
         Purpose::DuplicateLookup(_) => send_once::looked_up(queue, read, entries(found), cx),
         Purpose::DuplicateLoad(_) => {
@@ -90,14 +90,14 @@ pub(crate) fn loaded(
         Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }
-        Purpose::Peek(peek) => peek::peek_loaded(queue, read, *peek, rows(found), cx),
+        Purpose::Peek(peek) => peek::loaded(queue, read, *peek, rows(found), cx),
         Purpose::Deferred(retrieval) => {
-            deferred::deferred_loaded(queue, read, &retrieval, rows(found), cx);
+            deferred::loaded(queue, read, &retrieval, rows(found), cx);
         }
         Purpose::Delete(_) => sessions::delete_rows::loaded(queue, read, found, cx),
         Purpose::Schedule(_) => queue.schedule.loaded(read, entries(found), cx),
         Purpose::Cancel(cancellation) => {
-            cancel::cancel_loaded(queue, read, &cancellation, rows(found), cx);
+            cancel::loaded(queue, read, &cancellation, rows(found), cx);
         }
     }
     run(queue, cx);

@@ -18,7 +18,8 @@ pub struct Effects {
     pub outputs: Vec<Output>,
     /// After this turn's commit at most.
     pub reads: Vec<ReadRequest>,
-    /// Whether there is a piece of a batch deletion: no other is begun before [`Command::Durable`].
+    /// Whether there is a piece of a batch deletion: no other is begun before
+    /// [`Durable`](crate::Command::Durable).
     pub deletes: bool,
 }
 

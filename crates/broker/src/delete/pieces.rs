@@ -20,30 +20,24 @@ use crate::subqueue::is_expired;
 
 /// Something has changed: deletes what can be deleted now, or lines up for it.
 pub(crate) fn go_on_deleting(queue: &mut Queue, cx: &mut Context<'_>) {
-    match queue.deletions.front() {
+    match queue.deletions.first() {
         None => {}
         Some(next) if queue.sub(next.subqueue).by_session => delete_share(queue, cx),
-        Some(_) => line_up(queue, cx),
-    }
-}
-
-fn line_up(queue: &mut Queue, cx: &mut Context<'_>) {
-    if !std::mem::replace(&mut queue.is_in_line, true) {
-        cx.shared.deletion_scheduler.line_up(queue.id);
+        Some(_) => queue.deletions.line_up(queue.id, cx),
     }
 }
 
 /// Deletes as much as is to be deleted before it is another queue's turn.
 pub(super) fn delete_share(queue: &mut Queue, cx: &mut Context<'_>) {
     let mut share = cx.shared.deletion_scheduler.share();
-    while let Some(mut deletion) = queue.deletions.pop_front() {
+    while let Some(mut deletion) = queue.deletions.take_first() {
         let progress = delete_piece(queue, &mut deletion, &mut share, cx);
         match progress {
             Progress::Interrupted => {
-                queue.deletions.push_front(deletion);
-                return line_up(queue, cx);
+                queue.deletions.put_back(deletion);
+                return queue.deletions.line_up(queue.id, cx);
             }
-            Progress::Waiting => return queue.deletions.push_front(deletion),
+            Progress::Waiting => return queue.deletions.put_back(deletion),
             Progress::Finished | Progress::Failed(_) => {}
         }
         cx.emit(Output::Deleted {
@@ -55,7 +49,7 @@ pub(super) fn delete_share(queue: &mut Queue, cx: &mut Context<'_>) {
 
 /// The queue is gone: every deletion that waits is answered with an error.
 pub(crate) fn refuse_deletions(queue: &mut Queue, cx: &mut Context<'_>) {
-    for deletion in std::mem::take(&mut queue.deletions) {
+    while let Some(deletion) = queue.deletions.take_first() {
         cx.emit(Output::Deleted {
             request: deletion.request,
             result: Err(RequestError::NotFound),

@@ -141,7 +141,7 @@ fn sweep_disk(queue: &mut Queue, mut sweep: Sweep, cx: &mut Context<'_>) {
 }
 
 /// A piece of the block was read.
-pub(crate) fn sweep_loaded(queue: &mut Queue, read: ReadId, rows: ReadRows, cx: &mut Context<'_>) {
+pub(crate) fn loaded(queue: &mut Queue, read: ReadId, rows: ReadRows, cx: &mut Context<'_>) {
     let touched = queue.rows.journal.finish(read);
     let mut sweep = waiting_sweep(queue, read);
     match rows {
@@ -203,7 +203,7 @@ fn still_available(
 }
 
 /// Patches came back: what is still available and due expires.
-pub(crate) fn sweep_patches_loaded(
+pub(crate) fn patches_loaded(
     queue: &mut Queue,
     read: ReadId,
     numbers: &[SequenceNumber],

@@ -273,7 +273,7 @@ fn arrive_as(
 }
 
 /// A message that cannot go on is dead-lettered here.
-pub(crate) fn dead_letter_transfer(
+pub(crate) fn dead_letter(
     queue: &mut Queue,
     transfer: &Transfer,
     error: &ForwardError,

@@ -87,7 +87,7 @@ fn start_retrieval(
 }
 
 /// The messages were read.
-pub(crate) fn deferred_loaded(
+pub(crate) fn loaded(
     queue: &mut Queue,
     read: ReadId,
     retrieval: &Retrieval,

@@ -194,7 +194,7 @@ fn ask_range(peek: PendingPeek, part: Part, cx: &mut Context<'_>) -> ReadId {
 }
 
 /// A part of it was read.
-pub(crate) fn peek_loaded(
+pub(crate) fn loaded(
     queue: &mut Queue,
     read: ReadId,
     mut peek: PendingPeek,

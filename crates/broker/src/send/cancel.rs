@@ -57,7 +57,7 @@ pub(crate) fn scheduled(queue: &Queue, numbers: Vec<SequenceNumber>) -> Query {
 }
 
 /// The rows were read.
-pub(crate) fn cancel_loaded(
+pub(crate) fn loaded(
     queue: &mut Queue,
     read: ReadId,
     cancellation: &Cancellation,

@@ -23,7 +23,7 @@ pub(crate) fn loaded(
     cx: &mut Context<'_>,
 ) {
     let touched = queue.rows.journal.finish(read);
-    let deletion = queue.deletions.pop_front();
+    let deletion = queue.deletions.take_first();
     let mut deletion = deletion.expect("a deletion stays first while it waits for a read");
     let asked = deletion
         .asked
@@ -41,7 +41,7 @@ pub(crate) fn loaded(
         }
         Err(error) => return refuse(&deletion, &error, cx),
     }
-    queue.deletions.push_front(deletion);
+    queue.deletions.put_back(deletion);
 }
 
 fn delete_rows(

@@ -15,7 +15,7 @@ use crate::sessions::session_expiry::PIECE_BYTES;
 
 /// The messages came back: those that were not touched since expire. The others are read again,
 /// for their locks may have ended.
-pub(super) fn expiring_loaded(
+pub(super) fn loaded(
     queue: &mut Queue,
     read: ReadId,
     expiry: SessionExpiry,

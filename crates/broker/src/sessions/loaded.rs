@@ -52,7 +52,7 @@ pub(crate) fn loaded(
         SessionRead::State(hold) => sessions.state_loaded(hold, entries(found), parts, cx),
         SessionRead::Expiring(expiry) => sessions.expiring_found(expiry, entries(found), parts, cx),
         SessionRead::ExpiringRows(expiry, piece) => {
-            expire_rows::expiring_loaded(queue, read, expiry, piece, rows(found), cx);
+            expire_rows::loaded(queue, read, expiry, piece, rows(found), cx);
         }
         SessionRead::Recall => sessions.expiries_recalled(entries(found), parts, cx),
         SessionRead::List(listing) => sessions.list_loaded(*listing, entries(found), parts, cx),

@@ -1,0 +1,67 @@
+//! Alarm of a queue: when it wants a tick, by each clock.
+//!
+//! It is set at the end of each step. One that is too early costs less than moving it with every
+//! lock, so it stays where it is as long as it is not too late.
+
+use crate::api::time::{Mono, Wall};
+use crate::context::Context;
+use crate::context::alarms::Alarm;
+use crate::queue::Queue;
+use crate::subqueue::Sub;
+
+impl Queue {
+    /// Says when it wants a tick.
+    pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
+        let alarm = Alarm {
+            mono: self.mono_alarm(cx),
+            wall: self.wall_alarm(cx),
+        };
+        cx.shared.alarms.set(self.id, self.alarm, alarm);
+        self.alarm = alarm;
+    }
+
+    fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
+        if self.subs.iter().any(|sub| sub.needs_dispatch) {
+            return Some(cx.now.mono);
+        }
+        let sessions = self.sessions.as_ref().and_then(|s| s.deadline());
+        let subs = self.subs.iter().filter_map(Sub::deadline);
+        let others = [sessions, self.schedule.retry_at, self.idle_alarm()];
+        let wanted = subs.chain(others.into_iter().flatten()).min();
+        // An alarm that is too early costs less than moving it with every lock.
+        match self.alarm.mono {
+            Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {
+                Some(set)
+            }
+            _ => wanted,
+        }
+    }
+
+    fn wall_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
+        let alarms = [
+            self.expiry_alarm(cx),
+            self.duplicates.history_alarm(&self.rows, &self.settings),
+            self.schedule.alarm(&self.rows),
+        ];
+        alarms.into_iter().flatten().min()
+    }
+
+    fn expiry_alarm(&self, cx: &Context<'_>) -> Option<Wall> {
+        if !self.may_expire(cx) {
+            return None;
+        }
+        match &self.sweep {
+            Some(sweep) if sweep.is_waiting() => None,
+            Some(_) => Some(cx.now.wall),
+            None => self.expiry.next_due().map(Wall),
+        }
+    }
+
+    fn idle_alarm(&self) -> Option<Mono> {
+        let attached = self.subs.iter().any(|sub| sub.attached > 0);
+        let sessions = self.sessions.as_ref();
+        let has_receivers = attached || sessions.is_some_and(|sessions| sessions.has_waiters());
+        let allowed = self.settings.auto_delete_on_idle;
+        self.idle.alarm(allowed, has_receivers)
+    }
+}
