@@ -496,3 +496,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         drop(tokio::time::timeout(LINGER, self.stream.close_gracefully(last)).await);
     }
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

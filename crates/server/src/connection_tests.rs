@@ -1,0 +1,178 @@
+//! A connection in a dialect that is none of ours: the server knows the trait alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use access::Directory;
+use amqp::Symbol;
+use dialect::{ClockReading, Refusals};
+use endpoint::{Config, Mono, Scope, Side};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::budget::Budget;
+use crate::clock::Clock;
+use crate::connection_limiter::ConnectionLimiter;
+use crate::counts::Counts;
+use crate::options::PlaintextPolicy;
+use crate::refusals::RefusalLog;
+use crate::server_state::LiveSettings;
+
+const ID: ConnectionId = ConnectionId(3);
+
+/// Takes no link, and reports every byte that it reads to the broker.
+struct Minimal(endpoint::Connection, Vec<Command>);
+
+impl Dialect for Minimal {
+    fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
+        self.1.push(Command::Written {
+            connection: ID,
+            bytes: input.len(),
+        });
+        self.0.handle_input(now.mono, input);
+        while self.0.poll_event().is_some() {}
+    }
+
+    fn handle_output(&mut self, _now: ClockReading, _output: Output) {}
+
+    fn handle_timeout(&mut self, now: ClockReading) {
+        self.0.handle_timeout(now.mono);
+    }
+
+    fn handle_eof(&mut self, _now: ClockReading) {
+        self.0.handle_eof();
+    }
+
+    fn set_directory(&mut self, _now: ClockReading, _directory: Arc<Directory>) {}
+
+    fn shed_partials(&mut self, _now: ClockReading, bytes: usize) {
+        self.0.shed_partials(bytes);
+    }
+
+    fn shut_down(&mut self, _now: ClockReading) {
+        self.0.close(None);
+    }
+
+    fn deadline(&self) -> Option<Mono> {
+        self.0.deadline()
+    }
+
+    fn commands(&mut self) -> &mut Vec<Command> {
+        &mut self.1
+    }
+
+    fn output(&mut self, now: ClockReading) -> &mut endpoint::Output {
+        self.0.output(now.mono)
+    }
+
+    fn lend(&mut self, memory: &mut BytesMut) {
+        self.0.lend_buffer(memory);
+    }
+
+    fn written(&mut self) {}
+
+    fn unwritten(&self) -> usize {
+        self.0.unwritten()
+    }
+
+    fn unanswered_bytes(&self) -> usize {
+        0
+    }
+
+    fn partial_bytes(&self) -> usize {
+        self.0.partial_bytes()
+    }
+
+    fn is_slow(&self) -> bool {
+        false
+    }
+
+    fn is_unauthenticated(&self) -> bool {
+        true
+    }
+
+    fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    fn refused_credentials(&self) -> u64 {
+        0
+    }
+
+    fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
+        self.0.take_error_counts()
+    }
+
+    fn take_refusals(&mut self) -> Option<Refusals> {
+        None
+    }
+}
+
+/// A server without listeners, whose shard reads nothing.
+fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> ServerState {
+    let limits = Limits::default();
+    ServerState {
+        clock: Clock::start(),
+        connection_limiter: Arc::new(ConnectionLimiter::new(&limits)),
+        budget: Arc::new(Budget::new(limits.unanswered_bytes)),
+        counts: Counts::default(),
+        refusals: Arc::new(RefusalLog::default()),
+        live_settings: watch::Sender::new(LiveSettings {
+            limits: Arc::new(limits),
+            settings: Arc::default(),
+        }),
+        admin: admin::Settings::default(),
+        directory_receiver: watch::Sender::default().subscribe(),
+        certificate: None,
+        plain: PlaintextPolicy::Local,
+        backups: None,
+        inbox,
+        command_stager: None,
+        next_connection: AtomicU64::new(1),
+        stopping,
+        shutdown_guard: mpsc::channel(1).0,
+    }
+}
+
+#[test]
+fn a_connection_needs_nothing_of_a_dialect_but_the_trait() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let (sender, mut inbox) = mpsc::channel(8);
+        let (_stop, stopping) = watch::channel(false);
+        let server = Arc::new(server(sender, stopping));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (stream, address) = listener.accept().await.unwrap();
+        let now = server.clock.moment();
+        let endpoint = endpoint::Connection::new(Side::Server, Config::default(), now.mono);
+        let (_shard, outputs) = mpsc::unbounded_channel();
+        let connection = Connection::new(
+            stream,
+            BytesMut::new(),
+            Minimal(endpoint, Vec::new()),
+            outputs,
+            server.directory_receiver.clone(),
+            (address, ID),
+            Arc::clone(&server),
+        );
+        let running = tokio::spawn(connection.run());
+        peer.write_all(b"AMQP\x09\x01\x00\x00").await.unwrap();
+        let mut answer = Vec::new();
+        peer.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, b"AMQP\x00\x01\x00\x00");
+        drop(peer);
+        running.await.unwrap();
+        let Some(Message::Commands(commands)) = inbox.recv().await else {
+            panic!("the dialect's commands reach the shard");
+        };
+        assert!(matches!(commands[..], [Command::Written { bytes: 8, .. }]));
+    });
+}
