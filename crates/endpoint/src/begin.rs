@@ -10,9 +10,9 @@ use crate::connection::Connection;
 use crate::detected_error::ErrorScope;
 use crate::event::Event;
 use crate::fault::Fault;
-use crate::handshake::Phase;
 use crate::id::SessionId;
 use crate::link::DetachReason;
+use crate::phase::Phase;
 use crate::session::{Session, Stage};
 use crate::slab::NONE;
 

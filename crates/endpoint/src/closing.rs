@@ -8,7 +8,7 @@ use amqp::{Close, Error, Performative};
 use crate::connection::Connection;
 use crate::detected_error::ErrorScope;
 use crate::event::Event;
-use crate::handshake::Phase;
+use crate::phase::Phase;
 
 impl Connection {
     /// Ends the connection for an error that we detected.

@@ -8,20 +8,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use amqp::{DeliveryState, Symbol};
+use amqp::{DeliveryState, Error, Symbol};
 use bytes::{Bytes, BytesMut};
 
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
-use crate::detected_error::DetectedError;
+use crate::detected_error::{self, DetectedError, ErrorScope};
 use crate::error_counts::Scope;
 use crate::event::Event;
 use crate::handles::Handles;
-use crate::handshake::Phase;
 use crate::id::{LinkId, Mono, SessionId};
 use crate::link::{End, Link, Stage};
 use crate::outbox::Outbox;
 use crate::output::Output;
+use crate::phase::Phase;
 use crate::session::Session;
 use crate::slab::Slab;
 use crate::timers::Timers;
@@ -251,5 +251,32 @@ impl Connection {
         let mut input = std::mem::take(&mut self.stalled_input);
         self.process(&mut input);
         self.stalled_input = input;
+    }
+
+    /// Holds the peer to `narrower` bounds as well as to the configuration; with `None` to the
+    /// configuration alone, as it is at first.
+    pub fn set_bounds(&mut self, narrower: Option<Bounds>) {
+        let widest = Bounds::of(&self.config);
+        self.bounds = narrower.map_or(widest, |bounds| widest.narrowed_to(bounds));
+    }
+
+    /// Keeps an error for the owner.
+    pub(crate) fn record_error(&mut self, scope: ErrorScope, error: &Error) {
+        if self.detected_errors.len() < detected_error::MAX {
+            let error = error.clone();
+            self.detected_errors.push(DetectedError { scope, error });
+        }
+    }
+
+    /// The same of a link that is there.
+    pub(crate) fn record_link_error(&mut self, key: u32, attached: bool, error: &Error) {
+        let name = self.links.get(key).map(|link| &link.name);
+        let name = name.map(|name| name.chars().take(detected_error::MAX_NAME).collect());
+        let scope = ErrorScope::Link {
+            link: LinkId(key),
+            name: name.unwrap_or_default(),
+            attached,
+        };
+        self.record_error(scope, error);
     }
 }

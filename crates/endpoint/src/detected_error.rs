@@ -6,14 +6,13 @@
 
 use amqp::Error;
 
-use crate::connection::Connection;
 use crate::id::LinkId;
 
 /// Errors that are kept until the owner takes them.
-const MAX: usize = 256;
+pub(crate) const MAX: usize = 256;
 /// Characters of a link's name that are kept: more than a log shows, so that what must not be shown
 /// is still recognized.
-const MAX_NAME: usize = 512;
+pub(crate) const MAX_NAME: usize = 512;
 
 /// What an error ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,26 +39,4 @@ pub struct DetectedError {
     pub scope: ErrorScope,
     /// The error that the peer was sent, as far as the protocol can express it.
     pub error: Error,
-}
-
-impl Connection {
-    /// Keeps an error for the owner.
-    pub(crate) fn record_error(&mut self, scope: ErrorScope, error: &Error) {
-        if self.detected_errors.len() < MAX {
-            let error = error.clone();
-            self.detected_errors.push(DetectedError { scope, error });
-        }
-    }
-
-    /// The same of a link that is there.
-    pub(crate) fn record_link_error(&mut self, key: u32, attached: bool, error: &Error) {
-        let name = self.links.get(key).map(|link| &link.name);
-        let name = name.map(|name| name.chars().take(MAX_NAME).collect());
-        let scope = ErrorScope::Link {
-            link: LinkId(key),
-            name: name.unwrap_or_default(),
-            attached,
-        };
-        self.record_error(scope, error);
-    }
 }

@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use crate::connection::Connection;
 use crate::fault::Fault;
-use crate::handshake::Phase;
 use crate::link::DetachReason;
+use crate::phase::Phase;
 
 /// The largest frame body that is decoded, payloads of transfers not counted.
 const MAX_COLD_BODY: usize = 65_536;

@@ -14,55 +14,12 @@ use crate::connection::Connection;
 use crate::detected_error::ErrorScope;
 use crate::event::Event;
 use crate::fault::Fault;
+use crate::phase::Phase;
 
 /// The largest frame accepted before open is done.
 const MAX_FRAME_SIZE_BEFORE_OPEN: u32 = 65_536;
 /// Largest frame that we send, however large a frame the peer would take.
 const MAX_FRAME_SIZE_SENT: u32 = 1 << 20;
-
-/// How far a connection is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Phase {
-    /// The peer's first header is due.
-    Header,
-    /// Server: the peer's sasl-init is due.
-    SaslInit,
-    /// Server: the owner's decision is due.
-    SaslDecision,
-    /// Client: the peer's sasl-mechanisms are due.
-    SaslMechanisms,
-    /// Client: the peer's sasl-outcome is due.
-    SaslOutcome,
-    /// The peer's header after SASL is due.
-    AmqpHeader,
-    /// The peer's open is due.
-    Open,
-    Opened,
-    /// We sent close; the peer's is due.
-    Closing,
-    /// The stream makes no sense any more; it is read until it ends.
-    Draining,
-    Finished,
-}
-
-impl Phase {
-    pub(crate) fn is_handshake(self) -> bool {
-        self.is_before_amqp() || self == Self::Open
-    }
-
-    /// Whether no AMQP frame may be written yet.
-    fn is_before_amqp(self) -> bool {
-        matches!(
-            self,
-            Self::Header
-                | Self::SaslInit
-                | Self::SaslDecision
-                | Self::SaslMechanisms
-                | Self::SaslOutcome
-                | Self::AmqpHeader
-        )
-    }
-}
 
 impl Connection {
     /// A client speaks first.

@@ -28,6 +28,7 @@ mod link;
 mod outbox;
 mod output;
 mod payload;
+mod phase;
 mod receive;
 mod receiver;
 mod sasl;
@@ -35,7 +36,9 @@ mod send;
 mod sender;
 mod serial;
 mod session;
+mod shed;
 mod slab;
+mod time_outs;
 mod timers;
 mod unsettled;
 

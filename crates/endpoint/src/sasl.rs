@@ -14,7 +14,7 @@ use bytes::Bytes;
 use crate::connection::Connection;
 use crate::detected_error::ErrorScope;
 use crate::event::Event;
-use crate::handshake::Phase;
+use crate::phase::Phase;
 
 /// What a peer may send ahead of the decision on its SASL init.
 const MAX_SENT_AHEAD: usize = 256 << 10;

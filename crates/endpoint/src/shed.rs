@@ -1,0 +1,38 @@
+//! Shed: drops unfinished deliveries, if those of all connections together take too much memory.
+
+use amqp::Error;
+use amqp::error::condition;
+
+use crate::connection::Connection;
+use crate::link::{DetachReason, End};
+
+impl Connection {
+    /// Drops unfinished deliveries, the largest first, until `bytes` are free: their links are
+    /// detached with `amqp:resource-limit-exceeded`.
+    pub fn shed_partials(&mut self, bytes: usize) {
+        let enough = self.partial_bytes.saturating_sub(bytes);
+        for (_, key) in self.partials() {
+            if self.partial_bytes <= enough {
+                return;
+            }
+            let text = "the unfinished deliveries of all connections exceed their limit of memory";
+            let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
+            self.break_link(key, DetachReason::with(error));
+        }
+    }
+
+    /// What each unfinished delivery costs and its link, the largest first.
+    fn partials(&self) -> Vec<(usize, u32)> {
+        let cost = |key: u32| match &self.links.get(key)?.end {
+            End::Receiver(receiver) => receiver.partial.as_ref().map(|partial| partial.cost()),
+            End::Sender(_) => None,
+        };
+        let mut partials: Vec<_> = self
+            .links
+            .keys()
+            .filter_map(|key| Some((cost(key)?, key)))
+            .collect();
+        partials.sort_unstable_by(|a, b| b.cmp(a));
+        partials
+    }
+}
