@@ -2,30 +2,8 @@
 //!
 //! Each place increments its own counter. Counters are read only when `/metrics` is requested.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use crate::counter::Counter;
 use crate::error_counters::ErrorCounters;
-
-/// A counter that many tasks increment.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// One more.
-    pub fn increment(&self) {
-        self.add(1);
-    }
-
-    /// Adds `more`.
-    pub fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    /// How many so far.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// Declares an enum of few cases, the words for them, and a counter for each.
 macro_rules! counters {

@@ -7,7 +7,7 @@ use amqp::Symbol;
 use amqp::error::condition;
 use endpoint::Scope;
 
-use crate::counts::Counter;
+use crate::counter::Counter;
 
 /// The label of conditions outside the set.
 const OTHER: &str = "other";

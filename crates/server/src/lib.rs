@@ -6,12 +6,14 @@
 //! connection; a connection waits for the shard only while its channel is full.
 
 mod apply;
+mod backups;
 mod broker_clock;
 mod budget;
 mod clock;
 mod commit_mode;
 mod connection;
 mod connection_limiter;
+mod counter;
 mod counts;
 mod deletion_pause;
 mod dialects;

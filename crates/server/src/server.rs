@@ -15,12 +15,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::backups::Backups;
 use crate::broker_clock::BrokerClock;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
-use crate::http::backups::Backups;
 use crate::listener;
 use crate::options::Options;
 use crate::refusals::RefusalLog;

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicU64;
 use access::Directory;
 use tokio::sync::{mpsc, watch};
 
+use crate::backups::Backups;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
-use crate::http::backups::Backups;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
 use crate::shard::{DirectoryReceiver, Inbox};

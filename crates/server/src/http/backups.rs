@@ -5,32 +5,24 @@
 //! machine, which the configuration names; the request chooses only the name of the backup in it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 use std::{fs, io, thread};
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde::{Deserialize, Serialize};
-use store::{Backup, BackupError};
+use store::BackupError;
 use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
+use crate::backups::Backups;
 use crate::server_state::ServerState;
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 8 << 10;
 /// What a backup's name has at most; no file system takes much more.
 const NAME_BYTES: usize = 200;
-
-/// Where backups are made, and what makes them.
-#[derive(Clone)]
-pub struct Backups {
-    /// Made with the first of them.
-    pub directory: PathBuf,
-    pub backup: Arc<dyn Backup>,
-}
 
 /// A request's body.
 #[derive(Debug, Deserialize)]
