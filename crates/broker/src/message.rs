@@ -12,7 +12,7 @@ pub(crate) mod row;
 pub(crate) mod stored;
 
 use bytes::Bytes;
-use store::{MessageRow, Part, SequenceNumber};
+use store::{MessageRow, Part, SequenceNumber, StoredMessage};
 
 use crate::api::output::{Browsed, MessageState};
 use crate::api::time::Wall;
@@ -30,6 +30,17 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    /// A message that was read from the store, with its patch if that was read.
+    pub(crate) fn stored(stored: &StoredMessage, patch: Option<Box<Patch>>) -> Self {
+        Self {
+            number: stored.number,
+            part: stored.part,
+            row: stored.row,
+            delivery_count: stored.delivery_count,
+            patch,
+        }
+    }
+
     /// An available message.
     pub(crate) fn available(
         part: Part,

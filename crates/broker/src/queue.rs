@@ -1,9 +1,11 @@
-//! Queue: one entity, its parts and its counters.
+//! Queue: one entity, and what joins its parts.
 //!
-//! Every row that is put or removed goes through here, so that counters are exact and windows,
-//! journals and heads hear of it. What can be done with messages has a file for each kind.
-//! Invariant: a live message is in exactly one part; a part's count is what its window accounts
-//! for, plus its locks, plus what is on disk only.
+//! Each part owns its state and its methods: rows, subqueues, sessions, schedule, duplicates,
+//! deletions. Here is what concerns several of them: a message enters, returns to its place or
+//! leaves, and rows, windows and sessions hear of it. What is done with messages is in the chapters
+//! above (`send`, `receive`, `settle`, `expire`, `delete`).
+//! Invariant: a live message is in exactly one part of the store, and in exactly one place in
+//! memory if it is known there.
 
 mod alarm;
 mod enter;

@@ -27,16 +27,12 @@ pub(crate) fn settle(
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(asker.subqueue.entity) {
-        Some(queue) => settle_one(queue, asker, token, outcome, cx),
-        None => Err(SettleError::LockLost),
+    let Some(queue) = directory.get_mut(asker.subqueue.entity) else {
+        return answer(request, Err(SettleError::LockLost), cx);
     };
-    if let Some(request) = request {
-        cx.emit(Output::Settled { request, result });
-    }
-    if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
-        run(queue, cx);
-    }
+    let result = settle_one(queue, asker, token, outcome, cx);
+    answer(request, result, cx);
+    run(queue, cx);
 }
 
 /// Ends several locks in the same way, all or none.
@@ -48,13 +44,18 @@ pub(crate) fn settle_many(
     outcome: &Outcome,
     cx: &mut Context<'_>,
 ) {
-    let result = match directory.get_mut(asker.subqueue.entity) {
-        Some(queue) => settle_all(queue, asker, tokens, outcome, cx),
-        None => Err(SettleError::LockLost),
+    let Some(queue) = directory.get_mut(asker.subqueue.entity) else {
+        return answer(Some(request), Err(SettleError::LockLost), cx);
     };
-    cx.emit(Output::Settled { request, result });
-    if let Some(queue) = directory.get_mut(asker.subqueue.entity) {
-        run(queue, cx);
+    let result = settle_all(queue, asker, tokens, outcome, cx);
+    answer(Some(request), result, cx);
+    run(queue, cx);
+}
+
+/// Answers a client that wants an answer.
+fn answer(request: Option<RequestId>, result: Result<(), SettleError>, cx: &mut Context<'_>) {
+    if let Some(request) = request {
+        cx.emit(Output::Settled { request, result });
     }
 }
 

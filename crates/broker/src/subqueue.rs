@@ -12,6 +12,7 @@ pub(crate) mod fetch;
 mod fetch_bodies;
 mod first;
 pub(crate) mod lock;
+pub(crate) mod missing_bodies;
 pub(crate) mod number_map;
 pub(crate) mod pump;
 pub(crate) mod read_ahead;

@@ -69,13 +69,7 @@ pub(crate) fn state_of(part: Part) -> MessageState {
 
 pub(crate) fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
     let body = body_of(stored)?;
-    let message = Message {
-        number: stored.number,
-        part: stored.part,
-        row: stored.row,
-        delivery_count: stored.delivery_count,
-        patch: body.patch,
-    };
+    let message = Message::stored(stored, body.patch);
     Some(message.shown(state, body.payload))
 }
 

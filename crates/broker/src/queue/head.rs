@@ -1,6 +1,7 @@
 //! Heads: what a restart will know of an entity, written once per touched entity and turn.
 //!
-//! A part's `resume` is its least live number, but for a few stragglers (`subqueue/first.rs`).
+//! A part's `resume` is its least live number, but for a few stragglers (`subqueue/first.rs`). In a
+//! queue with sessions the sessions know the least number of the main part.
 
 use store::SequenceNumber;
 

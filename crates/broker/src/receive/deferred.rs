@@ -185,13 +185,7 @@ fn hand_over_one(
         Some(session) if subqueue == Subqueue::Main => Source::Session(session),
         _ => Source::Subqueue(subqueue),
     };
-    let message = Message {
-        number: stored.number,
-        part: stored.part,
-        row: stored.row,
-        delivery_count: stored.delivery_count,
-        patch: body.patch,
-    };
+    let message = Message::stored(stored, body.patch);
     let holder = Holder {
         connection: retrieval.request.connection,
         link: None,

@@ -1,8 +1,8 @@
-//! Dispatch: hands available messages to receivers with credit, one each in turn.
+//! Dispatch: which receiver of a subqueue is given the next message.
 //!
-//! A message is handed out only when its body is in memory, never past its deadline, in order of
-//! number, and to one receiver only. In receive-and-delete mode its removal is decided only then.
-//! A drain is answered when nothing more can come, after the last delivery.
+//! Receivers with credit have one message each in turn; those with selectors and the others take
+//! turns; of a session's messages only its holder is given any. Browsers are shown what they have
+//! room for. A drain is answered when nothing more can come, after the last delivery.
 
 use crate::api::id::Subqueue;
 use crate::context::Context;

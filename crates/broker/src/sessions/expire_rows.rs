@@ -48,13 +48,7 @@ pub(super) fn loaded(
             && !locked
             && !touched.contains(&number)
         {
-            let message = Message {
-                number,
-                part: stored.part,
-                row: stored.row,
-                delivery_count: stored.delivery_count,
-                patch: body.patch,
-            };
+            let message = Message::stored(&stored, body.patch);
             expire::expire(queue, &message, true, cx);
         }
     }

@@ -4,18 +4,19 @@
 //! only while the holder wants messages. A read that failed is tried again after a second; a
 //! damaged message is set aside for as long as the session is held.
 
-use store::{CommitId, Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
+use store::{Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::message::Message;
-use crate::message::stored::{ReadRows, entry_of, known_of, take_body};
+use crate::message::stored::{ReadRows, entry_of, take_body};
 use crate::queue::session_key as key;
 use crate::sessions::read::SessionRead;
 use crate::sessions::{Parts, Sessions, id_of};
 use crate::subqueue::lock::{Lock, Origin};
+use crate::subqueue::missing_bodies::MissingBodies;
 use crate::subqueue::window::Ask;
 
 /// Most messages that are read at once.
@@ -220,38 +221,25 @@ impl Sessions {
         }
         let credit = cx.shared.clients.get(hold.slot).credit();
         let most = if hold.cautious { 1 } else { credit.max(1) };
-        let mut bytes = 0_usize;
-        let mut known = Vec::new();
-        let mut after = CommitId::default();
+        let bodies = &cx.shared.bodies;
         let all = SequenceNumber(0)..SequenceNumber::MAX;
-        for (number, entry) in hold.window.range(all).take(most as usize) {
-            if cx.shared.bodies.is_resident(entry.body) {
-                continue;
-            }
-            bytes = bytes.saturating_add(entry.row.size as usize);
-            if bytes > FETCH_BYTES && !known.is_empty() {
-                break;
-            }
-            known.push(known_of(number, entry));
-            after = after.max(entry.rests_on);
-        }
+        let first = hold.window.range(all).take(most as usize);
+        let first = first.filter(|(_, entry)| !bodies.is_resident(entry.body));
+        let missing = MissingBodies::of(first, FETCH_BYTES);
+        let numbers = missing.numbers;
         assert!(
-            !known.is_empty(),
+            !numbers.is_empty(),
             "the first message's body is not in memory"
         );
-        let numbers: Vec<_> = known.iter().map(|known| known.number).collect();
         let query = Query::Bodies {
             entity: parts.rows.id,
-            part: Subqueue::Main.part(),
-            known,
+            part: parts.main.part(),
+            known: missing.known,
         };
         let asked = numbers.clone();
         let read = SessionRead::Bodies { hold: id, numbers };
-        let read = cx.ask_after(
-            after,
-            query,
-            Purpose::Session(parts.rows.id, Box::new(read)),
-        );
+        let purpose = Purpose::Session(parts.rows.id, Box::new(read));
+        let read = cx.ask_after(missing.rest_on, query, purpose);
         let hold = self.existing_hold_mut(id);
         hold.fetch.begin(read, asked);
     }

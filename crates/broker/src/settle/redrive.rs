@@ -36,14 +36,13 @@ pub(crate) fn redrive(
     cx: &mut Context<'_>,
 ) {
     let asker = Asker::new(place, Some(request), None);
-    let result = match directory.get_mut(place.entity) {
-        Some(queue) => redrive_one(queue, &asker, token, payload, cx),
-        None => Err(SettleError::LockLost),
+    let Some(queue) = directory.get_mut(place.entity) else {
+        let result = Err(SettleError::LockLost);
+        return cx.emit(Output::Settled { request, result });
     };
+    let result = redrive_one(queue, &asker, token, payload, cx);
     cx.emit(Output::Settled { request, result });
-    if let Some(queue) = directory.get_mut(place.entity) {
-        run(queue, cx);
-    }
+    run(queue, cx);
 }
 
 fn redrive_one(

@@ -6,14 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use store::{CommitId, KnownMessage, Query, SequenceNumber, StoreError, StoredMessage};
+use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::ReadId;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::message::entry::Entry;
-use crate::message::stored::{ReadRows, known_of, take_body};
+use crate::message::stored::{ReadRows, take_body};
 use crate::subqueue::Sub;
+use crate::subqueue::missing_bodies::MissingBodies;
 use crate::subqueue::read_ahead::ReadAhead;
 
 /// Most messages that are fetched at once, which is also what can be read back in the time of a
@@ -29,39 +29,6 @@ const LOOK: usize = 2;
 /// The most reads ahead at a time, over all queues: reads that a receiver waits for need readers
 /// too.
 const MOST_AHEAD: usize = 4;
-/// Messages whose bodies are to be asked for.
-#[derive(Debug, Default)]
-struct Missing {
-    /// Ascending.
-    numbers: Vec<SequenceNumber>,
-    /// What is known of each.
-    known: Vec<KnownMessage>,
-    /// Of all their bodies.
-    bytes: usize,
-    /// The newest commit that one of them rests on.
-    rest_on: CommitId,
-}
-
-impl Missing {
-    /// As many of `entries` as fit the limit in bytes, but one at least.
-    fn of<'a>(
-        entries: impl Iterator<Item = (SequenceNumber, &'a Entry)>,
-        most_bytes: usize,
-    ) -> Self {
-        let mut missing = Self::default();
-        for (number, entry) in entries {
-            let bytes = missing.bytes.saturating_add(entry.row.size as usize);
-            if bytes > most_bytes && !missing.numbers.is_empty() {
-                break;
-            }
-            missing.bytes = bytes;
-            missing.numbers.push(number);
-            missing.known.push(known_of(number, entry));
-            missing.rest_on = missing.rest_on.max(entry.rests_on);
-        }
-        missing
-    }
-}
 
 impl Sub {
     /// Asks for those bodies of the first messages that the takers want and are not in memory.
@@ -91,7 +58,7 @@ impl Sub {
         let first = first
             .take(most)
             .filter(|(number, entry)| !is_asked(*number) && !bodies.is_resident(entry.body));
-        let missing = Missing::of(first, most_bytes(FETCH_SHARE, cx));
+        let missing = MissingBodies::of(first, most_bytes(FETCH_SHARE, cx));
         self.read_ahead.waited_for(&missing.numbers);
         self.ask_for_bodies(missing, false, cx);
     }
@@ -113,7 +80,7 @@ impl Sub {
         let missing = next
             .take(LOOK * most)
             .filter(|(_, entry)| !bodies.is_resident(entry.body));
-        let missing = Missing::of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
+        let missing = MissingBodies::of(missing.take(most), most_bytes(AHEAD_SHARE, cx));
         let ahead = &mut self.read_ahead;
         if missing.numbers.is_empty() {
             return ahead.rest(handed_out, most);
@@ -122,7 +89,7 @@ impl Sub {
         self.ask_for_bodies(missing, true, cx);
     }
 
-    fn ask_for_bodies(&mut self, missing: Missing, ahead: bool, cx: &mut Context<'_>) {
+    fn ask_for_bodies(&mut self, missing: MissingBodies, ahead: bool, cx: &mut Context<'_>) {
         let place = self.place;
         let ahead = ahead.then_some(missing.bytes);
         let query = Query::Bodies {
