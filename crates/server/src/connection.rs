@@ -13,6 +13,8 @@
 //! acceptance is not written to the socket, unless the peer or the disk takes longer than the
 //! connection may.
 
+mod phase;
+
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -35,6 +37,7 @@ use crate::server_state::ServerState;
 use crate::shard::{DirectoryReceiver, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
+use phase::{DrainReason, Phase};
 
 /// Reads in one round; then other connections of the thread have their turn.
 const READS_PER_ROUND: usize = 4;
@@ -51,25 +54,6 @@ const MANY_COMMANDS: usize = 64;
 const MOST_EXPECTED: usize = 4_096;
 /// How long the peer of a finished connection may take to close its side.
 const LINGER: Duration = Duration::from_secs(1);
-
-/// How a connection comes to its end.
-#[derive(Clone, Copy, Debug)]
-enum Phase {
-    Open,
-    /// No more is read; what was given to the shard is answered, until this moment at the latest.
-    Draining(Instant, DrainReason),
-    /// The server stops: the peer was told, and its answer is awaited.
-    Closing,
-    /// The input has ended, and the dialect was told.
-    Ended,
-}
-
-/// Why a connection drains.
-#[derive(Clone, Copy, Debug)]
-enum DrainReason {
-    ServerStops,
-    InputEnded,
-}
 
 /// What ended a wait.
 enum WakeReason {
@@ -214,11 +198,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     fn arm(&self, alarm: Pin<&mut Sleep>) {
         let deadline = self.client.deadline();
         let deadline = deadline.map(|deadline| self.server.clock.instant(deadline));
-        let drained = match self.phase {
-            Phase::Draining(until, _) => Some(until),
-            Phase::Open | Phase::Closing | Phase::Ended => None,
-        };
-        if let Some(instant) = deadline.into_iter().chain(drained).min() {
+        let deadlines = deadline.into_iter().chain(self.phase.drained_by());
+        if let Some(instant) = deadlines.min() {
             if alarm.is_elapsed() || instant < alarm.deadline() {
                 alarm.reset(instant);
             }
@@ -280,7 +261,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Whether the socket may be read, or has to wait until the peer was answered or has read.
     fn may_read(&self) -> bool {
         let limits = &self.limits;
-        matches!(self.phase, Phase::Open | Phase::Closing)
+        self.phase.reads()
             && self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection
@@ -339,7 +320,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     fn read(&mut self) {
         self.account();
-        if matches!(self.phase, Phase::Draining(..) | Phase::Ended) {
+        if !self.phase.reads() {
             return;
         }
         let mut reads = 0;

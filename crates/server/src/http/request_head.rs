@@ -22,7 +22,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub enum HeadError {
     #[error("a request must not have both Content-Length and Transfer-Encoding")]
     TwoLengths,
-    #[error("a request of HTTP/1.1 must have exactly one Host header, a host name with an optional port")]
+    #[error(
+        "a request of HTTP/1.1 must have exactly one Host header, a host name with an optional port"
+    )]
     Host,
 }
 
