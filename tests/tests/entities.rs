@@ -193,8 +193,20 @@ fn what_can_not_be_is_refused_in_one_sentence() {
     check("PATCH", "/orders", json!([]), 400, "not a JSON object");
     check("PATCH", "/b", json!({}), 404, "does not exist");
     check("PUT", "/x/Subscriptions/s", json!({}), 404, "");
-    check("PUT", "", json!({}), 405, "only GET, HEAD are allowed");
-    check("DELETE", "", Value::Null, 405, "only GET, HEAD are allowed");
+    check(
+        "PUT",
+        "",
+        json!({}),
+        405,
+        "the methods of this path are GET, HEAD",
+    );
+    check(
+        "DELETE",
+        "",
+        Value::Null,
+        405,
+        "the methods of this path are GET, HEAD",
+    );
     check("POST", "/orders", json!({}), 405, "");
     check(
         "PUT",
