@@ -435,9 +435,9 @@ pub struct ServeArguments {
     #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     pub virtual_clock: bool,
 
-    /// Open a store that lost acknowledged messages, with what is left of it
-    #[arg(long)]
-    pub accept_data_loss: bool,
+    /// Open a damaged store with what is left of it, and report what is gone
+    #[arg(long, alias = "accept-data-loss")]
+    pub repair: bool,
 }
 
 #[cfg(test)]

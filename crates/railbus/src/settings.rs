@@ -84,7 +84,7 @@ impl Settings {
                 durability: durability(arguments, &config, &data).into(),
                 memory_bytes: memory / 4 * 3,
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
-                accept_data_loss: arguments.accept_data_loss,
+                repair: arguments.repair,
             },
             tls,
             data,

@@ -78,7 +78,7 @@ impl Database {
             .map(|name| ColumnFamilyDescriptor::new(name, family_options(name, options, &cache)));
         let db = DB::open_cf_descriptors(&database_options(options), path, families);
         Ok(Self {
-            db: db.map_err(refused)?,
+            db: db.map_err(|error| unusable(path, error))?,
             files: RwLock::new(()),
         })
     }
@@ -155,6 +155,17 @@ fn position_in(value: Option<Vec<u8>>) -> Result<u64, StoreError> {
     value.map_or(Ok(0), |value| {
         value::decode_u64("the position in the log", &value)
     })
+}
+
+/// Why the database at `path` does not open, which RocksDB does not always say.
+fn unusable(path: &Path, error: rocksdb::Error) -> StoreError {
+    let is_damage = error.kind() == ErrorKind::Corruption;
+    let detail = format!("{} does not open: {}", path.display(), error.into_string());
+    if !is_damage {
+        return StoreError::Io(detail);
+    }
+    let detail = format!("{detail}. It has the places of all messages: restore a backup");
+    value::damaged("the index", detail)
 }
 
 /// RocksDB's errors in the contract's terms.

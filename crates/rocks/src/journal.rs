@@ -9,6 +9,7 @@
 //! permanent and needs no body in it any more. Then another segment overwrites its file, which
 //! costs less than a new file does. A large body has a file of its own, written before its record.
 
+mod bit_error;
 mod codec;
 mod files;
 mod handle;
@@ -18,6 +19,7 @@ mod pages;
 mod record;
 mod replay;
 mod segment;
+mod segment_reader;
 mod staged;
 mod writer;
 

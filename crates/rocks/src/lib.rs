@@ -24,6 +24,7 @@ mod indexer;
 mod journal;
 mod key;
 mod log;
+mod manifest;
 mod merge;
 mod open_store;
 mod options;

@@ -19,6 +19,7 @@ use crate::disk_space::{self, Reserve};
 use crate::indexer::Index;
 use crate::journal::{self, Files, JournalLocation, Moves, SealedSegment};
 use crate::key::{self, KeyKind, single};
+use crate::manifest;
 use crate::merge::Merger;
 use crate::options::Options;
 use crate::range_reclaim;
@@ -83,6 +84,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recover
     let reserve = Reserve::new(layout.reserve(), options.memtables());
     let free = disk_space::free_bytes(path).map_err(asking)?;
     reserve.release_if_needed(free).map_err(asking)?;
+    manifest::check(&layout.database())?;
     let rescue = Rescue::link(&layout.database(), layout.rescue());
     let database = Arc::new(Database::open(&layout.database(), options)?);
     check_format(&database)?;
@@ -154,7 +156,7 @@ fn replay(
     if !sets.is_empty() {
         index.apply(&sets, &Moves::new(), until, &[])?;
     }
-    let accepted = examine(layout, witness_state, found.position, options, rescue)?;
+    let accepted = examine((layout, files), witness_state, &found, options, rescue)?;
     if accepted {
         keep_segments(layout, files, &found)?;
     }
@@ -234,9 +236,14 @@ fn check_doubtful(
             {
                 continue;
             }
-            if !options.accept_data_loss {
+            if !options.repair {
                 let path = files.path(location.segment);
-                let detail = format!("{} can not be read to its end", path.display());
+                let end = doubtful.get(&location.segment).copied().unwrap_or(0);
+                let detail = format!(
+                    "{} can not be read from byte {end} on, and the index has bodies there. \
+                     Restore a backup, or start with --repair",
+                    path.display()
+                );
                 return Err(value::damaged("the journal", detail));
             }
             found.keep_for(location.segment, pointer);
@@ -257,7 +264,7 @@ fn forget_missing(
     there.extend(files.staged().map_err(listing)?);
     let mut batch = WriteBatch::default();
     for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
-        if is_needed(&sealed, database)? && !options.accept_data_loss {
+        if is_needed(&sealed, database)? && !options.repair {
             let detail = format!("{} is not there", files.path(id).display());
             return Err(value::damaged("the journal", detail));
         }
@@ -266,44 +273,63 @@ fn forget_missing(
     database.write(batch)
 }
 
-/// Compares what was recovered with what the witness saw acknowledged. Returns whether a loss was
-/// accepted.
+/// Compares what was recovered with what the witness saw acknowledged, and with what the journal
+/// tells of its own. Returns whether a loss was accepted.
 fn examine(
-    layout: &Layout,
+    (layout, files): (&Layout, &Files),
     witness_state: WitnessState,
-    recovered: u64,
+    found: &journal::ReplayedJournal,
     options: &Options,
     rescue: Rescue,
 ) -> Result<bool, StoreError> {
     let removing_failed = |error| io_error("removing", &layout.rescue(), &error);
-    let lost = match witness_state {
-        WitnessState::Position(witnessed) if witnessed > recovered => {
-            let hint = format!(
-                "damaged log files are kept in {} and {}",
-                layout.journal().display(),
-                layout.rescue().display()
-            );
-            StoreError::LostCommits {
-                recovered,
-                witnessed,
-                hint,
-            }
-        }
-        WitnessState::Unreadable => {
-            let detail = format!("{}: neither slot", layout.witness().display());
-            value::damaged("the witness of the log", detail)
-        }
-        WitnessState::Nothing | WitnessState::Position(_) => {
-            rescue.release().map_err(removing_failed)?;
-            return Ok(false);
-        }
+    let witnessed = match witness_state {
+        WitnessState::Position(position) => position,
+        WitnessState::Nothing | WitnessState::Unreadable => 0,
     };
-    if !options.accept_data_loss {
+    let acknowledged = witnessed.max(found.synced);
+    let lost = if acknowledged > found.position {
+        StoreError::LostCommits {
+            recovered: found.position,
+            witnessed: acknowledged,
+            hint: way_out(layout, files, found),
+        }
+    } else if witness_state == WitnessState::Unreadable {
+        let detail = format!("{}: neither slot", layout.witness().display());
+        value::damaged("the witness of the log", detail)
+    } else {
+        if !found.beyond.is_empty() {
+            let commits = found.beyond.len();
+            tracing::warn!(
+                commits,
+                position = found.position,
+                "commits that a power cut interrupted are left out: none of them was acknowledged as synced"
+            );
+        }
+        rescue.release().map_err(removing_failed)?;
+        return Ok(false);
+    };
+    if !options.repair {
         return Err(lost);
     }
     tracing::warn!(%lost, "opening with data loss, as asked");
-    rescue.keep(recovered).map_err(removing_failed)?;
+    rescue.keep(found.position).map_err(removing_failed)?;
     Ok(true)
+}
+
+/// Where the journal is damaged, and what to do.
+fn way_out(layout: &Layout, files: &Files, found: &journal::ReplayedJournal) -> String {
+    let place = match found.end {
+        Some((id, offset)) => {
+            let path = files.path(id);
+            format!("{} is damaged from byte {offset} on", path.display())
+        }
+        None => format!("{} has no journal", layout.journal().display()),
+    };
+    format!(
+        "{place}. Restore a backup, or start with --repair, which goes on with what is left and \
+         keeps damaged log files"
+    )
 }
 
 /// Links the segments that were read into a second folder, for an analysis.

@@ -29,7 +29,7 @@ pub struct Options {
     pub reserve_bytes: Option<u64>,
     /// Opens a store whose log lost acknowledged commits, with what is left. For use after
     /// [`StoreError::LostCommits`](store::StoreError::LostCommits), by decision of the operator.
-    pub accept_data_loss: bool,
+    pub repair: bool,
 }
 
 impl Default for Options {
@@ -38,7 +38,7 @@ impl Default for Options {
             durability: Durability::default(),
             memory_bytes: 96 << 20,
             reserve_bytes: None,
-            accept_data_loss: false,
+            repair: false,
         }
     }
 }

@@ -13,8 +13,9 @@ use crate::chunk::LOCATION;
 use crate::key::{self, KeyKind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
-/// their own, with 4 the places of bodies in rows, with 5 the eras of remembered message ids.
-pub(crate) const FORMAT: u32 = 5;
+/// their own, with 4 the places of bodies in rows, with 5 the eras of remembered message ids,
+/// with 6 records that tell whether everything before them was synced.
+pub(crate) const FORMAT: u32 = 6;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {

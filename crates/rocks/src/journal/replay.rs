@@ -1,22 +1,20 @@
 //! Replay: reads the groups from the journal that the index did not get before the process ended.
 //!
 //! Positions of records follow each other without a gap, across segments too. A segment ends at
-//! the first bytes that are no record; a record that a power cut interrupted is such bytes. The
-//! witness, not this module, decides whether the end that was found is the right one.
+//! the first bytes that are no record. Whether those are a record that a power cut interrupted, or
+//! damage to one that was synced, is told by the [position](ReplayedJournal::synced) up to which
+//! everything was synced: records that were written later note it. The opening compares it, and
+//! the witness, with the end that was found.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
 
 use store::{BodyPointer, StoreError, WriteSet};
 
 use super::Moves;
-use super::codec::{self, Decoded, RecordedBody};
+use super::codec::RecordedBody;
 use super::files::Files;
-use super::journal_location;
-use super::record::{FIRST, HEADER, Header, MOST_WRITES, segment_header};
 use super::segment::SealedSegment;
+use super::segment_reader::{ReadRecord, SegmentReader};
 use crate::directory::io_error;
 
 /// What was found.
@@ -24,6 +22,13 @@ use crate::directory::io_error;
 pub(crate) struct ReplayedJournal {
     /// Of the last record.
     pub position: u64,
+    /// Everything up to this position was on stable storage, as records tell that were written
+    /// after it.
+    pub synced: u64,
+    /// The segment and the offset from which on nothing counts.
+    pub end: Option<(u64, u64)>,
+    /// The writes of records that can be read and do not count, since one before them is missing.
+    pub beyond: Vec<(u64, WriteSet)>,
     /// The segments that had to be read and have something in them.
     pub sealed: Vec<SealedSegment>,
     /// Those without a record that counts.
@@ -50,6 +55,18 @@ impl ReplayedJournal {
             self.sealed.len() - 1
         });
         self.sealed[known].body_ranges.add(pointer);
+    }
+
+    /// Whether `record` is the next one, or an earlier one.
+    fn goes_on_with(&self, record: &ReadRecord) -> bool {
+        record.position <= self.position + 1
+    }
+
+    /// Notes what a record says of those before it.
+    fn note_synced(&mut self, record: &ReadRecord) {
+        if record.follows_synced {
+            self.synced = self.synced.max(record.position.saturating_sub(1));
+        }
     }
 
     /// A staged body is durable before the record that names it, so nothing is verified here.
@@ -96,26 +113,23 @@ pub(crate) fn replay(
         let Some(file) = files.whole(id).map_err(reading)? else {
             continue;
         };
-        let mut segment = Segment::open(id, &file).map_err(reading)?;
+        let mut segment = SegmentReader::open(id, &file).map_err(reading)?;
         let mut first = None;
         while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
+            if !recovered.goes_on_with(&record) {
+                segment.put_back(&record);
+                break;
+            }
+            recovered.note_synced(&record);
+            first.get_or_insert(record.position);
+            take_bodies(&record, &mut segment, &mut recovered);
+            recovered.end = Some((id, segment.offset));
             if record.position > recovered.position {
-                if record.position != recovered.position + 1 {
-                    break;
-                }
                 recovered.position = record.position;
                 apply(record.position, record.said.set, record.said.moves)?;
             }
-            for recorded in &record.said.staged {
-                recovered.name_staged(record.position, recorded);
-            }
-            first.get_or_insert(record.position);
-            segment.sealed.position = record.position;
-            segment.sealed.bytes = segment.offset;
-            for recorded in record.said.bodies {
-                segment.sealed.body_ranges.add(recorded.pointer);
-            }
         }
+        look_beyond(&segment, &mut recovered).map_err(reading)?;
         // Read from memory it may be, and what comes behind it must not outlive it.
         file.sync_data().map_err(reading)?;
         let end = (id, segment.sealed.position, segment.offset);
@@ -141,83 +155,42 @@ pub(crate) fn replay(
     Ok(recovered)
 }
 
-/// A segment that is being read.
-struct Segment<'a> {
-    file: &'a File,
-    len: u64,
-    /// Of the next record.
-    offset: u64,
-    sealed: SealedSegment,
+/// Notes whose bodies a record has, in its segment and in files of their own.
+fn take_bodies(
+    record: &ReadRecord,
+    segment: &mut SegmentReader<'_>,
+    recovered: &mut ReplayedJournal,
+) {
+    for recorded in &record.said.staged {
+        recovered.name_staged(record.position, recorded);
+    }
+    segment.sealed.position = record.position;
+    segment.sealed.bytes = segment.offset;
+    for recorded in &record.said.bodies {
+        segment.sealed.body_ranges.add(recorded.pointer);
+    }
 }
 
-struct ReplayedRecord {
-    position: u64,
-    said: Decoded,
-}
-
-impl<'a> Segment<'a> {
-    fn open(id: u64, file: &'a File) -> io::Result<Self> {
-        let mut header = [0; FIRST as usize];
-        let is_ours = match file.read_exact_at(&mut header, 0) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
-            read => read.map(|()| header == segment_header(id))?,
-        };
-        let len = if is_ours { file.metadata()?.len() } else { 0 };
-        Ok(Self {
-            file,
-            len,
-            offset: FIRST,
-            sealed: SealedSegment::empty(id),
-        })
+/// Looks for records behind what ends a segment, and at what ends it.
+fn look_beyond(
+    segment: &SegmentReader<'_>,
+    recovered: &mut ReplayedJournal,
+) -> std::io::Result<()> {
+    let position = recovered.position;
+    let beyond = segment.look_ahead(position)?;
+    if beyond.is_empty() && segment.is_damaged_record(position + 1)? {
+        recovered.synced = recovered.synced.max(position + 1);
     }
-
-    /// The next record, if there is one that is whole.
-    fn next(&mut self, witnessed: u64) -> io::Result<Option<ReplayedRecord>> {
-        let Some(header) = self.header()? else {
-            return Ok(None);
-        };
-        let mut writes = vec![0; header.writes as usize];
-        self.file
-            .read_exact_at(&mut writes, self.offset + HEADER as u64)?;
-        if !header.matches(self.sealed.id, &writes) {
-            return Ok(None);
-        }
-        let bodies_at = self.offset + HEADER as u64 + u64::from(header.writes);
-        let Some(said) = codec::decode(&writes, self.sealed.id, bodies_at) else {
-            return Ok(None);
-        };
-        if header.position > witnessed && !self.are_whole(&said.bodies)? {
-            return Ok(None);
-        }
-        self.offset += header.len();
-        let position = header.position;
-        Ok(Some(ReplayedRecord { position, said }))
+    // If there is a record, but a later one, the gap is in the segment before.
+    let begins_later = beyond
+        .first()
+        .is_some_and(|record| record.offset == segment.offset);
+    if recovered.end.is_none() || recovered.beyond.is_empty() && !begins_later {
+        recovered.end = Some((segment.sealed.id, segment.offset));
     }
-
-    /// The header of a record that could be in the file.
-    fn header(&self) -> io::Result<Option<Header>> {
-        let mut header = [0; HEADER];
-        if self.len.saturating_sub(self.offset) < HEADER as u64 {
-            return Ok(None);
-        }
-        self.file.read_exact_at(&mut header, self.offset)?;
-        let left = self.len - self.offset;
-        Ok(Header::parse(&header)
-            .filter(|header| header.writes <= MOST_WRITES && header.len() <= left))
+    for record in beyond {
+        recovered.note_synced(&record);
+        recovered.beyond.push((record.position, record.said.set));
     }
-
-    fn are_whole(&self, bodies: &[RecordedBody]) -> io::Result<bool> {
-        let mut bytes = Vec::new();
-        for RecordedBody { pointer, location } in bodies {
-            if location.end() > self.len {
-                return Ok(false);
-            }
-            bytes.resize(location.len as usize, 0);
-            self.file.read_exact_at(&mut bytes, location.offset)?;
-            if journal_location::checksum(*pointer, &bytes) != location.checksum {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
+    Ok(())
 }

@@ -101,14 +101,18 @@ impl Writer {
         let (bodies, checksums) = self.encode(sets, moves, &staged_files)?;
         let length = self.buffer.len() as u64 + bodies;
         let mut sealed: Vec<_> = self.seal_if_full(length).into_iter().collect();
+        let follows_synced = self.is_synced();
         let active = match self.active.take() {
             Some(active) => active,
             None => self.begin()?,
         };
         let active = self.active.insert(active);
-        let header = Header::new(active.id, position, &self.buffer[HEADER..], bodies);
-        let header = header.ok_or_else(too_long)?.encode();
-        self.buffer[..HEADER].copy_from_slice(&header);
+        let writes = &self.buffer[HEADER..];
+        let header = Header::new(position, writes, bodies, follows_synced);
+        let header = header
+            .ok_or_else(too_long)?
+            .with_checksum(active.id, writes);
+        self.buffer[..HEADER].copy_from_slice(&header.encode());
         active.make_room(length)?;
         let first_body = active.end + self.buffer.len() as u64;
         let written = bodies_of(sets, moves, &staged_files);
@@ -131,6 +135,12 @@ impl Writer {
             sync: None,
             large,
         })
+    }
+
+    /// Whether everything appended so far is durable. What an earlier process has appended is: it
+    /// was synced at the start.
+    fn is_synced(&self) -> bool {
+        self.unsynced.is_empty() && self.active.as_ref().is_none_or(|active| active.synced)
     }
 
     /// Makes everything appended so far durable.
@@ -184,7 +194,7 @@ impl Writer {
             room,
             position: 0,
             body_ranges: BodyRanges::default(),
-            synced: false,
+            synced: true,
         })
     }
 

@@ -16,6 +16,7 @@ use crate::log::Sync;
 use crate::options::Durability;
 
 mod backup;
+mod bit_flips;
 mod caller_commits;
 mod damage;
 mod inline_locations;

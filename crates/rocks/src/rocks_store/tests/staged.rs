@@ -270,7 +270,7 @@ fn a_staged_body_that_is_missing_is_not_passed_over() {
         "{refused:?}"
     );
     let options = Options {
-        accept_data_loss: true,
+        repair: true,
         ..Options::default()
     };
     let accepted = RocksStore::open(directory.path(), options, Arc::new(|| ()));

@@ -1,0 +1,242 @@
+//! Bit flips: one bit of one byte of one file of a store at rest is flipped, and the store is
+//! opened and read.
+//!
+//! Allowed outcomes: the start is refused, everything is there, or what is damaged is reported by
+//! an error when it is read and all else is there. Forbidden is a missing message, a wrong body or
+//! a message that had been settled, without an error. The sample of a normal run prints its seed;
+//! `RAILBUS_FLIPS=1` visits every byte, and `RAILBUS_FLIPS=10` each tenth, of the files whose paths
+//! contain `RAILBUS_FLIP_FILES` if that is set.
+
+mod outcome;
+mod sample;
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use self::outcome::{Expected, Outcome};
+use self::sample::Shape;
+use super::*;
+
+/// Flips of one shape of store in a normal run.
+const SAMPLE: usize = 40;
+/// Zeros at the end of a file beyond which only one byte of each page is visited.
+const ZEROS: usize = 512;
+const PAGE: usize = 4_096;
+/// The same of files that are not read.
+const UNREAD: usize = 64;
+/// Stores that are open at a time.
+const THREADS: usize = 4;
+
+/// A generator of numbers, which needs no more than to be the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        usize::try_from((word ^ (word >> 31)) % below as u64).expect("below a usize")
+    }
+}
+
+/// A bit of a file, by its path in the data directory.
+#[derive(Debug)]
+struct Flip {
+    path: PathBuf,
+    byte: usize,
+    bit: usize,
+}
+
+/// The files of a store, by their paths in it.
+fn files_below(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(root.join(folder)).expect("listed") {
+        let entry = entry.expect("listed");
+        let path = folder.join(entry.file_name());
+        if entry.file_type().expect("known").is_dir() {
+            files_below(root, &path, files);
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+}
+
+/// Every byte of every file, and one bit of each. Of a long tail of zeros, and of a file that no
+/// start reads, there are a few only.
+fn all_flips(root: &Path, dice: &mut Dice) -> Vec<Flip> {
+    let mut files = Vec::new();
+    files_below(root, Path::new(""), &mut files);
+    let mut flips = Vec::new();
+    let wanted = env::var("RAILBUS_FLIP_FILES").unwrap_or_default();
+    files.retain(|path| path.to_string_lossy().contains(&wanted));
+    for path in files {
+        let content = fs::read(root.join(&path)).expect("read");
+        let is_used = |byte: &u8| *byte != 0;
+        let used = content.iter().rposition(is_used).map_or(0, |at| at + 1);
+        let tail = content.len().min(used + ZEROS);
+        let step = match kind_of(&path).as_str() {
+            "LOG" | "OPTIONS" | "reserve" => UNREAD,
+            _ => 1,
+        };
+        for byte in (0..tail)
+            .step_by(step)
+            .chain((tail..content.len()).step_by(PAGE))
+        {
+            let path = path.clone();
+            let bit = dice.roll(8);
+            flips.push(Flip { path, byte, bit });
+        }
+    }
+    flips
+}
+
+/// Opens a copy of the store at `whole` with one bit flipped.
+fn flipped(whole: &Path, flip: &Flip, expected: &Expected, shape: Shape) -> Outcome {
+    let directory = new_directory();
+    copy_files(whole, directory.path());
+    let path = directory.path().join(&flip.path);
+    let mut content = fs::read(&path).expect("read");
+    content[flip.byte] ^= 1 << flip.bit;
+    fs::write(&path, content).expect("written");
+    shape
+        .open(directory.path())
+        .map_or_else(Outcome::Refused, |store| {
+            let outcome = expected.compare(&store);
+            drop(store);
+            outcome
+        })
+}
+
+/// The kind of a file: its name without numbers.
+fn kind_of(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .expect("a file has a name")
+        .to_string_lossy();
+    match path.extension() {
+        Some(extension) => format!("*.{}", extension.to_string_lossy()),
+        None => name.split('-').next().unwrap_or_default().to_owned(),
+    }
+}
+
+/// Visits some bytes of a store, or all, and fails if one flip was served in silence.
+fn sweep(shape: Shape) {
+    let number = |name| env::var(name).ok().and_then(|value| value.parse().ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seed = number("RAILBUS_FLIP_SEED");
+    let seed = seed.unwrap_or_else(|| now.expect("after 1970").as_secs());
+    println!("RAILBUS_FLIP_SEED={seed}");
+    let mut dice = Dice(seed);
+    let whole = shape.build();
+    let expected = Expected::of(whole.path(), shape);
+    let mut flips = all_flips(whole.path(), &mut dice);
+    match number("RAILBUS_FLIPS").and_then(|step| usize::try_from(step).ok()) {
+        Some(step) => flips = flips.into_iter().step_by(step.max(1)).collect(),
+        None => flips = sampled(flips, &mut dice),
+    }
+    let outcomes = visit(whole.path(), &flips, &expected, shape);
+    report(shape, &flips, &outcomes);
+    let silent: Vec<_> = flips
+        .iter()
+        .zip(&outcomes)
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Silent(_)))
+        .map(|(flip, outcome)| format!("{flip:?}: {outcome}"))
+        .collect();
+    assert!(
+        silent.is_empty(),
+        "{shape:?} with seed {seed}:\n{}",
+        silent.join("\n")
+    );
+}
+
+/// The outcomes of all flips, in their order.
+fn visit(whole: &Path, flips: &[Flip], expected: &Expected, shape: Shape) -> Vec<Outcome> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(flip) = flips.get(at) else {
+                return done;
+            };
+            done.push((at, flipped(whole, flip, expected, shape)));
+        }
+    };
+    let mut outcomes: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().expect("no panic");
+        threads.into_iter().flat_map(join).collect()
+    });
+    outcomes.sort_by_key(|(at, _)| *at);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn report(shape: Shape, flips: &[Flip], outcomes: &[Outcome]) {
+    let mut tally: BTreeMap<String, [usize; 4]> = BTreeMap::new();
+    for (flip, outcome) in flips.iter().zip(outcomes) {
+        outcome.check_text(flip);
+        tally.entry(kind_of(&flip.path)).or_default()[outcome.column()] += 1;
+        if env::var("RAILBUS_FLIPS_SHOW").is_ok() {
+            println!("{flip:?}: {outcome}");
+        }
+    }
+    println!(
+        "{shape:?}: {} flips; refused, healed, heard, silent:",
+        flips.len()
+    );
+    for (kind, columns) in tally {
+        println!("  {kind:12} {columns:?}");
+    }
+}
+
+/// As many flips of each kind of file as there are of others, so that small files get their turn.
+fn sampled(flips: Vec<Flip>, dice: &mut Dice) -> Vec<Flip> {
+    let mut by_kind: BTreeMap<String, Vec<Flip>> = BTreeMap::new();
+    for flip in flips {
+        by_kind.entry(kind_of(&flip.path)).or_default().push(flip);
+    }
+    let each = SAMPLE.div_ceil(by_kind.len());
+    let mut chosen = Vec::new();
+    for (_, mut flips) in by_kind {
+        for _flip in 0..each.min(flips.len()) {
+            let at = dice.roll(flips.len());
+            chosen.push(flips.swap_remove(at));
+        }
+    }
+    chosen
+}
+
+#[test]
+fn no_flipped_bit_in_a_closed_store_is_served_in_silence() {
+    sweep(Shape::Closed);
+}
+
+#[test]
+fn no_flipped_bit_in_a_store_after_a_crash_is_served_in_silence() {
+    sweep(Shape::Crashed);
+}
+
+#[test]
+fn no_flipped_bit_in_a_store_after_a_power_cut_is_served_in_silence() {
+    sweep(Shape::PowerCut);
+}
+
+#[test]
+fn no_flipped_bit_in_a_buffered_store_after_a_crash_is_served_in_silence() {
+    sweep(Shape::Buffered);
+}
+
+#[test]
+fn no_flipped_bit_in_a_backup_is_served_in_silence() {
+    sweep(Shape::Backup);
+}
+
+#[test]
+fn no_flipped_bit_in_a_store_with_a_body_file_is_served_in_silence() {
+    sweep(Shape::Staged);
+}
