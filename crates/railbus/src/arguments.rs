@@ -4,6 +4,7 @@
 mod bench;
 mod entity;
 mod message;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+pub use self::store::{BackupArguments, RestoreArguments, VerifyArguments};
 pub use bench::{BenchArguments, BenchMode};
 pub use entity::{
     EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
@@ -49,6 +51,8 @@ pub enum Command {
     Backup(BackupArguments),
     /// Makes a data directory of a backup; the broker it is for does not run.
     Restore(RestoreArguments),
+    /// Reads all of a data directory, closed or in use, and lists what is damaged.
+    Verify(VerifyArguments),
     /// Shows or moves the clock of a broker that was started with --virtual-clock.
     Clock(ClockArguments),
     /// Says whether a broker would take a send; for health checks of containers.
@@ -258,34 +262,6 @@ pub struct CaArguments {
     /// Where the authority is kept [default: tls in the data directory]
     #[arg(long, value_name = "DIR", env = "RAILBUS_TLS_DIR")]
     pub tls_dir: Option<PathBuf>,
-}
-
-/// The options of `railbus backup`.
-#[derive(Args, Clone, Debug)]
-pub struct BackupArguments {
-    /// What the backup is called in the broker's directory of backups, or its whole path
-    #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
-
-    /// Which broker.
-    #[command(flatten)]
-    pub broker: BrokerArguments,
-}
-
-/// The options of `railbus restore`.
-#[derive(Args, Clone, Debug)]
-pub struct RestoreArguments {
-    /// The backup; it stays as it is
-    #[arg(value_name = "DIR")]
-    pub backup: PathBuf,
-
-    /// The broker's settings [default: railbus.toml if present]
-    #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
-    pub config: Option<PathBuf>,
-
-    /// The data directory to make: not there yet, or empty [default: railbus-data]
-    #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
-    pub data_dir: Option<PathBuf>,
 }
 
 /// Which broker.

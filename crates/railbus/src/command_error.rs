@@ -43,6 +43,12 @@ pub enum CommandError {
         "a backup can not be restored to an ephemeral data directory: name one with --data-dir"
     )]
     RestoreEphemeral,
+    #[error("an ephemeral data directory has nothing to verify: name one with --data-dir")]
+    VerifyEphemeral,
+    #[error(
+        "{path} is damaged in {places} places: restore a backup, or settle or purge the messages that are named"
+    )]
+    Damaged { path: PathBuf, places: usize },
     #[error("the system can not give what the broker needs to start: {0}")]
     System(std::io::Error),
     #[error(transparent)]
@@ -85,6 +91,7 @@ impl CommandError {
             | Self::Messaging(_)
             | Self::Bench(_)
             | Self::Kind { .. }
+            | Self::Damaged { .. }
             | Self::Write { .. } => ExitCode::from(1),
             Self::Processor(_)
             | Self::Config(_)
@@ -93,6 +100,7 @@ impl CommandError {
             | Self::Store { .. }
             | Self::Restore(_)
             | Self::RestoreEphemeral
+            | Self::VerifyEphemeral
             | Self::Tls(_)
             | Self::Start(_)
             | Self::ConnectionString(_)

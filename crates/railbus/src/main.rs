@@ -1,5 +1,5 @@
-//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `clock`, `health`, `ca`,
-//! `config check` and `rule test`.
+//! The Railbus message broker: `railbus serve`, `backup`, `restore`, `verify`, `clock`, `health`,
+//! `ca`, `config check` and `rule test`.
 //!
 //! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is
 //! not 0 comes with one sentence on stderr. A tested rule that does not match ends with 1, and one
@@ -36,6 +36,7 @@ mod settings;
 mod stamp;
 mod table;
 mod tls;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Ca(command) => ca::run(command),
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),

@@ -26,6 +26,8 @@ use crate::tls::{self, Pair};
 const USUAL_FILE: &str = "railbus.toml";
 /// The default memory for the store and the cache of bodies together.
 const MEMORY: u64 = 128 << 20;
+/// What the scrubber reads in a second by default.
+const SCRUB_BYTES: u64 = 4 << 20;
 /// The default maximum message size of a premium namespace. (docs/spec/entities.md#2.1)
 const PREMIUM_MESSAGE_SIZE: u64 = 1 << 20;
 /// Where the official emulator serves HTTP.
@@ -85,6 +87,7 @@ impl Settings {
                 memory_bytes: memory / 4 * 3,
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
                 repair: arguments.repair,
+                scrub_bytes: scrub_bytes(&config, &data),
             },
             tls,
             data,
@@ -258,6 +261,14 @@ fn durability(arguments: &ServeArguments, config: &RailbusToml, data: &Location)
         .durability
         .or(config.durability)
         .unwrap_or(default)
+}
+
+/// Temporary data is not at rest for long.
+fn scrub_bytes(config: &RailbusToml, data: &Location) -> u64 {
+    match data {
+        Location::Ephemeral => 0,
+        Location::Lasting(_) => config.limits.scrub_bytes.map_or(SCRUB_BYTES, |size| size.0),
+    }
 }
 
 fn check_memory(arguments: &ServeArguments, config: &RailbusToml) -> Result<u64, config::Error> {

@@ -6,6 +6,7 @@
 //! readers use [`Scan`](crate::scan::Scan) and point reads.
 
 use std::path::Path;
+use std::{env, process};
 
 use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
@@ -81,6 +82,30 @@ impl Database {
             db: db.map_err(|error| unusable(path, error))?,
             files: RwLock::new(()),
         })
+    }
+
+    /// Opens what another process has open, to read what that has made permanent.
+    pub fn open_beside(path: &Path, options: &Options) -> Result<Self, StoreError> {
+        let cache = Cache::new_lru_cache(to_usize(options.block_cache()));
+        let families = family::ALL
+            .map(|name| ColumnFamilyDescriptor::new(name, family_options(name, options, &cache)));
+        let mut database = database_options(options);
+        // A file that the other process removes can then still be read.
+        database.set_max_open_files(-1);
+        // RocksDB wants a place for its own log.
+        let place = env::temp_dir().join(format!("railbus-check-{}", process::id()));
+        let db = DB::open_cf_descriptors_as_secondary(&database, path, &place, families);
+        let db = db.map_err(|error| unusable(path, error));
+        drop(std::fs::remove_dir_all(&place));
+        Ok(Self {
+            db: db?,
+            files: RwLock::new(()),
+        })
+    }
+
+    /// Goes on to what the other process has made permanent since.
+    pub fn catch_up(&self) -> Result<(), StoreError> {
+        self.db.try_catch_up_with_primary().map_err(refused)
     }
 
     pub fn families(&self) -> Families<'_> {

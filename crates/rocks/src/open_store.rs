@@ -19,12 +19,14 @@ use crate::disk_space::{self, Reserve};
 use crate::indexer::Index;
 use crate::journal::{self, Files, JournalLocation, Moves, SealedSegment};
 use crate::key::{self, KeyKind, single};
+use crate::loss;
 use crate::manifest;
 use crate::merge::Merger;
 use crate::options::Options;
 use crate::range_reclaim;
 use crate::rescue::Rescue;
 use crate::retention::{is_needed, location_of};
+use crate::rocks_store;
 use crate::scan::Scan;
 use crate::value::{self, FORMAT};
 use crate::witness::{Witness, WitnessState};
@@ -158,6 +160,9 @@ fn replay(
     }
     let accepted = examine((layout, files), witness_state, &found, options, rescue)?;
     if accepted {
+        let acknowledged = acknowledged(witness_state, &found);
+        let entities = rocks_store::load_entities(database)?;
+        loss::report((found.position, acknowledged), &found.beyond, &entities);
         keep_segments(layout, files, &found)?;
     }
     check_doubtful(&mut found, database, files, options)?;
@@ -283,11 +288,7 @@ fn examine(
     rescue: Rescue,
 ) -> Result<bool, StoreError> {
     let removing_failed = |error| io_error("removing", &layout.rescue(), &error);
-    let witnessed = match witness_state {
-        WitnessState::Position(position) => position,
-        WitnessState::Nothing | WitnessState::Unreadable => 0,
-    };
-    let acknowledged = witnessed.max(found.synced);
+    let acknowledged = acknowledged(witness_state, found);
     let lost = if acknowledged > found.position {
         StoreError::LostCommits {
             recovered: found.position,
@@ -315,6 +316,15 @@ fn examine(
     tracing::warn!(%lost, "opening with data loss, as asked");
     rescue.keep(found.position).map_err(removing_failed)?;
     Ok(true)
+}
+
+/// The newest position that is known to have been acknowledged.
+fn acknowledged(witness_state: WitnessState, found: &journal::ReplayedJournal) -> u64 {
+    let witnessed = match witness_state {
+        WitnessState::Position(position) => position,
+        WitnessState::Nothing | WitnessState::Unreadable => 0,
+    };
+    witnessed.max(found.synced)
 }
 
 /// Where the journal is damaged, and what to do.

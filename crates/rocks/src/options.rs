@@ -30,6 +30,8 @@ pub struct Options {
     /// Opens a store whose log lost acknowledged commits, with what is left. For use after
     /// [`StoreError::LostCommits`](store::StoreError::LostCommits), by decision of the operator.
     pub repair: bool,
+    /// What the scrubber reads of the store in a second, in bytes; 0 if there is none.
+    pub scrub_bytes: u64,
 }
 
 impl Default for Options {
@@ -39,6 +41,7 @@ impl Default for Options {
             memory_bytes: 96 << 20,
             reserve_bytes: None,
             repair: false,
+            scrub_bytes: 0,
         }
     }
 }

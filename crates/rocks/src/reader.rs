@@ -11,6 +11,7 @@ use std::sync::Arc;
 use store::{CommitId, EntityId, Found, Part, Query, Reader, StoreError};
 
 use crate::commit_progress::CommitProgress;
+use crate::damage_log::DamageLog;
 use crate::entries::Entries;
 use crate::open_store::OpenStore;
 use crate::unapplied::Unapplied;
@@ -22,10 +23,18 @@ pub(crate) struct RocksReader {
     pub open_store: Arc<OpenStore>,
     pub progress: Arc<CommitProgress>,
     pub unapplied: Arc<Unapplied>,
+    pub damage: Arc<DamageLog>,
 }
 
 impl Reader for RocksReader {
     fn read(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
+        let found = self.answer(after, query);
+        found.inspect_err(|error| self.damage.note(error))
+    }
+}
+
+impl RocksReader {
+    fn answer(&self, after: CommitId, query: &Query) -> Result<Found, StoreError> {
         if self.progress.applied() < after {
             self.unapplied.request_apply(after);
         }

@@ -15,6 +15,7 @@ use crate::backup::RocksBackup;
 use crate::commit_progress::CommitProgress;
 use crate::commits::Commits;
 use crate::committer::{Committer, Wake};
+use crate::damage_log::DamageLog;
 use crate::database::Database;
 use crate::directory::io_error;
 use crate::disk_space::DiskSpace;
@@ -28,6 +29,7 @@ use crate::options::Options;
 use crate::reader::RocksReader;
 use crate::retention::Retention;
 use crate::scan::Scan;
+use crate::scrubber::{Scrubber, StopScrub};
 use crate::stager::RocksStager;
 use crate::statistics::Statistics;
 use crate::submitter::{CommitLock, Submitter};
@@ -49,6 +51,8 @@ pub struct RocksStore {
     submitter: Option<Submitter>,
     threads: Vec<JoinHandle<()>>,
     unapplied: Arc<Unapplied>,
+    damage: Arc<DamageLog>,
+    stop_scrub: Arc<StopScrub>,
     /// Free space below which the disk is nearly full.
     reserve: u64,
     #[cfg(test)]
@@ -129,10 +133,22 @@ impl RocksStore {
             durability: options.durability,
             last: CommitId::default(),
         };
-        let threads = vec![
+        let mut threads = vec![
             start("committer", move || committer.run(&queue))?,
             start("indexer", move || indexer.run())?,
         ];
+        let damage = Arc::new(DamageLog::new(statistics.clone()));
+        let stop_scrub = Arc::new(StopScrub::default());
+        if options.scrub_bytes > 0 {
+            let scrubber = Scrubber {
+                open_store: open_store.clone(),
+                damage: damage.clone(),
+                statistics: statistics.clone(),
+                stop: stop_scrub.clone(),
+                pace: options.scrub_bytes,
+            };
+            threads.push(start("scrubber", move || scrubber.run())?);
+        }
         Ok(Self {
             open_store,
             progress,
@@ -140,6 +156,8 @@ impl RocksStore {
             submitter: Some(submitter),
             threads,
             unapplied,
+            damage,
+            stop_scrub,
             reserve: options.reserve(),
             #[cfg(test)]
             hooks,
@@ -174,6 +192,7 @@ impl RocksStore {
 
     fn finish(&mut self) {
         self.open_store.files.staged.close();
+        self.stop_scrub.stop();
         self.submitter = None;
         for thread in self.threads.drain(..) {
             // It reports a panic of its own as a failure.
@@ -223,6 +242,7 @@ impl Store for RocksStore {
             open_store: self.open_store.clone(),
             progress: self.progress.clone(),
             unapplied: self.unapplied.clone(),
+            damage: self.damage.clone(),
         })
     }
 
@@ -276,7 +296,8 @@ pub(crate) fn load_recovery(database: &Database) -> Result<Recovery, StoreError>
     })
 }
 
-fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
+/// The definitions of all entities.
+pub(crate) fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
     let (from, until) = KeyKind::Entity.bounds();
     let mut scan = Scan::new(&database.db, database.families().state, from, until);
     let mut entities = Vec::new();

@@ -17,6 +17,8 @@ pub struct Statistics {
     writes: AtomicU64,
     messages: AtomicU64,
     bytes: AtomicU64,
+    damaged: AtomicU64,
+    scrubbed: AtomicU64,
     commit_us_sum: AtomicU64,
     sync_us_sum: AtomicU64,
     commit_us: [AtomicU64; BUCKETS],
@@ -44,11 +46,21 @@ impl Statistics {
             writes: load(&self.writes),
             messages: load(&self.messages),
             bytes: load(&self.bytes),
+            damaged: load(&self.damaged),
+            scrubbed: load(&self.scrubbed),
             commit_us_sum: load(&self.commit_us_sum),
             sync_us_sum: load(&self.sync_us_sum),
             commit_us: std::array::from_fn(|bucket| load(&self.commit_us[bucket])),
             group_sets: std::array::from_fn(|bucket| load(&self.group_sets[bucket])),
         }
+    }
+
+    pub(crate) fn count_damage(&self) {
+        self.damaged.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_scrubbed(&self, bytes: u64) {
+        self.scrubbed.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn count_group(&self, counts: Counts, took: Duration) {

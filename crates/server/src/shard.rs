@@ -277,7 +277,10 @@ impl ShardTask {
             let inbox = self.own_inbox.clone();
             tokio::task::spawn_blocking(move || {
                 let found = reader.read(request.after, &request.query);
-                if let Err(error) = &found {
+                // The store logs damage itself, and only once.
+                if let Err(error) = &found
+                    && !matches!(error, StoreError::Corrupt { .. })
+                {
                     tracing::error!(%error, query = ?request.query, "a read failed");
                 }
                 let loaded = Command::Loaded {

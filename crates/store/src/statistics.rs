@@ -16,6 +16,10 @@ pub struct Statistics {
     pub messages: u64,
     /// Bytes written to the log.
     pub bytes: u64,
+    /// Places found damaged, each counted once.
+    pub damaged: u64,
+    /// Bytes at rest that were read to look for damage.
+    pub scrubbed: u64,
     /// Microseconds that all commits took together.
     pub commit_us_sum: u64,
     /// Microseconds of those that were spent waiting for the disk.

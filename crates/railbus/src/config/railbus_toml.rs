@@ -135,6 +135,8 @@ pub struct LimitsConfig {
     pub transaction_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// Free disk space below which sends are refused.
     pub reserve_bytes: Option<Size<0, { u64::MAX }>>,
+    /// What the scrubber reads of the store in a second; 0 if nothing.
+    pub scrub_bytes: Option<Size<0, { 1 << 30 }>>,
 }
 
 /// Reads and checks `file`; returns its settings and its entities.
@@ -266,6 +268,7 @@ mod tests {
             bytes-per-transaction = "1MiB"
             transaction-bytes = "2MiB"
             reserve-bytes = "1GiB"
+            scrub-bytes = "1MiB"
             [[queues]]
             name = "orders"
             lock-duration = "PT30S"

@@ -8,7 +8,7 @@ use crate::config::{Auth, AuthRule, LimitsConfig};
 use crate::settings::Settings;
 
 /// Limits that the store has taken at start.
-const LIMITS: [&str; 1] = ["reserve-bytes"];
+const LIMITS: [&str; 2] = ["reserve-bytes", "scrub-bytes"];
 
 /// The limits that are different.
 pub fn limits(old: &Settings, new: &Settings) -> Vec<Difference> {
@@ -144,6 +144,12 @@ mod tests {
                 "frame-size - -> 65536",
                 "idle-time-out - -> PT1M",
             ],
+        );
+        check(
+            "",
+            "[limits]\nscrub-bytes = 5\n",
+            Some("limits.scrub-bytes"),
+            &["scrub-bytes - -> 5"],
         );
         check(
             "",

@@ -80,6 +80,19 @@ impl Files {
         })
     }
 
+    /// The files of a store that another process has open, only to be read.
+    pub fn beside(folder: PathBuf, access: Access) -> Self {
+        Self {
+            folder,
+            access,
+            cached: Once::new(),
+            open: Mutex::default(),
+            spare: Mutex::default(),
+            staged: Arc::new(StagedBodies::after(0)),
+            discards: Discards::default(),
+        }
+    }
+
     /// The ids of all segments, ascending.
     pub fn segments(&self) -> io::Result<Vec<u64>> {
         numbers(&self.folder, EXTENSION)

@@ -60,6 +60,18 @@ impl Files {
         Ok(bodies)
     }
 
+    /// The damage that a body's segment is gone.
+    pub fn missing(&self, pointer: BodyPointer, location: JournalLocation) -> StoreError {
+        let path = self.path(location.segment);
+        damaged(
+            "a body",
+            format!(
+                "{pointer:?} should be in {}, which is not there",
+                path.display()
+            ),
+        )
+    }
+
     /// Reads bodies that lie near each other, at once.
     fn read_stretch(
         &self,
@@ -84,7 +96,7 @@ impl Files {
                         .get(from..)
                         .and_then(|rest| rest.get(..location.len as usize));
                     let body = body.ok_or_else(|| checksum_mismatch(pointer))?;
-                    verify(pointer, location, body)?;
+                    self.verify(pointer, location, body)?;
                     bodies[*at] = Some(Bytes::copy_from_slice(body));
                 }
             }
@@ -101,7 +113,7 @@ impl Files {
     ) -> Result<Option<Bytes>, StoreError> {
         if (location.len as usize) < COPY_BELOW {
             return self.with_handle(location, location.end(), |body| {
-                verify(pointer, location, body)?;
+                self.verify(pointer, location, body)?;
                 Ok(Bytes::copy_from_slice(body))
             });
         }
@@ -109,8 +121,23 @@ impl Files {
         let body = self.fill(location, location.end(), &mut pages)?;
         let body = body.map(|range| pages.into_bytes(range));
         body.iter()
-            .try_for_each(|body| verify(pointer, location, body))?;
+            .try_for_each(|body| self.verify(pointer, location, body))?;
         Ok(body)
+    }
+
+    fn verify(
+        &self,
+        pointer: BodyPointer,
+        location: JournalLocation,
+        body: &[u8],
+    ) -> Result<(), StoreError> {
+        if journal_location::checksum(pointer, body) == location.checksum {
+            return Ok(());
+        }
+        let path = self.path(location.segment);
+        let (path, offset) = (path.display(), location.offset);
+        let detail = format!("{pointer:?} at byte {offset} of {path} fails its checksum");
+        Err(damaged("a body", detail))
     }
 
     /// Looks at what lies from the begin of `first` up to `until`, unless its segment is gone.
@@ -150,13 +177,6 @@ impl Files {
             Err(error) => Err(reading(error)),
         }
     }
-}
-
-fn verify(pointer: BodyPointer, location: JournalLocation, body: &[u8]) -> Result<(), StoreError> {
-    if journal_location::checksum(pointer, body) == location.checksum {
-        return Ok(());
-    }
-    Err(damaged("a body", format!("{pointer:?} fails its checksum")))
 }
 
 fn checksum_mismatch(pointer: BodyPointer) -> StoreError {

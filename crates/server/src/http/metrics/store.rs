@@ -39,13 +39,29 @@ pub fn add(page: &mut Page, report: &Report) {
         "How long commits waited for the disk",
         Duration::from_micros(commits.sync_us_sum),
     );
-    let bytes = Some(Unit::Bytes);
-    page.counter("commit_size", "Written to the log", bytes, commits.bytes);
+    page.counter(
+        "commit_size",
+        "Written to the log",
+        Some(Unit::Bytes),
+        commits.bytes,
+    );
     page.counter(
         "commit_messages",
         "Bodies among what was committed",
         None,
         commits.messages,
+    );
+    page.counter(
+        "store_damage",
+        "Places of the store that were found damaged since the start",
+        None,
+        commits.damaged,
+    );
+    page.counter(
+        "store_scrubbed",
+        "What the scrubber read of the store",
+        Some(Unit::Bytes),
+        commits.scrubbed,
     );
     let full = u64::from(report.nearly_full);
     page.gauge(

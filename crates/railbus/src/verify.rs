@@ -1,0 +1,65 @@
+//! `railbus verify`: reads all of a data directory and lists what is damaged. A broker may use the
+//! directory meanwhile: then what is on its disk is read beside it.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::arguments::{ServeArguments, VerifyArguments};
+use crate::command_error::CommandError;
+use crate::data_directory::Location;
+use crate::settings::Settings;
+
+/// Between two lines on what was read so far.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// Prints a line on each damage, and one at the end.
+pub fn run(arguments: VerifyArguments) -> Result<(), CommandError> {
+    let settings = Settings::resolve(&ServeArguments {
+        config: arguments.config,
+        data_dir: arguments.data_dir,
+        ..ServeArguments::default()
+    })?;
+    let Location::Lasting(path) = settings.data else {
+        return Err(CommandError::VerifyEphemeral);
+    };
+    check_there(&path)?;
+    let mut shown = Instant::now();
+    let report = |progress: rocks::Progress| {
+        if shown.elapsed() >= PROGRESS {
+            shown = Instant::now();
+            eprintln!("rows={} bytes={}", progress.rows, progress.bytes);
+        }
+    };
+    let checked = rocks::check(&path, &settings.store, report);
+    let checked = checked.map_err(|error| CommandError::Store {
+        path: path.clone(),
+        error,
+    })?;
+    for damage in &checked.damage {
+        println!("damage: {damage}");
+    }
+    println!(
+        "directory={} in-use={} rows={} bytes={} damaged={}",
+        path.display(),
+        checked.is_in_use,
+        checked.progress.rows,
+        checked.progress.bytes,
+        checked.damage.len()
+    );
+    match checked.damage.len() {
+        0 => Ok(()),
+        places => Err(CommandError::Damaged { path, places }),
+    }
+}
+
+/// An empty directory is not made into a store.
+fn check_there(path: &Path) -> Result<(), CommandError> {
+    if path.join("format").exists() {
+        return Ok(());
+    }
+    Err(CommandError::DataDirectory {
+        path: path.to_owned(),
+        error: ErrorKind::NotFound.into(),
+    })
+}

@@ -1,0 +1,178 @@
+//! Check: reads all of a store and lists what is damaged, be it closed or used by a broker.
+//!
+//! A closed store is opened as at a start, and its counts are compared too. Of a store in use the
+//! contents on the disk are read beside the process that uses it, which notices nothing: damage
+//! counts if the index still has the place after it was looked at again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use store::{BodyPointer, EntityId, StoreError};
+
+use crate::database::Database;
+use crate::directory::Layout;
+use crate::journal::{Files, JournalLocation};
+use crate::key;
+use crate::manifest;
+use crate::open_store;
+use crate::options::Options;
+use crate::retention::location_of;
+use crate::rocks_store::load_recovery;
+use crate::verify::verify;
+use crate::walk::{Damage, Walk, read_body};
+
+/// What was read so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Progress {
+    /// Rows of the index.
+    pub rows: u64,
+    /// Their bytes and those of bodies.
+    pub bytes: u64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Checked {
+    /// What was read.
+    pub progress: Progress,
+    /// Whether a broker uses the store.
+    pub is_in_use: bool,
+    /// A sentence on each damage.
+    pub damage: Vec<String>,
+}
+
+/// Reads all of the store at `path`, and calls `report` after each piece of about 256 KiB.
+///
+/// # Errors
+/// When the store does not open, or the disk fails.
+pub fn check(
+    path: &Path,
+    options: &Options,
+    mut report: impl FnMut(Progress),
+) -> Result<Checked, StoreError> {
+    match open_store::open(path, options) {
+        Ok((open_store, _)) => {
+            let recovery = load_recovery(&open_store.database)?;
+            let mut checked = walk(
+                &open_store.database,
+                &open_store.files,
+                &mut report,
+                |_, _| Ok(true),
+            )?;
+            if checked.damage.is_empty()
+                && let Err(error) = verify(&open_store, &recovery)
+            {
+                checked.damage.push(error.to_string());
+            }
+            // What was read from the journal is the next opening's to read again.
+            open_store.database.flush()?;
+            Ok(checked)
+        }
+        Err(StoreError::Locked { .. }) => check_in_use(path, options, &mut report),
+        Err(error) => Err(error),
+    }
+}
+
+fn check_in_use(
+    path: &Path,
+    options: &Options,
+    report: &mut impl FnMut(Progress),
+) -> Result<Checked, StoreError> {
+    let layout = Layout::new(path);
+    // RocksDB may have begun another one in between.
+    let check = || manifest::check(&layout.database());
+    check().or_else(|_| check())?;
+    let database = Database::open_beside(&layout.database(), options)?;
+    let files = Files::beside(layout.journal(), options.access());
+    let is_still_so = |pointer, location: JournalLocation| {
+        for _attempt in 0..2 {
+            database.catch_up()?;
+            if !has_place(&database, pointer, location)? {
+                return Ok(false);
+            }
+            let files = Files::beside(layout.journal(), options.access());
+            if read_body(&files, pointer, location)?.is_ok() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    let checked = walk(&database, &files, report, is_still_so)?;
+    Ok(Checked {
+        is_in_use: true,
+        ..checked
+    })
+}
+
+/// Whether the index has this place for a body.
+fn has_place(
+    database: &Database,
+    pointer: BodyPointer,
+    location: JournalLocation,
+) -> Result<bool, StoreError> {
+    let families = database.families();
+    let (row, own) = (key::own_row(pointer), key::body(pointer, 0));
+    for (family, key) in [(families.message, &row[..]), (families.body, &own[..])] {
+        let value = database.db.get_pinned_cf(family, key);
+        if let Some(value) = value.map_err(crate::database::refused)?
+            && location_of(key, &value)? == Some((pointer, location))
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Reads everything; damage to a body counts if `is_still_so`.
+fn walk(
+    database: &Database,
+    files: &Files,
+    report: &mut impl FnMut(Progress),
+    is_still_so: impl Fn(BodyPointer, JournalLocation) -> Result<bool, StoreError>,
+) -> Result<Checked, StoreError> {
+    let names = names(database);
+    let mut checked = Checked::default();
+    let mut walk = Walk::new(database, files);
+    while let Some(piece) = walk.next()? {
+        for damage in &piece.damage {
+            if let Damage::Body(pointer, location, _) = damage
+                && !is_still_so(*pointer, *location)?
+            {
+                continue;
+            }
+            let sentence = describe(damage, &names);
+            if checked.damage.last() != Some(&sentence) {
+                checked.damage.push(sentence);
+            }
+        }
+        checked.progress.rows += piece.rows;
+        checked.progress.bytes += piece.bytes;
+        report(checked.progress);
+    }
+    Ok(checked)
+}
+
+/// The paths of entities, as far as they can be read.
+fn names(database: &Database) -> BTreeMap<EntityId, String> {
+    let entities = load_recovery(database).map(|recovery| recovery.entities);
+    let rows = entities.unwrap_or_default().into_iter();
+    rows.map(|row| (row.id, row.path)).collect()
+}
+
+fn describe(damage: &Damage, names: &BTreeMap<EntityId, String>) -> String {
+    let name = |entity: EntityId| match names.get(&entity) {
+        Some(path) => path.clone(),
+        None => format!("entity {}", entity.0),
+    };
+    match damage {
+        Damage::Body(pointer, _, error) => {
+            format!(
+                "message {} of {}: {error}",
+                pointer.number,
+                name(pointer.home)
+            )
+        }
+        Damage::Rows(Some(entity), error) => format!("messages from {} on: {error}", name(*entity)),
+        Damage::Rows(None, error) => error.to_string(),
+    }
+}

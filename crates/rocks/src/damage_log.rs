@@ -1,0 +1,58 @@
+//! Damage log: what was found damaged while the store runs, each once.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use store::StoreError;
+
+use crate::statistics::Statistics;
+
+/// More are counted and logged each time that they are found.
+const MOST_REMEMBERED: usize = 4_096;
+
+/// Counts and logs damage, be it found by a receiver or by the scrubber.
+pub(crate) struct DamageLog {
+    seen: Mutex<BTreeSet<String>>,
+    statistics: Arc<Statistics>,
+}
+
+impl DamageLog {
+    pub fn new(statistics: Arc<Statistics>) -> Self {
+        Self {
+            seen: Mutex::default(),
+            statistics,
+        }
+    }
+
+    /// Notes an error, if it tells of damage that is not known yet.
+    pub fn note(&self, error: &StoreError) {
+        let StoreError::Corrupt { .. } = error else {
+            return;
+        };
+        let text = error.to_string();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = seen.len() >= MOST_REMEMBERED || seen.insert(text);
+        drop(seen);
+        if is_news {
+            self.statistics.count_damage();
+            tracing::error!(%error, "the store is damaged: what is affected is not delivered");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_damage_is_counted_once_and_a_failure_is_none() {
+        let statistics = Arc::new(Statistics::default());
+        let log = DamageLog::new(statistics.clone());
+        let damage = |detail: &str| crate::value::damaged("a body", detail);
+        log.note(&damage("one"));
+        log.note(&damage("two"));
+        log.note(&damage("one"));
+        log.note(&StoreError::Io("a failure".into()));
+        assert_eq!(statistics.snapshot().damaged, 2);
+    }
+}
