@@ -46,7 +46,7 @@ pub enum CommandError {
     #[error("an ephemeral data directory has nothing to verify: name one with --data-dir")]
     VerifyEphemeral,
     #[error(
-        "{path} is damaged in {places} places: restore a backup, or settle or purge the messages that are named"
+        "{path} is damaged (places found: {places}): restore a backup, or purge the messages that are named"
     )]
     Damaged { path: PathBuf, places: usize },
     #[error("the system can not give what the broker needs to start: {0}")]
