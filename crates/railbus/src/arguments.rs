@@ -24,10 +24,7 @@ pub use message::{
     SendArguments, SourceArguments,
 };
 
-use crate::config::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy,
-    parse_address,
-};
+use crate::config::{LogFormat, choice, parse_address};
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
 #[derive(Debug, Parser)]
@@ -370,8 +367,8 @@ pub struct ServeArguments {
     pub tls_name: Vec<String>,
 
     /// When a message counts as safe: on the disk, or with the operating system [default: synced]
-    #[arg(long, value_enum, env = "RAILBUS_DURABILITY")]
-    pub durability: Option<Durability>,
+    #[arg(long, value_parser = choice::parser::<rocks::Durability>(), env = "RAILBUS_DURABILITY")]
+    pub durability: Option<rocks::Durability>,
 
     /// How logs look; they go to stderr, RUST_LOG says which [default: text]
     #[arg(long, value_enum, env = "RAILBUS_LOG_FORMAT")]
@@ -388,24 +385,24 @@ pub struct ServeArguments {
 
     /// When expired messages leave: at once, or as in the cloud while a receiver is there [default:
     /// eager]
-    #[arg(long, value_enum, env = "RAILBUS_EXPIRY")]
-    pub expiry: Option<Expiry>,
+    #[arg(long, value_parser = choice::parser::<broker::Expiry>(), env = "RAILBUS_EXPIRY")]
+    pub expiry: Option<broker::Expiry>,
 
     /// What becomes of message locks when their connection is lost [default: keep]
-    #[arg(long, value_enum, env = "RAILBUS_LOCKS_ON_DISCONNECT")]
-    pub locks_on_disconnect: Option<LocksOnDisconnect>,
+    #[arg(long, value_parser = choice::parser::<broker::LocksOnDisconnect>(), env = "RAILBUS_LOCKS_ON_DISCONNECT")]
+    pub locks_on_disconnect: Option<broker::LocksOnDisconnect>,
 
     /// Where messages go that cannot be forwarded [default: transfer]
-    #[arg(long, value_enum, env = "RAILBUS_FORWARD_FAILURES")]
-    pub forward_failures: Option<ForwardFailures>,
+    #[arg(long, value_parser = choice::parser::<broker::ForwardFailures>(), env = "RAILBUS_FORWARD_FAILURES")]
+    pub forward_failures: Option<broker::ForwardFailures>,
 
     /// Accept the well-known development key on addresses that others can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]
     pub allow_development_key: bool,
 
     /// Whose connections may go without TLS [default: local]
-    #[arg(long, value_enum, value_name = "WHO", env = "RAILBUS_PLAIN")]
-    pub plain: Option<PlaintextPolicy>,
+    #[arg(long, value_parser = choice::parser::<server::PlaintextPolicy>(), value_name = "WHO", env = "RAILBUS_PLAIN")]
+    pub plain: Option<server::PlaintextPolicy>,
 
     /// Broker time is real time plus an offset, which `railbus clock` moves; for tests
     #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use broker::{BrokerSettings, TransactionSettings};
+use rocks::Durability;
 use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
 use crate::config::{
-    self, Auth, Durability, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size,
-    Sku, read_entities, read_railbus_toml,
+    self, Auth, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size, Sku,
+    read_entities, read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
@@ -83,7 +84,7 @@ impl Settings {
         let connections = connections(arguments, &config)?;
         Ok(Self {
             store: rocks::Options {
-                durability: durability(arguments, &config, &data).into(),
+                durability: durability(arguments, &config, &data),
                 memory_bytes: memory / 4 * 3,
                 reserve_bytes: config.limits.reserve_bytes.map(|size| size.0),
                 repair: arguments.repair,
@@ -102,7 +103,7 @@ impl Settings {
                 connections,
                 rules: keys.rules,
                 certificate: None,
-                plain: arguments.plain.or(config.plain).unwrap_or_default().into(),
+                plain: arguments.plain.or(config.plain).unwrap_or_default(),
                 backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, resolve),
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
@@ -418,21 +419,15 @@ fn broker(
     let output_buffer = config.limits.outgoing_bytes_per_connection;
     Ok(BrokerSettings {
         seed: entropy::seed()?,
-        expiry: arguments
-            .expiry
-            .or(config.expiry)
-            .unwrap_or_default()
-            .into(),
+        expiry: arguments.expiry.or(config.expiry).unwrap_or_default(),
         locks_on_disconnect: arguments
             .locks_on_disconnect
             .or(config.locks_on_disconnect)
-            .unwrap_or_default()
-            .into(),
+            .unwrap_or_default(),
         forward_failures: arguments
             .forward_failures
             .or(config.forward_failures)
-            .unwrap_or_default()
-            .into(),
+            .unwrap_or_default(),
         body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
         output_buffer_bytes: output_buffer.map_or(default.output_buffer_bytes, |size| {
             usize::try_from(size.0).unwrap_or(usize::MAX)

@@ -1,49 +1,100 @@
 //! Choices: settings with a few named values, the same on the command line and in files.
 
+use broker::{Expiry, ForwardFailures, LocksOnDisconnect};
 use clap::ValueEnum;
-use serde::Deserialize;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use rocks::Durability;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use server::PlaintextPolicy;
 
-/// When a message counts as safe.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durability {
-    /// On stable storage: survives a power cut
-    #[default]
-    Synced,
-    /// With the operating system: survives the broker's death, but not a power cut
-    Buffered,
+/// A type of another crate with a few named values.
+pub trait Choice: Copy + Send + Sync + 'static {
+    /// Each value with its name and its explanation.
+    const VALUES: &'static [(&'static str, Self, &'static str)];
 }
 
-impl From<Durability> for rocks::Durability {
-    fn from(durability: Durability) -> Self {
-        match durability {
-            Durability::Synced => Self::Synced,
-            Durability::Buffered => Self::Buffered,
-        }
-    }
+impl Choice for Durability {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "synced",
+            Self::Synced,
+            "On stable storage: survives a power cut",
+        ),
+        (
+            "buffered",
+            Self::Buffered,
+            "With the operating system: survives the broker's death, but not a power cut",
+        ),
+    ];
 }
 
-/// Whose connections may go without TLS.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum PlaintextPolicy {
-    /// No connection
-    Nobody,
-    /// Connections from this machine
-    #[default]
-    Local,
-    /// Every connection
-    Everyone,
+impl Choice for PlaintextPolicy {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        ("nobody", Self::Nobody, "No connection"),
+        ("local", Self::Local, "Connections from this machine"),
+        ("everyone", Self::Everyone, "Every connection"),
+    ];
 }
 
-impl From<PlaintextPolicy> for server::PlaintextPolicy {
-    fn from(plain: PlaintextPolicy) -> Self {
-        match plain {
-            PlaintextPolicy::Nobody => Self::Nobody,
-            PlaintextPolicy::Local => Self::Local,
-            PlaintextPolicy::Everyone => Self::Everyone,
-        }
-    }
+impl Choice for Expiry {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        ("eager", Self::Eager, "Within a second"),
+        (
+            "cloud",
+            Self::Cloud,
+            "While a receiver is attached, as in the cloud",
+        ),
+    ];
+}
+
+impl Choice for LocksOnDisconnect {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        ("keep", Self::Keep, "They run on"),
+        ("drop", Self::Drop, "The messages are available at once"),
+    ];
+}
+
+impl Choice for ForwardFailures {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "transfer",
+            Self::Transfer,
+            "To the transfer dead-letter queue of the source",
+        ),
+        (
+            "dead-letter",
+            Self::DeadLetter,
+            "To its ordinary dead-letter queue",
+        ),
+    ];
+}
+
+fn find<T: Choice>(name: &str) -> Option<T> {
+    let found = T::VALUES.iter().find(|(known, ..)| *known == name);
+    found.map(|(_, value, _)| *value)
+}
+
+/// Parses the value of an option.
+pub fn parser<T: Choice>() -> impl TypedValueParser<Value = T> {
+    let names = T::VALUES
+        .iter()
+        .map(|(name, _, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).map(|name| find(&name).expect("it is one of the names"))
+}
+
+/// Reads the value of a key.
+pub fn read<'de, T: Choice, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let value = find(&name).ok_or_else(|| {
+        let names: Vec<_> = T::VALUES
+            .iter()
+            .map(|(name, ..)| format!("`{name}`"))
+            .collect();
+        let names = names.join(", ");
+        D::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))
+    })?;
+    Ok(Some(value))
 }
 
 /// The tier whose limits management over HTTP keeps.
@@ -54,66 +105,6 @@ pub enum Sku {
     Standard,
     /// Larger entities, and a limit for messages of their own
     Premium,
-}
-
-/// When expired messages leave.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum Expiry {
-    /// Within a second
-    #[default]
-    Eager,
-    /// While a receiver is attached, as in the cloud
-    Cloud,
-}
-
-impl From<Expiry> for broker::Expiry {
-    fn from(expiry: Expiry) -> Self {
-        match expiry {
-            Expiry::Eager => Self::Eager,
-            Expiry::Cloud => Self::Cloud,
-        }
-    }
-}
-
-/// What becomes of message locks when their connection is lost.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum LocksOnDisconnect {
-    /// They run on
-    #[default]
-    Keep,
-    /// The messages are available at once
-    Drop,
-}
-
-impl From<LocksOnDisconnect> for broker::LocksOnDisconnect {
-    fn from(locks: LocksOnDisconnect) -> Self {
-        match locks {
-            LocksOnDisconnect::Keep => Self::Keep,
-            LocksOnDisconnect::Drop => Self::Drop,
-        }
-    }
-}
-
-/// Where messages go that cannot be forwarded.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum ForwardFailures {
-    /// To the transfer dead-letter queue of the source
-    #[default]
-    Transfer,
-    /// To its ordinary dead-letter queue
-    DeadLetter,
-}
-
-impl From<ForwardFailures> for broker::ForwardFailures {
-    fn from(failures: ForwardFailures) -> Self {
-        match failures {
-            ForwardFailures::Transfer => Self::Transfer,
-            ForwardFailures::DeadLetter => Self::DeadLetter,
-        }
-    }
 }
 
 /// How logs look.

@@ -3,7 +3,7 @@
 //! Every error names the file, the line and the path of the value. Reading a file has no effect;
 //! warnings are returned with its contents.
 
-mod choice;
+pub mod choice;
 mod emulator;
 mod entities;
 mod error;
@@ -13,9 +13,7 @@ mod toml_file;
 #[cfg(test)]
 mod topic_tests;
 
-pub use choice::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
-};
+pub use choice::{LogFormat, Right, Sku};
 pub use entities::{Entities, read_entities};
 pub use entity::{EntityPath, NamespaceName, Size};
 pub use error::{Error, read};

@@ -9,9 +9,7 @@ use entity::{Count, EntityPath, Millis, NamespaceName, QueueDefinition, Size, To
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
-use super::choice::{
-    Durability, Expiry, ForwardFailures, LocksOnDisconnect, LogFormat, PlaintextPolicy, Right, Sku,
-};
+use super::choice::{self, LogFormat, Right, Sku};
 use super::entities::{Entities, collect};
 use super::error::Error;
 use super::toml_file::TomlFile;
@@ -37,18 +35,23 @@ pub struct RailbusToml {
     pub tls_key: Option<PathBuf>,
     pub tls_dir: Option<PathBuf>,
     pub tls_name: Vec<String>,
-    pub durability: Option<Durability>,
+    #[serde(deserialize_with = "choice::read")]
+    pub durability: Option<rocks::Durability>,
     pub log_format: Option<LogFormat>,
     /// What management over HTTP calls the namespace.
     pub namespace: Option<NamespaceName>,
     pub sku: Sku,
     pub max_message_size: Option<Size<1_024, { 100 << 20 }>>,
     pub memory: Option<Size<{ 16 << 20 }, { 1 << 40 }>>,
-    pub expiry: Option<Expiry>,
-    pub locks_on_disconnect: Option<LocksOnDisconnect>,
-    pub forward_failures: Option<ForwardFailures>,
+    #[serde(deserialize_with = "choice::read")]
+    pub expiry: Option<broker::Expiry>,
+    #[serde(deserialize_with = "choice::read")]
+    pub locks_on_disconnect: Option<broker::LocksOnDisconnect>,
+    #[serde(deserialize_with = "choice::read")]
+    pub forward_failures: Option<broker::ForwardFailures>,
     pub allow_development_key: bool,
-    pub plain: Option<PlaintextPolicy>,
+    #[serde(deserialize_with = "choice::read")]
+    pub plain: Option<server::PlaintextPolicy>,
     pub virtual_clock: bool,
     pub auth: Auth,
     pub limits: LimitsConfig,
