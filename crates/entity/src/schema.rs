@@ -106,9 +106,9 @@ fn value(property: &Property, is_request: bool) -> Json {
     let mut schema = match (property.slot)(&mut EntityDescription::default()) {
         Slot::Flag(_) => json!({"type": "boolean"}),
         Slot::Duration(..) => json!({"$ref": "#/components/schemas/Duration"}),
-        Slot::Count(_) | Slot::Megabytes(_) => {
-            json!({"type": "integer", "minimum": least, "maximum": most})
-        }
+        Slot::Count(_) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        // A partitioned entity shows all its partitions, which are more than can be asked for.
+        Slot::Megabytes(_) => json!({"type": "integer", "minimum": least}),
         Slot::Bytes(_) if is_request => json!({
             "type": ["integer", "string"],
             "description": "Bytes, or a text such as `\"64MiB\"`.",

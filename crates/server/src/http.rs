@@ -13,6 +13,7 @@ mod body;
 mod caller;
 mod clock;
 mod data;
+mod document;
 mod entities;
 mod metrics;
 mod origin;
@@ -62,8 +63,6 @@ const METRICS: &str = "/metrics";
 const HEALTH: &str = "/health";
 /// The prefix of our own interface, beside the contracts.
 const OWN: &str = "/$railbus/";
-/// The OpenAPI document of our own interface.
-const DOCUMENT: &str = include_str!("http/openapi.json");
 
 /// A stream that speaks WebSocket from now on.
 #[derive(Debug)]
@@ -266,7 +265,7 @@ async fn respond_own(
         return answer::method_not_allowed(route.allowed());
     }
     match route {
-        Route::Document => answer::json(StatusCode::OK, DOCUMENT.to_owned()),
+        Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
         Route::Clock => clock::respond(request, server).await,
         Route::TestRule => rules::respond(request, server).await,

@@ -99,7 +99,7 @@ mod tests {
     use serde_json::Value as Json;
 
     use super::*;
-    use crate::http::DOCUMENT;
+    use crate::http::document::DOCUMENT;
 
     const ALL: [Route; 13] = [
         Route::Document,
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_document_has_every_route_and_method_and_no_other() {
-        let document: Json = serde_json::from_str(DOCUMENT).unwrap();
+        let document: Json = serde_json::from_str(&DOCUMENT).unwrap();
         let paths = document["paths"].as_object().unwrap().iter();
         let written: BTreeMap<_, Vec<_>> = paths
             .map(|(path, item)| {
