@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use hyper::Method;
 use hyper::header::{HeaderName, IF_NONE_MATCH};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::arguments::{
-    EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
+    EntityCommand, Kind, PropertyOptions, Queue, RuleCommand, RuleOptions, SubscriptionCommand,
+    Topic,
 };
 use crate::command_error::CommandError;
 use output::{ApiResponse, OutputShape};
@@ -23,19 +23,17 @@ type CommandResult = Result<ExitCode, CommandError>;
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 
 /// `railbus queue ...`
-pub fn queue(command: EntityCommand<QueueOptions>) -> CommandResult {
-    entity(command, "queue")
+pub fn queue(command: EntityCommand<PropertyOptions<Queue>>) -> CommandResult {
+    entity(command)
 }
 
 /// `railbus topic ...`
-pub fn topic(command: EntityCommand<TopicOptions>) -> CommandResult {
-    entity(command, "topic")
+pub fn topic(command: EntityCommand<PropertyOptions<Topic>>) -> CommandResult {
+    entity(command)
 }
 
-fn entity<Options: clap::Args + Serialize>(
-    command: EntityCommand<Options>,
-    kind: &'static str,
-) -> CommandResult {
+fn entity<K: Kind>(command: EntityCommand<PropertyOptions<K>>) -> CommandResult {
+    let kind = K::KIND.name();
     match command {
         EntityCommand::List(list) => {
             let all = Request::get(String::new()).send(&list.broker)?;
@@ -48,14 +46,14 @@ fn entity<Options: clap::Args + Serialize>(
             ApiResponse(found).print(OutputShape::Entity, at.output.json)
         }
         EntityCommand::Create(change) => {
-            let mut body = properties(&change.options);
+            let mut body = change.options.given;
             body.insert("kind".to_owned(), kind.into());
             let request = Request::new(Method::PUT, path_of(&change.at.path), NEW, Some(body));
             let made = request.send(&change.at.broker)?;
             ApiResponse(made).print(OutputShape::Entity, change.at.output.json)
         }
         EntityCommand::Update(change) => {
-            let mut body = properties(&change.options);
+            let mut body = change.options.given;
             body.insert("kind".to_owned(), kind.into());
             let request = Request::new(Method::PATCH, path_of(&change.at.path), &[], Some(body));
             let changed = request.send(&change.at.broker)?;
@@ -86,14 +84,14 @@ pub fn subscription(command: SubscriptionCommand) -> CommandResult {
         }
         SubscriptionCommand::Create(change) => {
             let path = subscription_path(&change.at.topic, &change.at.name);
-            let body = properties(&change.options);
+            let body = change.options.given;
             let request = Request::new(Method::PUT, path, NEW, Some(body));
             let made = request.send(&change.at.broker)?;
             ApiResponse(made).print(OutputShape::Entity, change.at.output.json)
         }
         SubscriptionCommand::Update(change) => {
             let path = subscription_path(&change.at.topic, &change.at.name);
-            let body = properties(&change.options);
+            let body = change.options.given;
             let request = Request::new(Method::PATCH, path, &[], Some(body));
             let changed = request.send(&change.at.broker)?;
             ApiResponse(changed).print(OutputShape::Entity, change.at.output.json)
@@ -145,21 +143,6 @@ pub fn rule(command: RuleCommand) -> CommandResult {
         }
         RuleCommand::Test(arguments) => crate::rule_test::run(arguments),
     }
-}
-
-/// What was given of properties. An empty text takes one away.
-fn properties(options: &impl Serialize) -> Map<String, Value> {
-    let json = serde_json::to_value(options).expect("options are plain data");
-    let mut properties = match json {
-        Value::Object(properties) => properties,
-        _ => Map::new(),
-    };
-    for value in properties.values_mut() {
-        if value.as_str() == Some("") {
-            *value = Value::Null;
-        }
-    }
-    properties
 }
 
 fn rule_of(options: RuleOptions) -> Result<Map<String, Value>, CommandError> {

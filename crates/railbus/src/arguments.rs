@@ -4,6 +4,7 @@
 mod bench;
 mod entity;
 mod message;
+mod properties;
 mod store;
 
 use std::net::SocketAddr;
@@ -16,13 +17,12 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 pub use self::store::{BackupArguments, RestoreArguments, VerifyArguments};
 pub use bench::{BenchArguments, BenchMode};
-pub use entity::{
-    EntityCommand, QueueOptions, RuleCommand, RuleOptions, SubscriptionCommand, TopicOptions,
-};
+pub use entity::{EntityCommand, RuleCommand, RuleOptions, SubscriptionCommand};
 pub use message::{
     BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
     SendArguments, SourceArguments,
 };
+pub use properties::{Kind, PropertyOptions, Queue, Topic};
 
 use crate::config::{LogFormat, choice, parse_address};
 
@@ -63,10 +63,10 @@ pub enum Command {
     Config(ConfigCommand),
     /// Works on queues.
     #[command(subcommand)]
-    Queue(EntityCommand<QueueOptions>),
+    Queue(EntityCommand<PropertyOptions<Queue>>),
     /// Works on topics.
     #[command(subcommand)]
-    Topic(EntityCommand<TopicOptions>),
+    Topic(EntityCommand<PropertyOptions<Topic>>),
     /// Works on subscriptions of topics.
     #[command(subcommand)]
     Subscription(SubscriptionCommand),

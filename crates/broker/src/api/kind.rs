@@ -12,12 +12,20 @@ pub enum EntityKind {
     Subscription,
 }
 
-impl fmt::Display for EntityKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl EntityKind {
+    /// Its word, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Queue => "queue",
             Self::Topic => "topic",
             Self::Subscription => "subscription",
-        })
+        }
+    }
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -1,10 +1,8 @@
-//! Arguments of what works on entities and rules. Options are called as the properties are in
-//! files.
+//! Arguments of what works on entities and rules.
 
 use clap::{ArgGroup, Args, Subcommand};
-use entity::duration;
-use serde::Serialize;
 
+use super::properties::{PropertyOptions, Subscription};
 use super::{BrokerArguments, RuleTestArguments};
 
 /// What can be done with queues and topics.
@@ -102,7 +100,7 @@ pub struct SubscriptionChange {
     #[command(flatten)]
     pub at: SubscriptionArguments,
     #[command(flatten)]
-    pub options: SubscriptionOptions,
+    pub options: PropertyOptions<Subscription>,
 }
 
 /// What can be done with rules.
@@ -181,141 +179,4 @@ pub struct RuleOptions {
     /// What is done to the copy that the rule makes, in SQL; an empty text takes it away
     #[arg(long, value_name = "SQL")]
     pub action: Option<String>,
-}
-
-/// A duration as people type it, as files have it.
-fn typed(text: &str) -> Result<String, String> {
-    match text {
-        "never" => Ok(duration::text(u64::MAX)),
-        text => duration::parse_typed(text).map(duration::text),
-    }
-}
-
-/// What a queue can be told.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct QueueOptions {
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub received: ReceivedOptions,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub sent_to: SentToOptions,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub common: CommonOptions,
-}
-
-/// What a topic can be told.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct TopicOptions {
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub sent_to: SentToOptions,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub common: CommonOptions,
-}
-
-/// What a subscription can be told.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct SubscriptionOptions {
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub received: ReceivedOptions,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub common: CommonOptions,
-
-    /// Dead-letter messages on which a rule cannot be evaluated
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dead_lettering_on_filter_evaluation_exceptions: Option<bool>,
-}
-
-/// What every entity can be told.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct CommonOptions {
-    /// Default and ceiling of messages' own time to live: 1h, PT1H or never
-    #[arg(long, value_name = "DURATION", value_parser = typed)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub default_message_time_to_live: Option<String>,
-
-    /// Time without use after which it is deleted: 5m, PT5M or never
-    #[arg(long, value_name = "DURATION", value_parser = typed)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub auto_delete_on_idle: Option<String>,
-
-    /// What clients may do: active, disabled, send-disabled or receive-disabled
-    #[arg(long, value_name = "STATUS", value_parser = ["active", "disabled", "send-disabled", "receive-disabled"])]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-}
-
-/// What entities can be told that are received from.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct ReceivedOptions {
-    /// How long a receiver may hold a message before it is available again: 30s or PT30S
-    #[arg(long, value_name = "DURATION", value_parser = typed)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lock_duration: Option<String>,
-
-    /// Deliveries before a message is dead-lettered
-    #[arg(long, value_name = "COUNT")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_delivery_count: Option<u32>,
-
-    /// Dead-letter messages that expire
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dead_lettering_on_message_expiration: Option<bool>,
-
-    /// When expired messages leave: eager or cloud; an empty text takes the broker's
-    #[arg(long, value_name = "EXPIRY", value_parser = ["eager", "cloud", ""])]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expiry: Option<String>,
-
-    /// Messages belong to sessions; cannot be changed later
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requires_session: Option<bool>,
-
-    /// Where messages go on to; an empty text keeps them
-    #[arg(long, value_name = "PATH")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forward_to: Option<String>,
-
-    /// Where dead letters go on to; an empty text keeps them
-    #[arg(long, value_name = "PATH")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forward_dead_lettered_messages_to: Option<String>,
-}
-
-/// What entities can be told that are sent to.
-#[derive(Args, Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct SentToOptions {
-    /// Of the entity with its dead letters
-    #[arg(long, value_name = "MEGABYTES")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_size_in_megabytes: Option<u32>,
-
-    /// Of one message: 64KiB or bytes; an empty text takes the broker's
-    #[arg(long, value_name = "SIZE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_message_size: Option<String>,
-
-    /// Drop messages with an id that was there before; cannot be changed later
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requires_duplicate_detection: Option<bool>,
-
-    /// For how long ids are remembered: 10m or PT10M
-    #[arg(long, value_name = "DURATION", value_parser = typed)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duplicate_detection_history_time_window: Option<String>,
 }
