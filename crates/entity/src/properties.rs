@@ -106,76 +106,71 @@ fn json(value: &impl Serialize) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use broker::{Expiry, FilterDescription, Status};
+    use broker::FilterDescription;
 
     use super::*;
-    use crate::RuleConfig;
+    use crate::duration;
+    use crate::property::{Given, Slot};
+    use crate::rule_config::RuleConfig;
 
     fn read<T: serde::de::DeserializeOwned>(mut shown: Properties) -> T {
         shown.insert("name".to_owned(), "n".into());
         serde_json::from_value(Json::Object(shown)).unwrap()
     }
 
-    /// Nothing of it is as it would be by default.
-    fn unusual() -> QueueSettings {
-        QueueSettings {
-            lock_duration: 5_500,
-            max_delivery_count: 7,
-            default_message_time_to_live: 86_400_000,
-            dead_lettering_on_message_expiration: true,
-            max_size: 2 << 20,
-            max_message_size: Some(1_000),
-            expiry: Some(Expiry::Cloud),
-            requires_session: true,
-            requires_duplicate_detection: true,
-            duplicate_detection_history_time_window: 20_000,
-            forward_to: Some("a".to_owned()),
-            forward_dead_lettered_messages_to: Some("b".to_owned()),
-            status: Status::SendDisabled,
-            auto_delete_on_idle: 300_000,
+    /// A description in which no property of the kind is as it would be by default.
+    fn unusual(kind: EntityKind) -> EntityDescription {
+        let mut description = EntityDescription::default();
+        for (name, property) in named(kind) {
+            let duration = duration::text(*property.range.start() + 500);
+            let given = match (property.slot)(&mut description) {
+                Slot::Flag(flag) => Given::Flag(!*flag),
+                Slot::Duration(..) => Given::Text(&duration),
+                Slot::Count(_) | Slot::Megabytes(_) => Given::Number(3),
+                Slot::Bytes(_) => Given::Number(1_000),
+                Slot::Target(..) | Slot::Text(_) => Given::Text(name),
+                slot => Given::Text(slot.choices().last().unwrap()),
+            };
+            assert_eq!(property.set(&mut description, given), Ok(()), "{name}");
+            assert_ne!(property.get(&mut description), property.default(), "{name}");
         }
+        description
     }
 
     #[test]
     fn a_queue_that_is_shown_can_be_read_again() {
-        for settings in [unusual(), QueueSettings::default()] {
+        for settings in [
+            unusual(EntityKind::Queue).settings,
+            QueueSettings::default(),
+        ] {
             let read: QueueDefinition = read(of_queue(&settings));
             assert_eq!(read.settings, settings);
         }
     }
 
     #[test]
-    fn a_topic_shows_what_topics_have() {
-        let settings = QueueSettings {
-            default_message_time_to_live: 86_400_000,
-            max_size: 2 << 20,
-            max_message_size: Some(1_000),
-            requires_duplicate_detection: true,
-            duplicate_detection_history_time_window: 20_000,
-            status: Status::SendDisabled,
-            auto_delete_on_idle: 300_000,
-            ..QueueSettings::default()
-        };
-        let read: TopicDefinition = read(of_topic(&settings));
-        assert_eq!(read.settings, settings);
+    fn a_topic_that_is_shown_can_be_read_again() {
+        for settings in [
+            unusual(EntityKind::Topic).settings,
+            QueueSettings::default(),
+        ] {
+            let read: TopicDefinition = read(of_topic(&settings));
+            assert_eq!(read.settings, settings);
+        }
     }
 
     #[test]
     fn a_subscription_that_is_shown_can_be_read_again() {
-        let default = QueueSettings::default();
+        let unusual = unusual(EntityKind::Subscription);
         let settings = SubscriptionSettings {
-            dead_lettering_on_filter_evaluation_exceptions: false,
-            queue: QueueSettings {
-                max_size: default.max_size,
-                max_message_size: default.max_message_size,
-                requires_duplicate_detection: default.requires_duplicate_detection,
-                duplicate_detection_history_time_window: default
-                    .duplicate_detection_history_time_window,
-                ..unusual()
-            },
+            dead_lettering_on_filter_evaluation_exceptions: unusual
+                .dead_lettering_on_filter_evaluation_exceptions,
+            queue: unusual.settings,
         };
-        let read: SubscriptionDefinition = read(of_subscription(&settings));
-        assert_eq!(read.settings, settings);
+        for settings in [settings, SubscriptionSettings::default()] {
+            let read: SubscriptionDefinition = read(of_subscription(&settings));
+            assert_eq!(read.settings, settings);
+        }
     }
 
     #[test]
