@@ -2,7 +2,7 @@
 //!
 //! Values of a correlation filter are exact: numbers are equal when they are so mathematically,
 //! whatever their types, and texts character by character. Names of application properties are
-//! found in their own case only.
+//! found in any case, as SQL filters find them.
 
 use std::borrow::Cow;
 
@@ -118,7 +118,7 @@ impl CorrelationFilter {
         self.conditions.iter().all(|(field, wanted)| {
             let value = match field {
                 Field::System(property) => message.system(*property),
-                Field::User(name) => message.user(name, Dialect::Jms).into_value(),
+                Field::User(name) => message.user(name, Dialect::Sql).into_value(),
             };
             Key::of(value).as_ref() == Some(wanted)
         })

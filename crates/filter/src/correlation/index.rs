@@ -5,17 +5,24 @@
 //! that it has, and each of them once: the cost depends on the message and the number of shapes,
 //! not on the number of filters.
 //!
+//! Names of application properties that differ only in case are different fields, since a message
+//! may have both. They share a *fold*, by which a message's property finds all of them.
+//!
 //! Invariant: every filter is in exactly one shape, and every shape under exactly one field.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use crate::correlation::{CorrelationFilter, Field, Key};
-use crate::fields::Fields;
+use crate::dialect::Dialect;
+use crate::fields::{Fields, folded};
 use crate::message::Message;
 use crate::property::Property;
 use crate::sharded::{Hasher, Sharded};
 use crate::value::Value;
+
+/// Longer names with capital letters are folded on the heap.
+const MAX_STACK_NAME: usize = 64;
 
 /// Empty shapes that do not matter.
 const MAX_EMPTY_SHAPES: usize = 64;
@@ -37,8 +44,9 @@ type FieldId = u32;
 /// Correlation filters, each under an id.
 #[derive(Clone, Debug)]
 pub(crate) struct Index<Id> {
-    /// Numbers of application properties, from the number of [`SYSTEM`] on.
-    names: Sharded<Box<str>, FieldId>,
+    /// Application properties by their names without case, with numbers from that of [`SYSTEM`]
+    /// on.
+    folds: Sharded<Box<str>, Fold>,
     shapes: Vec<Arc<Shape<Id>>>,
     /// The shape with just these fields.
     by_fields: Sharded<Vec<FieldId>, usize>,
@@ -48,6 +56,9 @@ pub(crate) struct Index<Id> {
     asked: [bool; SYSTEM.len()],
     empty_shapes: usize,
 }
+
+/// Names that are the same without case, which is at least one.
+type Fold = Vec<(Box<str>, FieldId)>;
 
 #[derive(Clone, Debug)]
 struct Shape<Id> {
@@ -65,16 +76,20 @@ struct Group<Id> {
 }
 
 /// A field that the message has.
-struct Present {
+struct Present<'i> {
     field: FieldId,
     /// Of its value; `None` if that equals nothing.
     hash: Option<u64>,
+    /// The names that are the same without case; none for a property of [`SYSTEM`].
+    fold: &'i [(Box<str>, FieldId)],
+    /// Whether the fold has several names, or the message several properties for it.
+    is_undecided: bool,
 }
 
 impl<Id> Default for Index<Id> {
     fn default() -> Self {
         Self {
-            names: Sharded::default(),
+            folds: Sharded::default(),
             shapes: Vec::new(),
             by_fields: Sharded::default(),
             under: vec![Vec::new(); SYSTEM.len()],
@@ -140,27 +155,29 @@ impl<Id: Copy + Eq> Index<Id> {
     }
 
     /// The fields of `message` that filters are about, ascending.
-    fn present(&self, message: &Message<'_>) -> Vec<Present> {
+    fn present(&self, message: &Message<'_>) -> Vec<Present<'_>> {
         let mut present = Vec::with_capacity(SYSTEM.len());
-        let mut add = |field, value| {
-            let hash = Key::of(value).map(|key| hash_key(&key));
-            present.push(Present { field, hash });
-        };
         for (field, property) in (0..).zip(SYSTEM) {
             if self.asked[field] {
-                add(index(field), message.system(property));
+                present.push(Present::new(index(field), message.system(property)));
             }
         }
-        if !self.names.is_empty() {
+        if !self.folds.is_empty() {
             for (name, item) in message.user_properties().entries() {
-                if let Some(field) = self.names.get(*name) {
-                    add(*field, Value::of_item(item));
-                }
+                let fold = with_folded(name, |name| self.folds.get(name));
+                present.extend(fold.map(|fold| Present::of_fold(fold, Value::of_item(item))));
             }
         }
-        // The sort keeps the order of the wire, where the first of equal names counts.
-        present.sort_by_key(|present| present.field);
-        present.dedup_by_key(|present| present.field);
+        present.sort_unstable_by_key(|present| present.field);
+        // A second property with the same name, or with a name that differs in case only.
+        present.dedup_by(|next, kept| {
+            let is_same = next.field == kept.field;
+            kept.is_undecided |= is_same;
+            is_same
+        });
+        if present.iter().any(|present| present.is_undecided) {
+            decide(message, &mut present);
+        }
         present.retain(|present| present.hash.is_some());
         present
     }
@@ -186,12 +203,18 @@ impl<Id: Copy + Eq> Index<Id> {
             }
             Field::User(name) => name,
         };
-        if let Some(field) = self.names.get(name) {
+        let fold = with_folded(name, |folded| self.folds.get(folded));
+        let mut known = fold.into_iter().flatten();
+        if let Some((_, field)) = known.find(|(known, _)| known == name) {
             return *field;
         }
         let field = index(self.under.len());
         self.under.push(Vec::new());
-        self.names.insert(name.clone(), field);
+        let folded: Box<str> = with_folded(name, |folded| folded.into());
+        match self.folds.get_mut(&folded) {
+            Some(fold) => fold.push((name.clone(), field)),
+            None => self.folds.insert(folded, vec![(name.clone(), field)]),
+        }
         field
     }
 
@@ -225,9 +248,58 @@ impl<Id: Copy + Eq> Index<Id> {
     }
 }
 
+impl<'i> Present<'i> {
+    fn new(field: FieldId, value: Value<'_>) -> Self {
+        Self {
+            field,
+            hash: Key::of(value).map(|key| hash_key(&key)),
+            fold: &[],
+            is_undecided: false,
+        }
+    }
+
+    /// A property of the message whose name without case is that of `fold`.
+    fn of_fold(fold: &'i Fold, value: Value<'_>) -> Self {
+        let (_, field) = fold[0];
+        Self {
+            fold,
+            is_undecided: fold.len() > 1,
+            ..Self::new(field, value)
+        }
+    }
+}
+
+/// Where names differ in case only, in the filters or in the message, looks up each name of the
+/// filters.
+fn decide(message: &Message<'_>, present: &mut Vec<Present<'_>>) {
+    let is_undecided = |present: &mut Present<'_>| present.is_undecided;
+    let undecided: Vec<Present<'_>> = present.extract_if(.., is_undecided).collect();
+    for (name, field) in undecided.iter().flat_map(|present| present.fold) {
+        let value = message.user(name, Dialect::Sql).into_value();
+        present.push(Present::new(*field, value));
+    }
+    present.sort_unstable_by_key(|present| present.field);
+}
+
+/// Calls `function` with the name without its case, which most names are already.
+fn with_folded<R>(name: &str, function: impl FnOnce(&str) -> R) -> R {
+    let is_lower = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    if name.bytes().all(is_lower) {
+        return function(name);
+    }
+    let mut buffer = [0; MAX_STACK_NAME];
+    if name.is_ascii() && name.len() <= buffer.len() {
+        let lower = &mut buffer[..name.len()];
+        lower.copy_from_slice(name.as_bytes());
+        lower.make_ascii_lowercase();
+        return function(std::str::from_utf8(lower).expect("ASCII is UTF-8"));
+    }
+    function(&folded(name).collect::<String>())
+}
+
 impl<Id: Copy> Shape<Id> {
     /// Looks for filters with the values of the message, if it has all fields.
-    fn matches(&self, message: &Message<'_>, present: &[Present], found: &mut Vec<Id>) {
+    fn matches(&self, message: &Message<'_>, present: &[Present<'_>], found: &mut Vec<Id>) {
         let mut hash = START;
         for field in &self.fields {
             let place = present.binary_search_by_key(field, |present| present.field);

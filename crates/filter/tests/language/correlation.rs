@@ -47,11 +47,57 @@ fn all_set_fields_are_equal() {
 }
 
 #[test]
-fn names_have_their_case_and_missing_is_never_equal() {
-    assert!(!matches(property("S", Value::from("abc")), &sample()));
+fn names_have_no_case_and_missing_is_never_equal() {
+    assert!(matches(property("S", Value::from("abc")), &sample()));
+    assert!(!matches(property("S", Value::from("ABC")), &sample()));
     assert!(!matches(property("missing", Value::from("abc")), &sample()));
     assert!(!matches(property("nothing", Value::from("abc")), &sample()));
     assert!(!matches(property("blob", Value::from("x")), &sample()));
+}
+
+#[test]
+fn of_names_that_differ_in_case_the_exact_one_counts_and_then_the_first() {
+    let both = Parts::default()
+        .with("key", Value::from("lower"))
+        .with("KEY", Value::from("upper"));
+    assert!(matches(property("KEY", Value::from("upper")), &both));
+    assert!(!matches(property("KEY", Value::from("lower")), &both));
+    assert!(matches(property("key", Value::from("lower")), &both));
+    // Capital letters sort in front.
+    assert!(matches(property("Key", Value::from("upper")), &both));
+    assert!(!matches(property("Key", Value::from("lower")), &both));
+}
+
+#[test]
+fn the_index_finds_names_of_any_length_and_letters_without_case() {
+    let long = "Long".repeat(30);
+    for (name, sent) in [
+        ("Kind", "kIND"),
+        (&*long, &*long.to_lowercase()),
+        ("Größe", "GRÖSSE".replace("SS", "ß").as_str()),
+        // The sign of Kelvin is a k without case.
+        ("kelvin", "\u{212a}elvin"),
+    ] {
+        let filter = CorrelationFilter::new(property(name, Value::Int(1))).unwrap();
+        let filter = Filter::Correlation(filter.into());
+        let name = "r".into();
+        let mut rules = TopicRules::new();
+        let action = None;
+        rules
+            .add(
+                0,
+                Rule {
+                    name,
+                    filter,
+                    action,
+                },
+            )
+            .unwrap();
+        let bytes = Parts::default().with(sent, Value::Int(1)).encode();
+        let message = Message::read(&bytes, Facts::default()).unwrap();
+        let found = rules.evaluate(&message, Environment::default());
+        assert_eq!(found.len(), 1, "{sent}");
+    }
 }
 
 #[test]
@@ -133,7 +179,7 @@ fn fields() -> impl Strategy<Value = Correlation> {
         (0..2).prop_map(Value::Int),
         (0..2).prop_map(|n: i32| Value::Double(n.into())),
     ];
-    let properties = proptest::collection::vec(("[pqP]", value), 0..3);
+    let properties = proptest::collection::vec(("[pqP]|[aA][bB]", value), 0..4);
     (text(), text(), text(), properties).prop_map(|(label, to, session_id, properties)| {
         Correlation {
             label,
