@@ -13,6 +13,8 @@ pub enum ActionError {
     WrongKind(&'static str, ValueKind),
     #[error("the system property {0} is out of range")]
     OutOfRange(&'static str),
+    #[error("the system property {0} takes a duration or a text hh:mm:ss")]
+    NoDuration(&'static str),
     #[error("the system property {0} is longer than {1} characters")]
     TooLong(&'static str, usize),
     #[error("the property {0:?} is longer than {1} bytes")]

@@ -13,9 +13,6 @@ use crate::rewrite;
 use crate::ticks;
 use crate::value::Value;
 
-/// Milliseconds that are as good as never. [AMQP 3.2.1]
-const MAX_TTL_MS: u32 = u32::MAX;
-
 /// Most bytes of everything in front of the body. (docs/spec/entities.md#4)
 const MAX_PROPERTIES: usize = 64 << 10;
 
@@ -36,7 +33,7 @@ pub enum SystemChange {
     /// A property that holds a text gets it, or loses what it had.
     Text(Property, Option<String>),
     /// In milliseconds; `None` lets the message live as long as its entity does.
-    TimeToLive(Option<u32>),
+    TimeToLive(Option<u64>),
 }
 
 /// The changes to a copy. Each property occurs at most once.
@@ -95,6 +92,16 @@ impl Changes {
         })
     }
 
+    /// The new time to live in milliseconds, if there is a change of it. An inner `None` is that of
+    /// the entity.
+    #[must_use]
+    pub fn time_to_live(&self) -> Option<Option<u64>> {
+        self.system.iter().find_map(|change| match change {
+            SystemChange::TimeToLive(ms) => Some(*ms),
+            SystemChange::Text(..) => None,
+        })
+    }
+
     /// The changed message, encoded.
     ///
     /// # Errors
@@ -133,10 +140,10 @@ impl SystemChange {
     pub(crate) fn of(property: Property, value: Value<'static>) -> Self {
         match value {
             Value::Duration(ticks) => {
-                let ms = u32::try_from(ticks::to_ms(ticks));
-                Self::TimeToLive(Some(ms.unwrap_or(MAX_TTL_MS)))
+                let ms = u64::try_from(ticks::to_ms(ticks));
+                Self::TimeToLive(Some(ms.expect("an action sets no negative time to live")))
             }
-            _ if property == Property::TimeToLive => Self::TimeToLive(None),
+            Value::Unknown if property == Property::TimeToLive => Self::TimeToLive(None),
             value => Self::Text(property, value.into_text().map(|text| text.into_owned())),
         }
     }

@@ -133,12 +133,7 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
         }
         let value = match (property, value) {
             (_, Value::Unknown) => Value::Unknown,
-            (Property::TimeToLive, Value::Duration(ticks)) if ticks::to_ms(ticks) > 0 => {
-                Value::Duration(ticks)
-            }
-            (Property::TimeToLive, Value::Duration(_)) => {
-                return Err(ActionError::OutOfRange(property.name()));
-            }
+            (Property::TimeToLive, value) => Value::Duration(time_to_live(&value)?),
             (property, value) => text_for(property, value)?,
         };
         self.put_system(property, value);
@@ -185,6 +180,21 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
             return Ok(());
         }
         Err(ActionError::PartitionKeyDiffers)
+    }
+}
+
+/// The ticks of a time to live, which is a duration or its text. (docs/spec/entities.md#17.10)
+fn time_to_live(value: &Value<'_>) -> Result<i64, ActionError> {
+    let name = Property::TimeToLive.name();
+    let ticks = match value {
+        Value::Duration(ticks) => *ticks,
+        Value::Text(text) => ticks::of_clock_text(text).ok_or(ActionError::NoDuration(name))?,
+        other => return Err(ActionError::WrongKind(name, other.kind())),
+    };
+    if ticks::to_ms(ticks) > 0 {
+        Ok(ticks)
+    } else {
+        Err(ActionError::OutOfRange(name))
     }
 }
 

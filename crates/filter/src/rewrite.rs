@@ -25,7 +25,8 @@ pub(crate) fn header(out: &mut BytesMut, section: &[u8], changes: &[SystemChange
 
 fn time_to_live(changes: &[SystemChange]) -> Option<Option<u32>> {
     changes.iter().find_map(|change| match change {
-        SystemChange::TimeToLive(ttl) => Some(*ttl),
+        // The largest one is as good as never. [AMQP 3.2.1]
+        SystemChange::TimeToLive(ttl) => Some(ttl.map(|ms| u32::try_from(ms).unwrap_or(u32::MAX))),
         SystemChange::Text(..) => None,
     })
 }

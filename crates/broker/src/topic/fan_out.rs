@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use filter::{Environment, Facts, Message, RuleSubset};
-use store::{EntityId, Write};
+use store::{EntityId, MessageRow, Write};
 
 use crate::api::id::Subqueue;
 use crate::api::rule::distribution::{Content, Distribution, TOO_LARGE};
@@ -63,11 +63,13 @@ pub(crate) fn publish_one(
         transfer.body.share();
     }
     let source = directory.get_mut(topic).expect(THERE);
+    let topic_ttl_ms = source.settings.default_message_time_to_live;
     pass_on(source, &transfer, sharing, cx);
     run(source, cx);
     for (subscription, content) in copies {
         let queue = directory.get_mut(subscription).expect(THERE);
-        take_copy(queue, &transfer, content, sharing > 1, cx);
+        let before = sent_row(&transfer, content, topic_ttl_ms);
+        take_copy(queue, &transfer, &before, content, sharing > 1, cx);
         run(queue, cx);
     }
     true
@@ -169,23 +171,34 @@ fn pass_on(queue: &mut Queue, transfer: &Transfer, sharing: u32, cx: &mut Contex
     }
 }
 
-/// A copy arrives here from the topic.
+/// The row that a copy comes from: an action's time to live stands in for the sender's.
+/// (docs/spec/entities.md#17.10)
+fn sent_row(transfer: &Transfer, content: &Content, topic_ttl_ms: u64) -> MessageRow {
+    let row = transfer.entry.row;
+    match content {
+        Content::Changed {
+            ttl_ms: Some(ttl_ms),
+            ..
+        } => MessageRow {
+            ttl_ms: topic_ttl_ms.min(*ttl_ms),
+            ..row
+        },
+        _ => row,
+    }
+}
+
+/// A copy arrives here from the topic, where its row was `before`.
 fn take_copy(
     queue: &mut Queue,
     transfer: &Transfer,
+    before: &MessageRow,
     content: &Content,
     shared: bool,
     cx: &mut Context<'_>,
 ) {
     let number = queue.rows.take_number();
     let enqueued = queue.rows.take_enqueued_time(cx);
-    let mut row = enqueue::arriving_row(
-        queue,
-        &transfer.entry.row,
-        transfer.number,
-        number,
-        enqueued,
-    );
+    let mut row = enqueue::arriving_row(queue, before, transfer.number, number, enqueued);
     let mut body = Body {
         distribution: None,
         ..transfer.body.clone()
@@ -194,7 +207,7 @@ fn take_copy(
     let shares = content.is_as_sent() && shared;
     let mut reason = None;
     match content {
-        Content::Changed(payload) => {
+        Content::Changed { payload, .. } => {
             row.size = u32::try_from(payload.len()).unwrap_or(u32::MAX);
             properties = Properties::of(payload);
             cx.write(Write::PutBody {

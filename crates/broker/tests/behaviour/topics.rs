@@ -212,6 +212,72 @@ fn the_smaller_time_to_live_counts_and_each_copy_expires_by_itself() {
 }
 
 #[test]
+fn an_action_changes_the_time_to_live_of_its_copy() {
+    check(
+        "
+        0s topic t ttl=60s
+        0s subscription long of=t no-rules
+        0s subscription longer of=t no-rules
+        0s subscription capped of=t no-rules ttl=10s dead-letter-expired
+        0s subscription removed of=t no-rules
+        0s subscription bad of=t no-rules
+        0s rule r in=t/Subscriptions/long do SET sys.TimeToLive = '00:00:30'
+        0s rule r in=t/Subscriptions/longer do SET sys.TimeToLive = '00:10:00'
+        0s rule r in=t/Subscriptions/capped do SET sys.TimeToLive = '00:00:30'
+        0s rule r in=t/Subscriptions/removed do REMOVE sys.TimeToLive
+        0s rule r in=t/Subscriptions/bad do SET sys.TimeToLive = 'soon'
+        1s send m ttl=20s encoded in=t
+        1s peek 0 10 in=t/Subscriptions/long
+        1s peek 0 10 in=t/Subscriptions/longer
+        1s peek 0 10 in=t/Subscriptions/capped
+        1s peek 0 10 in=t/Subscriptions/removed
+        1s counters in=t/Subscriptions/bad
+        2s restart
+        30s counters in=t/Subscriptions/long
+        32s counters in=t/Subscriptions/long
+        32s counters in=t/Subscriptions/capped
+        ",
+        expect![[r#"
+            0s rule r: done
+            0s rule r: done
+            0s rule r: done
+            0s rule r: done
+            0s rule r: done
+            1s sent from #1
+            1s peek: #1 m RuleName=r expires 31s
+            1s peek: #1 m RuleName=r expires 61s
+            1s peek: #1 m RuleName=r expires 11s
+            1s peek: #1 m RuleName=r expires 61s
+            1s active 0 dead 1 deferred 0 bytes 25
+            30s active 1 dead 0 deferred 0 bytes 59
+            32s active 0 dead 0 deferred 0 bytes 0
+            32s active 0 dead 1 deferred 0 bytes 59
+        "#]],
+    );
+}
+
+#[test]
+fn a_forwarded_copy_keeps_the_time_to_live_of_an_action() {
+    check(
+        "
+        0s queue name=q
+        0s topic t
+        0s subscription s of=t no-rules forward=q
+        0s rule r in=t/Subscriptions/s do SET sys.TimeToLive = '00:00:10'
+        0s send m ttl=60s encoded in=t
+        5s peek 0 10 in=q
+        11s counters in=q
+        ",
+        expect![[r#"
+            0s rule r: done
+            0s sent from #1
+            5s peek: #1 m RuleName=r expires 10s
+            11s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_scheduled_waits_at_the_topic_and_duplicates_end_there() {
     check(
         "

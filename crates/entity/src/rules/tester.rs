@@ -167,7 +167,9 @@ fn list(changes: &Changes, description: &MessageDescription) -> Vec<Change> {
         let (property, after) = match change {
             SystemChange::Text(property, text) => (*property, text.as_deref().map(Value::from)),
             SystemChange::TimeToLive(ms) => {
-                let ttl = ms.map(|ms| super::typed_value::duration_of(ms.into()));
+                let ttl = ms.map(|ms| {
+                    super::typed_value::duration_of(i64::try_from(ms).unwrap_or(i64::MAX))
+                });
                 (Property::TimeToLive, ttl)
             }
         };
@@ -337,6 +339,16 @@ mod tests {
         let report = run(json!({"action": "REMOVE sys.TimeToLive", "message": message})).unwrap();
         let before = &report["changes"][0]["before"];
         assert_eq!(*before, json!({"type": "duration", "value": "PT1H"}));
+    }
+
+    #[test]
+    fn a_time_to_live_is_the_one_that_the_copy_gets() {
+        let message = json!({"properties": {"t": "00:10:00", "u": "soon"}});
+        let report = run(json!({"action": "SET sys.TimeToLive = t", "message": message})).unwrap();
+        let after = &report["changes"][0]["after"];
+        assert_eq!(*after, json!({"type": "duration", "value": "PT10M"}));
+        let report = run(json!({"action": "SET sys.TimeToLive = u", "message": message})).unwrap();
+        assert_eq!(report["dead-letter-reason"], "RuleActionException");
     }
 
     #[test]

@@ -137,6 +137,24 @@ fn system_properties_take_their_own_kind() {
         expect!["the system property TimeToLive is out of range"],
     );
     check(
+        "SET sys.TimeToLive = '01:02:03.5'; SET x = sys.TimeToLive",
+        expect![[r#"
+            set sys.TimeToLive = 3723500 ms
+            set x = Described((Symbol(Symbol("com.microsoft:timespan")), Long(37235000000)))"#]],
+    );
+    check(
+        "SET sys.TimeToLive = '00:00:00.0001'",
+        expect!["the system property TimeToLive is out of range"],
+    );
+    check(
+        "SET sys.TimeToLive = 'ten minutes'",
+        expect!["the system property TimeToLive takes a duration or a text hh:mm:ss"],
+    );
+    check(
+        "SET sys.TimeToLive = id",
+        expect!["the system property TimeToLive can not be set to a text"],
+    );
+    check(
         "SET sys.TimeToLive = 5",
         expect!["the system property TimeToLive can not be set to a number"],
     );

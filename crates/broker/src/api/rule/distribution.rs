@@ -52,7 +52,11 @@ struct Special {
 pub(crate) enum Content {
     AsSent,
     /// As a rule's action has made it.
-    Changed(Bytes),
+    Changed {
+        payload: Bytes,
+        /// If the action changes it: the time to live instead of the sender's, `u64::MAX` for none.
+        ttl_ms: Option<u64>,
+    },
     /// As sent, and dead: an action has made it too large.
     TooLarge(String),
     /// As sent, and dead, if the subscription wants that: reason and description.
@@ -73,7 +77,7 @@ impl Distribution {
     pub fn bytes(&self) -> usize {
         let special = self.special.iter().map(|special| match &special.content {
             Content::AsSent => 0,
-            Content::Changed(payload) => payload.len(),
+            Content::Changed { payload, .. } => payload.len(),
             Content::TooLarge(text) | Content::Failed(_, text) => text.len(),
         });
         let bytes = special.fold(0, |sum: usize, bytes| sum.saturating_add(bytes + OVERHEAD));
@@ -103,8 +107,12 @@ impl Distribution {
 
     fn add_special(&mut self, subscription: EntityId, outcome: &Outcome, message: &Message<'_>) {
         let changed = outcome.changed.iter().map(|changed| {
+            let ttl = changed.changes.time_to_live();
             let content = match changed.changes.apply(message) {
-                Ok(payload) => Content::Changed(payload),
+                Ok(payload) => Content::Changed {
+                    payload,
+                    ttl_ms: ttl.map(|ttl| ttl.unwrap_or(u64::MAX)),
+                },
                 Err(error) => Content::TooLarge(error.to_string()),
             };
             (changed.place, content)
@@ -162,6 +170,6 @@ impl Content {
     }
 
     pub(crate) fn is_as_sent(&self) -> bool {
-        !matches!(self, Self::Changed(_))
+        !matches!(self, Self::Changed { .. })
     }
 }
