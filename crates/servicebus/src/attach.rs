@@ -70,7 +70,10 @@ impl Client {
 
     fn attach(&mut self, request: AttachRequest) -> Result<(), Error> {
         match (request.node.clone(), request.attach.role) {
-            (Node::Cbs, _) => {
+            (Node::Cbs, role) => {
+                if self.links.has_cbs_link(role) {
+                    return Err(errors::cbs_link_is_open(self.id));
+                }
                 self.attach_node(
                     request,
                     Operation::PutToken.required_right(),

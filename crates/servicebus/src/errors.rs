@@ -7,7 +7,7 @@
 use access::RequiredRight;
 use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
-use broker::{Eviction, SessionError, TransactionError};
+use broker::{ConnectionId, Eviction, SessionError, TransactionError};
 
 mod from_broker;
 
@@ -67,6 +67,15 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
         Eviction::Forwarding => forwarding_source(),
         Eviction::SessionRequired => sessionless_receiver(),
     }
+}
+
+/// A second link to `$cbs` in one direction. (docs/spec/amqp.md#2.1)
+pub(crate) fn cbs_link_is_open(connection: ConnectionId) -> Error {
+    let ConnectionId(number) = connection;
+    Error::new(
+        condition::NOT_ALLOWED,
+        format!("A link to connection '{number}' $cbs node has already been opened."),
+    )
 }
 
 /// A right that the connection does not have. (docs/spec/amqp.md#2.6)

@@ -10,8 +10,10 @@ pub(crate) mod receiver_link;
 
 use std::collections::BTreeMap;
 
+use amqp::Role;
 use endpoint::LinkId;
 
+use crate::address::CBS;
 use crate::links::credit_window::CreditWindow;
 use crate::links::link::{Coordinator, Link, LinkKind, Sender};
 use crate::links::node_links::{RequestLink, ResponseLink};
@@ -48,6 +50,15 @@ impl Links {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether the client has attached a link to `$cbs` in this role.
+    pub(crate) fn has_cbs_link(&self, role: Role) -> bool {
+        self.0.values().any(|link| match (&link.kind, role) {
+            (LinkKind::Request(request), Role::Sender) => request.node == CBS,
+            (LinkKind::Response(response), Role::Receiver) => response.node == CBS,
+            _ => false,
+        })
     }
 
     /// The credit window of a link that the client sends on.

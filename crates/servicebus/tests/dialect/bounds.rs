@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use dialect::Dialect;
 use endpoint::{Event, LinkId, SessionId};
 
+use crate::transactions::coordinator_attach;
 use crate::world::{KEY, Login, Request, World, message, receiver, rules, sender, token};
 
 const STRANGER: Login = Login::Mechanism("ANONYMOUS");
@@ -54,11 +55,11 @@ fn begin_sessions(world: &mut World, count: usize) -> bool {
     !world.events.iter().any(is_closed)
 }
 
-/// Attaches `count` links to `$cbs` in one session, and returns them.
+/// Attaches `count` links to coordinators in one session, and returns them. They need no right.
 fn attach_links(world: &mut World, session: SessionId, count: u32) -> Vec<LinkId> {
     let attach = |index| Attach {
-        name: format!("cbs {index}"),
-        ..sender("$cbs")
+        name: format!("coordinator {index}"),
+        ..coordinator_attach(Vec::new())
     };
     (0..count)
         .map(|index| world.attach(session, attach(index)))

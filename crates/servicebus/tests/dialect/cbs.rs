@@ -107,6 +107,8 @@ fn rule_12_an_answer_finds_the_response_link_by_target_name_node_or_alone() {
         Some("$cbs")
     ));
 
+    world.client.end(session, None);
+    world.pump();
     let session = world.session();
     let mut response = receiver("$cbs", SenderSettleMode::Unsettled);
     response.name = "cbs-by-name".to_owned();
@@ -116,6 +118,8 @@ fn rule_12_an_answer_finds_the_response_link_by_target_name_node_or_alone() {
     let request = world.attach(session, sender("$cbs"));
     assert!(answered(&mut world, request, by_name, Some("cbs-by-name")));
 
+    world.client.end(session, None);
+    world.pump();
     let session = world.session();
     let by_node = world.pair_in(session, "$cbs", Some("$cbs"));
     assert!(answered(
@@ -128,10 +132,10 @@ fn rule_12_an_answer_finds_the_response_link_by_target_name_node_or_alone() {
 
 #[test]
 fn several_pairs_of_a_session_get_their_own_answers() {
-    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    let mut world = World::new();
     let session = world.session();
-    let first = world.pair_in(session, "$cbs", Some("one"));
-    let mut response = receiver("$cbs", SenderSettleMode::Settled);
+    let first = world.pair_in(session, "orders/$management", Some("one"));
+    let mut response = receiver("orders/$management", SenderSettleMode::Settled);
     response.name = "second".to_owned();
     response.target = Some(Box::new(crate::world::target(Some("two"))));
     let second = world.attach(session, response);
@@ -149,6 +153,34 @@ fn several_pairs_of_a_session_get_their_own_answers() {
         first.response,
         Some("three")
     ));
+}
+
+#[test]
+fn a_second_link_in_a_direction_is_refused_and_the_first_one_stays() {
+    let (mut world, pair) = anonymous();
+    for mut attach in [sender("$cbs"), receiver("$CBS", SenderSettleMode::Settled)] {
+        attach.name = "another".to_owned();
+        let error = world.refusal(attach);
+        assert_eq!(error.condition, "amqp:not-allowed");
+        let text = error.description.expect("a text");
+        assert!(text.starts_with("A link to connection '"), "{text}");
+        assert!(
+            text.ends_with("' $cbs node has already been opened."),
+            "{text}"
+        );
+    }
+    let valid = token(ORDERS, "root", KEY, 3_600);
+    assert_eq!(put(&mut world, &pair, ORDERS, &valid).0, 202);
+}
+
+#[test]
+fn a_link_of_the_same_name_takes_the_place_of_the_first_one() {
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    let session = world.session();
+    let first = world.attach(session, sender("$cbs"));
+    let second = world.attach(session, sender("$cbs"));
+    assert!(!world.client.is_attached(first));
+    assert!(world.client.is_attached(second));
 }
 
 #[test]
@@ -441,13 +473,16 @@ fn request_credit_does_not_run_out() {
 
 #[test]
 fn rule_12_an_answer_goes_to_another_session_only_if_there_is_one_way() {
-    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    let mut world = World::new();
     let session = world.session();
-    let far = world.attach(session, receiver("$cbs", SenderSettleMode::Settled));
+    let far = world.attach(
+        session,
+        receiver("orders/$management", SenderSettleMode::Settled),
+    );
     world.credit(far, 10, false);
-    let (_, request) = world.sender("$cbs");
+    let (_, request) = world.sender("orders/$management");
     assert!(answered(&mut world, request, far, None));
-    world.pair("$cbs");
+    world.pair("orders/$management");
     assert!(
         !answered(&mut world, request, far, None),
         "there are two now"

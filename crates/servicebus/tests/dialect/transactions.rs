@@ -18,7 +18,7 @@ const DISCHARGE: u64 = 0x32;
 const PEEK: &str = "com.microsoft:peek-message";
 const UPDATE: &str = "com.microsoft:update-disposition";
 
-fn coordinator_attach(capabilities: Vec<Symbol>) -> Attach {
+pub(crate) fn coordinator_attach(capabilities: Vec<Symbol>) -> Attach {
     Attach {
         name: "controller".to_owned(),
         target: Some(Box::new(TargetTerminus::Coordinator(capabilities))),
