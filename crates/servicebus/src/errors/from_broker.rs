@@ -99,7 +99,7 @@ pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
         ),
         RuleError::Exists(name) => Error::new(
             condition::ENTITY_ALREADY_EXISTS,
-            format!("The rule '{name}' of '{resource}' exists already."),
+            format!("The messaging entity '{resource}/Rules/{name}' already exists."),
         ),
         RuleError::NotFound(name) => Error::new(
             condition::NOT_FOUND,

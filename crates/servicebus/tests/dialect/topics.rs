@@ -259,6 +259,10 @@ fn a_bad_rule_is_refused_and_changes_nothing() {
     );
     let exists = (409, "com.microsoft:entity-already-exists".to_owned());
     assert_eq!(refused(&again), exists);
+    let text = Value::from(
+        "The messaging entity 'sb://host/events/Subscriptions/audit/Rules/$DEFAULT' already exists.",
+    );
+    assert_eq!(again.field("statusDescription"), Some(text));
     let none = call(
         &mut world,
         &pair,
