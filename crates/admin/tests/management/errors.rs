@@ -276,7 +276,6 @@ fn what_is_immutable_is_refused_by_its_name_and_nothing_changes() {
         "RequiresSession",
         "RequiresDuplicateDetection",
         "EnablePartitioning",
-        "EnableExpress",
     ] {
         let inner = format!("<{property}>true</{property}><UserMetadata>new</UserMetadata>");
         let refused = world.update("/q", &queue(&inner));
@@ -285,6 +284,21 @@ fn what_is_immutable_is_refused_by_its_name_and_nothing_changes() {
         assert!(refused.body.contains(property), "{refused:?}");
     }
     assert_eq!(world.get("/q").value("UserMetadata"), None);
+}
+
+#[test]
+fn express_can_be_switched_on_and_off_but_not_beside_duplicate_detection() {
+    let mut world = World::new();
+    world.make("/q", "QueueDescription", "");
+    for express in ["true", "false"] {
+        let inner = format!("<EnableExpress>{express}</EnableExpress>");
+        assert_eq!(world.update("/q", &queue(&inner)).status, 200, "{express}");
+        assert_eq!(world.get("/q").value("EnableExpress"), Some(express));
+    }
+    let detection = "<RequiresDuplicateDetection>true</RequiresDuplicateDetection>";
+    world.make("/d", "QueueDescription", detection);
+    let both = format!("{detection}<EnableExpress>true</EnableExpress>");
+    assert_eq!(world.update("/d", &queue(&both)).status, 400);
 }
 
 #[test]

@@ -125,7 +125,6 @@ impl StoreOnlyProperties {
                 "EnableSubscriptionPartitioning",
                 self.enable_subscription_partitioning != new.enable_subscription_partitioning,
             ),
-            ("EnableExpress", self.enable_express != new.enable_express),
         ];
         let different = fixed.into_iter().find(|(_, differs)| *differs);
         different.map(|(name, _)| name)

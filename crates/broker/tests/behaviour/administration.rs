@@ -233,7 +233,6 @@ fn what_an_entity_became_by_its_creation_stays() {
         "RequiresDuplicateDetection",
     );
     refused(|d| d.kept.enable_partitioning = true, "EnablePartitioning");
-    refused(|d| d.kept.enable_express = true, "EnableExpress");
     refused(
         |d| d.kept.enable_subscription_partitioning = true,
         "EnableSubscriptionPartitioning",
