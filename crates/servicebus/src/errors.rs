@@ -35,6 +35,15 @@ pub(crate) fn disabled(resource: &str) -> Error {
     )
 }
 
+/// An open link whose entity was disabled. Retriable, so that SDKs attach again and get the
+/// entity's own error. `code` names the link. (docs/spec/amqp.md#10)
+pub(crate) fn force_detached(link: &str, code: &str, details: &str) -> Error {
+    Error::new(
+        condition::DETACH_FORCED,
+        format!("The link '{link}' is force detached. Code: {code}. Details: {details}"),
+    )
+}
+
 /// An entity that is disabled for senders. (docs/spec/amqp.md#3.6)
 pub(crate) fn disabled_for_send(resource: &str) -> Error {
     Error::new(

@@ -6,6 +6,7 @@
 
 use access::Entity;
 use amqp::Error;
+use amqp::error::condition;
 use broker::{EntityKind, Eviction, ReceiverId, Subqueue};
 use endpoint::LinkId;
 
@@ -39,12 +40,29 @@ pub(crate) fn receiver_error(entity: &Entity, subqueue: Subqueue, resource: &str
     forwards.then(errors::forwarding_source)
 }
 
+/// The error that an open link is detached with, from that which its attach would be refused with.
+fn detach_error(id: LinkId, link: &Link, error: Error) -> Error {
+    if error.condition != condition::ENTITY_DISABLED {
+        return error;
+    }
+    let what = match link.kind {
+        LinkKind::Sender(_) => "publisher",
+        _ => "consumer",
+    };
+    let code = format!("{what}(link{})", id.0);
+    let details = error.description.unwrap_or_default();
+    errors::force_detached(&link.name, &code, &details)
+}
+
 impl Client {
     /// Applies changed entities: detaches links that their entity would refuse now, and refuses
     /// pending attaches.
     pub(crate) fn check_entities(&mut self) {
         let links = self.links.iter();
-        let lost = links.filter_map(|(id, link)| Some((id, self.link_error(link)?)));
+        let lost = links.filter_map(|(id, link)| {
+            let error = self.link_error(link)?;
+            Some((id, detach_error(id, link, error)))
+        });
         for (link, error) in lost.collect::<Vec<_>>() {
             self.detach(link, error);
         }
@@ -68,6 +86,7 @@ impl Client {
         let link = LinkId(receiver.link);
         if let Some(attached) = self.links.get(link) {
             let error = errors::eviction(reason, &attached.resource);
+            let error = detach_error(link, attached, error);
             self.detach(link, error);
         } else if let Some(pending_attach) = self.pending_attaches.remove(&link) {
             let error = errors::eviction(reason, &self.resource(&pending_attach.path));

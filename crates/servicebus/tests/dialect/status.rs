@@ -33,8 +33,16 @@ fn told(world: &World, link: LinkId) -> (String, String) {
     (error.condition.to_string(), text.into_owned())
 }
 
-fn disabled(text: &str) -> (String, String) {
-    (CONDITION.to_owned(), text.to_owned())
+/// Checks that an open link is detached in the words that SDKs attach again for.
+fn check_forced(world: &World, link: LinkId, code: &str, details: &str) {
+    let (condition, text) = told(world, link);
+    assert_eq!(condition, "amqp:link:detach-forced");
+    let begin = format!("' is force detached. Code: {code}(link");
+    assert!(
+        text.starts_with("The link '") && text.contains(&begin),
+        "{text}"
+    );
+    assert!(text.ends_with(&format!("). Details: {details}")), "{text}");
 }
 
 fn call(world: &mut World, pair: &Pair, operation: &str, body: Vec<(&str, Value)>) -> Response {
@@ -83,11 +91,12 @@ fn open_links_are_detached_when_the_status_changes_and_others_stay() {
     let pair = world.pair("orders/$management");
     let (_, other) = world.sender("orders2");
     set(&mut world, Status::SendDisabled);
-    assert_eq!(told(&world, sending), disabled(NO_SENDS));
+    check_forced(&world, sending, "publisher", NO_SENDS);
+    assert_eq!(world.refusal(sender("orders")).condition, CONDITION);
     assert!(world.client.is_attached(receiving));
     set(&mut world, Status::Disabled);
-    assert_eq!(told(&world, receiving), disabled(DISABLED));
-    assert_eq!(told(&world, dead).0, CONDITION);
+    check_forced(&world, receiving, "consumer", DISABLED);
+    assert_eq!(told(&world, dead).0, "amqp:link:detach-forced");
     for link in [pair.request, pair.response, other] {
         assert!(world.client.is_attached(link));
     }
@@ -108,7 +117,7 @@ fn a_send_that_was_on_its_way_is_refused_and_then_its_link() {
         matches!(output, broker::Output::Sent { result, .. } if *result == refused)
     });
     assert!(refused, "{answered:?}");
-    assert_eq!(told(&world, link), disabled(NO_SENDS));
+    check_forced(&world, link, "publisher", NO_SENDS);
 }
 
 #[test]
@@ -199,9 +208,8 @@ fn who_holds_a_session_or_waits_for_one_is_told_too() {
     let waiting = seek(&mut world, Value::Null, None);
     world.create("sessions", sessions(Status::ReceiveDisabled));
     world.pump();
-    for link in [holding, waiting] {
-        assert_eq!(told(&world, link).0, CONDITION);
-    }
+    assert_eq!(told(&world, holding).0, "amqp:link:detach-forced");
+    assert_eq!(told(&world, waiting).0, CONDITION);
     let refused = seek(&mut world, Value::from("a"), None);
     assert_eq!(told(&world, refused).0, CONDITION);
     world.create("sessions", sessions(Status::Active));
