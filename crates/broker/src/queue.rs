@@ -178,7 +178,7 @@ impl Queue {
     /// The time of an entity that is new or recovered begins to run.
     pub(crate) fn start_idle(&mut self, now: Now) {
         let accessed = Wall(self.rows.head.accessed_ms);
-        let allowed = self.settings.auto_delete_on_idle;
+        let allowed = self.idle_limit_ms();
         self.idle = Idle::start(self.times.created, accessed, allowed, now);
     }
 
@@ -189,7 +189,7 @@ impl Queue {
 
     /// Whether it has been unused for too long.
     pub(crate) fn is_idle_for_too_long(&mut self, cx: &mut Context<'_>) -> bool {
-        let Some(until) = self.idle.until(self.settings.auto_delete_on_idle) else {
+        let Some(until) = self.idle.until(self.idle_limit_ms()) else {
             return false;
         };
         self.idle.look(cx.now.mono);
@@ -198,6 +198,18 @@ impl Queue {
             return false;
         }
         until <= cx.now.mono
+    }
+
+    /// How long it may be unused: what forwards is never idle. (docs/spec/entities.md#14.1)
+    pub(super) fn idle_limit_ms(&self) -> u64 {
+        let settings = &self.settings;
+        let forwards =
+            settings.forward_to.is_some() || settings.forward_dead_lettered_messages_to.is_some();
+        if forwards {
+            u64::MAX
+        } else {
+            settings.auto_delete_on_idle
+        }
     }
 
     fn is_in_use(&self, cx: &Context<'_>) -> bool {

@@ -20,7 +20,6 @@ use crate::definition::{
 use crate::properties::{of_queue, of_rule, of_subscription, of_topic};
 use crate::table::PROPERTIES;
 
-use differences::settled;
 pub use differences::{Difference, between};
 
 /// The namespace that a file describes.
@@ -221,9 +220,9 @@ impl Planner<'_> {
         if self.topics.contains_key(&key) {
             return self.refuse(&wanted.path, "it is a topic, so no queue can be there");
         }
-        let after = of_queue(&settled(&wanted.settings));
+        let after = of_queue(&wanted.settings);
         let known = self.queues.get(&key);
-        let before = known.map(|known| of_queue(&settled(&known.settings)));
+        let before = known.map(|known| of_queue(&known.settings));
         let default = of_queue(&Default::default());
         let differences = between(before.as_ref().unwrap_or(&default), &after);
         if self.note(
@@ -276,11 +275,7 @@ impl Planner<'_> {
         known: Option<&SubscriptionDefinition>,
     ) -> Option<SubscriptionDefinition> {
         let path = format!("{topic}/Subscriptions/{}", wanted.name);
-        let shown = |definition: &SubscriptionDefinition| {
-            let mut settings = definition.settings.clone();
-            settings.queue = settled(&settings.queue);
-            of_subscription(&settings)
-        };
+        let shown = |definition: &SubscriptionDefinition| of_subscription(&definition.settings);
         let after = shown(wanted);
         let before = known.map(shown);
         let default = of_subscription(&Default::default());

@@ -14,7 +14,7 @@ use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
 use crate::entities::change::changed;
-use crate::entities::directory::{Directory, check_forwarding, effective};
+use crate::entities::directory::{Directory, check_forwarding};
 use crate::entities::remove;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
@@ -33,7 +33,7 @@ pub(super) fn create(
     rules: Option<Vec<RuleDescription>>,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
-    let settings = effective(description.settings);
+    let settings = description.settings;
     let flag = description.dead_lettering_on_filter_evaluation_exceptions;
     let (path, kind) = place(directory, namespace, path, flag)?;
     check_free(directory, namespace, &path)?;
@@ -65,7 +65,7 @@ pub(super) fn update(
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
     let queue = directory.get(entity).ok_or(EntityError::NotFound)?;
-    let settings = effective(description.settings);
+    let settings = description.settings;
     check_fixed(&queue.settings, &settings)?;
     if let Some(property) = queue.store_only.fixed_difference(&description.kept) {
         return Err(EntityError::Immutable(property));

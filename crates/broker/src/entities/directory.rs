@@ -311,20 +311,6 @@ fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
     (namespace, path.to_lowercase())
 }
 
-/// The settings as they take effect: what forwards is never idle. (docs/spec/entities.md#14.1)
-pub(crate) fn effective(settings: QueueSettings) -> QueueSettings {
-    let forwards = settings.forward_to.is_some();
-    let forwards = forwards || settings.forward_dead_lettered_messages_to.is_some();
-    QueueSettings {
-        auto_delete_on_idle: if forwards {
-            u64::MAX
-        } else {
-            settings.auto_delete_on_idle
-        },
-        ..settings
-    }
-}
-
 /// (docs/spec/entities.md#14.1)
 pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(), RequestError> {
     let dead = settings.forward_dead_lettered_messages_to.iter();

@@ -61,7 +61,7 @@ impl Queue {
         let attached = self.subs.iter().any(|sub| sub.attached > 0);
         let sessions = self.sessions.as_ref();
         let has_receivers = attached || sessions.is_some_and(|sessions| sessions.has_waiters());
-        let allowed = self.settings.auto_delete_on_idle;
+        let allowed = self.idle_limit_ms();
         self.idle.alarm(allowed, has_receivers)
     }
 }

@@ -172,6 +172,27 @@ fn an_arriving_message_keeps_a_destination_and_a_source_is_never_idle() {
 }
 
 #[test]
+fn the_idle_time_of_a_source_counts_from_the_end_of_its_forward() {
+    check(
+        "
+        0s queue name=target
+        0s queue name=source forward=target idle=5m
+        500s restart
+        1000s queues
+        1000s queue name=source idle=5m
+        1299s queues
+        1300s queues
+        ",
+        expect![[r#"
+            1000s queues: target source
+            1299s queues: target source
+            1300s source is gone
+            1300s queues: target
+        "#]],
+    );
+}
+
+#[test]
 fn a_disabled_queue_is_idle_like_others() {
     check(
         "

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use broker::QueueSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -54,13 +53,4 @@ pub fn between(before: &Properties, after: &Properties) -> Vec<Difference> {
     differences
         .filter(|difference| difference.before != difference.after)
         .collect()
-}
-
-/// The settings as they take effect: what forwards is never idle. (docs/spec/entities.md#14.1)
-pub(super) fn settled(settings: &QueueSettings) -> QueueSettings {
-    let mut settled = settings.clone();
-    if settled.forward_to.is_some() || settled.forward_dead_lettered_messages_to.is_some() {
-        settled.auto_delete_on_idle = u64::MAX;
-    }
-    settled
 }

@@ -162,9 +162,10 @@ fn what_can_not_change_is_refused_with_the_property() {
 }
 
 #[test]
-fn what_forwards_is_never_idle_whatever_the_file_says() {
+fn an_idle_time_beside_a_forward_is_kept_as_the_file_says() {
     let file = r#"{"queues": [{"name": "orders", "forward-to": "dead", "auto-delete-on-idle": "PT5M"}, {"name": "dead"}]}"#;
     check(file, file, false, &[]);
     let stored = r#"{"queues": [{"name": "orders", "forward-to": "dead"}, {"name": "dead"}]}"#;
-    check(stored, file, false, &[]);
+    let change = "update queue orders: auto-delete-on-idle never -> PT5M";
+    check(stored, file, false, &[change]);
 }

@@ -18,7 +18,7 @@ use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
-use crate::entities::directory::{Directory, check_forwarding, check_unchanged, effective};
+use crate::entities::directory::{Directory, check_forwarding, check_unchanged};
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {
@@ -114,7 +114,6 @@ impl<'a> Draft<'a> {
     pub(super) fn ensure(&mut self, ensured: Ensured) -> Result<(), EntityError> {
         match ensured {
             Ensured::Queue { path, settings } => {
-                let settings = effective(settings);
                 check_forwarding(&path, &settings).map_err(|error| at(&path, error.into()))?;
                 self.ensure_root(path, EntityKind::Queue, New::Queue, settings)
             }
@@ -164,7 +163,7 @@ impl<'a> Draft<'a> {
         let topic = self.topic(topic)?;
         let path = format!("{topic}{SUBSCRIPTIONS}{name}");
         self.name(&path)?;
-        let settings = effective(settings.queue);
+        let settings = settings.queue;
         check_forwarding(&path, &settings).map_err(|error| at(&path, error.into()))?;
         let known = self.known(&path, EntityKind::Subscription, &settings)?;
         let rules = match known {
