@@ -57,8 +57,13 @@ fn sentences(
             .map_or_else(|| format!("entity {}", entity.0), |path| (*path).to_owned());
         // Sent and removed again, it is missed by no receiver.
         let again = found.again.clone();
-        found.again.retain(|number| !found.gone.contains(number));
-        found.gone.retain(|number| !again.contains(number));
+        let gone = &found.gone;
+        found
+            .again
+            .retain(|number| gone.binary_search(number).is_err());
+        found
+            .gone
+            .retain(|number| again.binary_search(number).is_err());
         if !found.gone.is_empty() {
             let numbers = ranges(&found.gone);
             sentences.push(format!("{name}: messages {numbers} are gone"));

@@ -12,6 +12,8 @@ use crate::journal::{Files, JournalLocation};
 use crate::retention::location_of;
 use crate::scan::Scan;
 
+/// What a read from the disk brings at least.
+const PAGE: u64 = 4_096;
 /// The most rows and bytes of bodies of one piece.
 const ROWS: u64 = 256;
 const BYTES: u64 = 256 << 10;
@@ -170,7 +172,8 @@ impl<'a> Walk<'a> {
         location: JournalLocation,
         piece: &mut Piece,
     ) -> Result<(), StoreError> {
-        piece.bytes += u64::from(location.len);
+        // A body is read in whole pages.
+        piece.bytes += u64::from(location.len).next_multiple_of(PAGE);
         if let Err(error) = read_body(self.files, pointer, location)? {
             piece.damage.push(Damage::Body(pointer, location, error));
         }

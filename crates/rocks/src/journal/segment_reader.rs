@@ -4,7 +4,7 @@
 //! power cut interrupted, or damage. [`look_ahead`](SegmentReader::look_ahead) tells damage by the
 //! records behind it, and [`is_damaged_record`](SegmentReader::is_damaged_record) by its size.
 //!
-//! The begin of a segment is written for a look at the files; nothing depends on it, since the
+//! The start of a segment is written for a look at the files; nothing depends on it, since the
 //! checksum of each record covers the id that the file is named for.
 
 use std::fs::File;
@@ -24,10 +24,6 @@ const MOST_WRITES_LOOKED_AT: usize = 128 << 10;
 const MOST_BODY_LOOKED_AT: usize = STAGED_FROM;
 /// What the checksum of a record covers besides its writes: the id, and a header without checksum.
 const COVERED: usize = 8 + HEADER - 4;
-/// More positions than this are not in one segment.
-const MOST_AHEAD: u64 = 1 << 24;
-/// What is searched at a time.
-const WINDOW: usize = 1 << 20;
 
 /// A segment that is being read.
 pub(super) struct SegmentReader<'a> {
@@ -147,38 +143,49 @@ impl<'a> SegmentReader<'a> {
         Ok(true)
     }
 
-    /// The records behind the end that was found, with positions after `position`.
+    /// The records behind the end that was found. `position` is that of the last record that
+    /// counts.
+    ///
+    /// Only places are looked at where the journal itself would have put a record: the start of the
+    /// segment, and behind the next record, of which one bit may be wrong. The bytes elsewhere may
+    /// be an earlier use's bodies, which clients chose.
     pub fn look_ahead(&self, position: u64) -> io::Result<Vec<ReadRecord>> {
         let mut found = Vec::new();
-        let mut window = vec![0; WINDOW + HEADER];
-        let mut from = self.offset;
-        while self.len.saturating_sub(from) >= HEADER as u64 {
-            let len = usize::try_from(self.len - from)
-                .map_or(window.len(), |left| left.min(window.len()));
-            self.file.read_exact_at(&mut window[..len], from)?;
-            match self.search(&window[..len], from, position)? {
-                Some(record) => {
-                    from = record.offset + record.len;
-                    found.push(record);
-                }
-                None => from += (len - HEADER + 1) as u64,
-            }
+        let mut next = match self.record_at(self.offset)? {
+            Some(record) if self.offset == FIRST && record.position > position => Some(record),
+            _ => self.behind_damaged(position + 1)?,
+        };
+        while let Some(record) = next {
+            let after = self.record_at(record.offset + record.len)?;
+            next = after.filter(|after| after.position == record.position + 1);
+            found.push(record);
         }
         Ok(found)
     }
 
-    /// The first record that begins in `bytes`, which lie at `from`.
-    fn search(&self, bytes: &[u8], from: u64, position: u64) -> io::Result<Option<ReadRecord>> {
-        if bytes.iter().all(|byte| *byte == 0) {
+    /// The record behind the one of `position`, which begins where the end was found and has one
+    /// wrong bit in its header, or any damage behind that.
+    fn behind_damaged(&self, position: u64) -> io::Result<Option<ReadRecord>> {
+        let Some(header) = self.header(self.offset)? else {
+            return Ok(None);
+        };
+        if (header.position ^ position).count_ones() > 1 {
             return Ok(None);
         }
-        for (at, header) in bytes.windows(HEADER).enumerate() {
-            let found = header.last_chunk().copied().map_or(0, u64::from_be_bytes);
-            let ahead = found.wrapping_sub(position);
-            if ahead == 0 || ahead > MOST_AHEAD {
+        let writes = (0..32).map(|bit| Header {
+            writes: header.writes ^ (1 << bit),
+            ..header
+        });
+        let bodies = (0..64).map(|bit| Header {
+            bodies: header.bodies ^ (1 << bit),
+            ..header
+        });
+        for candidate in std::iter::once(header).chain(writes).chain(bodies) {
+            let Some(offset) = self.offset.checked_add(candidate.len()) else {
                 continue;
-            }
-            if let Some(record) = self.record_at(from + at as u64)? {
+            };
+            let record = self.record_at(offset)?;
+            if let Some(record) = record.filter(|record| record.position == position + 1) {
                 return Ok(Some(record));
             }
         }
@@ -192,7 +199,8 @@ impl<'a> SegmentReader<'a> {
             return Ok(false);
         };
         // The end of a segment is followed by zeros, or by what another use of the file left.
-        if header.position == 0 || (header.position ^ position).count_ones() > 1 {
+        let is_empty = header.position == 0 && header.checksum == 0;
+        if is_empty || (header.position ^ position).count_ones() > 1 {
             return Ok(false);
         }
         // A wrong length hides the rest.
