@@ -1,4 +1,5 @@
-//! Errors: every error that a client can receive, with its condition and its text, in one place.
+//! Errors: the conditions of the dialect and the texts that its contract fixes, in one place. A bad
+//! argument gets its text where it is read.
 //!
 //! Clients decide by the condition, and some by parts of the text, so the wording is that of the
 //! contract where it gives one (docs/spec/amqp.md#2.6, #2.7, #3.4, #3.6, #5.2, #5.5). No text ever
