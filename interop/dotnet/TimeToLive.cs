@@ -7,7 +7,7 @@ public class TimeToLive
 {
     private static readonly TimeSpan Hour = TimeSpan.FromHours(1);
 
-    /// <summary>Above 49.7 days the header can not say it.</summary>
+    /// <summary>Above 49.7 days the header cannot say it.</summary>
     public static TheoryData<TimeSpan> Times() =>
     [
         TimeSpan.FromSeconds(90), TimeSpan.FromMilliseconds(3_600_001), TimeSpan.FromDays(49), TimeSpan.FromDays(60),

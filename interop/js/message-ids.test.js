@@ -1,5 +1,5 @@
 // Message ids: a message that is sent without one gets one from the broker, which stays the same.
-// This SDK keeps its lock renewals by message id, so without one it can not settle what it receives.
+// This SDK keeps its lock renewals by message id, so without one it cannot settle what it receives.
 "use strict";
 
 const assert = require("node:assert/strict");

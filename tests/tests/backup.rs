@@ -267,7 +267,7 @@ fn a_damaged_backup_is_refused_with_one_sentence_and_nothing_is_made() {
     let refused = restore(&backup, &target);
     assert_eq!(refused.status.code(), Some(2));
     let sentence = stderr(&refused);
-    assert!(sentence.contains("can not be used"), "{sentence}");
+    assert!(sentence.contains("cannot be used"), "{sentence}");
     assert_eq!(sentence.lines().count(), 1, "{sentence}");
     assert!(!target.exists());
     let refused = restore(setup.directory(), &target);

@@ -168,7 +168,7 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
         &broker,
         "queue update orders --requires-session",
         1,
-        "can not be changed after",
+        "cannot be changed after",
     );
     fails(
         &broker,
@@ -480,11 +480,7 @@ fn everything_is_spoken_within_tls_too() {
         &["queue", "list", "--ca", missing.to_str().unwrap()],
         "",
     );
-    assert!(
-        said.err.contains("none.pem can not be used"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("none.pem cannot be used"), "{}", said.err);
     fs::write(&missing, "").expect("the directory is ours");
     let said = railbus_at(
         &secure,

@@ -91,7 +91,7 @@ fn a_file_that_can_not_be_applied_changes_nothing() {
     let text = "[[queues]]\nname = 'new'\n[[queues]]\nname = 'orders'\nrequires-session = true\n";
     let file = write(&setup, "entities.toml", text);
     let file = file.to_str().expect("a path of ours");
-    let refusal = "railbus: orders: requires-session false -> true can not be changed after creation; \
+    let refusal = "railbus: orders: requires-session false -> true cannot be changed after creation; \
                    delete it to change that\n";
     let said = railbus(&broker, &["config", "plan", file]);
     assert_eq!((said.code, &*said.out), (2, "create queue new\n"));
@@ -280,15 +280,15 @@ fn what_can_not_change_refuses_the_whole() {
     for (text, sentence) in [
         (
             "durability = 'buffered'\n",
-            "durability can not change while the broker runs; restart it for that",
+            "durability cannot change while the broker runs; restart it for that",
         ),
         (
             "limits.reserve-bytes = 5\n",
-            "limits.reserve-bytes can not change while the broker runs; restart it for that",
+            "limits.reserve-bytes cannot change while the broker runs; restart it for that",
         ),
         (
             "[[queues]]\nname = 'orders'\nrequires-duplicate-detection = true\n",
-            "orders: requires-duplicate-detection false -> true can not be changed after creation",
+            "orders: requires-duplicate-detection false -> true cannot be changed after creation",
         ),
         (
             "tls-certificate = 'a.pem'\ntls-key = 'b.pem'\n",

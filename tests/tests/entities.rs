@@ -188,7 +188,7 @@ fn what_can_not_be_is_refused_in_one_sentence() {
         "/orders",
         json!({"requires-session": true}),
         400,
-        "can not be changed",
+        "cannot be changed",
     );
     check("PATCH", "/orders", json!([]), 400, "not a JSON object");
     check("PATCH", "/b", json!({}), 404, "does not exist");

@@ -165,7 +165,7 @@ fn check_refused(setup: &Setup) {
     assert_eq!(code, 2, "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "one sentence: {stderr:?}");
     let path = setup.data().display().to_string();
-    for part in [&path, "can not be used", "No space left on device"] {
+    for part in [&path, "cannot be used", "No space left on device"] {
         assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
     }
 }

@@ -46,7 +46,7 @@ fn a_rule_is_tested_over_http() {
         json!({"filter": {"sql": "region > 5"}}),
         json!({
             "verdict": "error",
-            "reason": "the filter can not be evaluated: a text can not be used with a number here",
+            "reason": "the filter cannot be evaluated: a text cannot be used with a number here",
             "dead-letter-reason": "FilterException",
             "changes": [],
         }),
@@ -183,7 +183,7 @@ fn the_command_line_says_what_is_wrong() {
     check(
         &["--expression", "region > 5"],
         2,
-        "error: the filter can not be evaluated: a text can not be used with a number here\n\
+        "error: the filter cannot be evaluated: a text cannot be used with a number here\n\
          a subscription would dead-letter the message as FilterException\n",
         "",
     );

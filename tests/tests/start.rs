@@ -124,7 +124,7 @@ fn a_bad_value_in_an_emulator_file_is_refused_with_file_line_and_path() {
 fn a_missing_file_is_refused() {
     check_refused(
         &Setup::new().arguments(&["--entities", "nowhere.json"]),
-        &["nowhere.json can not be read"],
+        &["nowhere.json cannot be read"],
     );
 }
 

@@ -105,7 +105,7 @@ impl Error {
     /// The body did not come as it should.
     #[must_use]
     pub fn body(why: &str) -> Self {
-        Self::bad(format!("Bad Request. The body can not be read: {why}"))
+        Self::bad(format!("Bad Request. The body cannot be read: {why}"))
     }
 
     /// The error for the broker's refusal of a request for `subject`.

@@ -154,11 +154,11 @@ fn check_forwarding(what: &str, path: &str, settings: &QueueSettings) -> Result<
     ];
     let mut targets = targets.into_iter().flatten();
     if targets.any(|target| target.eq_ignore_ascii_case(path)) {
-        return Err(format!("the {what} `{path}` can not forward to itself"));
+        return Err(format!("the {what} `{path}` cannot forward to itself"));
     }
     if settings.requires_session && settings.forward_to.is_some() {
         return Err(format!(
-            "the {what} `{path}` has sessions, so it can not forward"
+            "the {what} `{path}` has sessions, so it cannot forward"
         ));
     }
     Ok(())

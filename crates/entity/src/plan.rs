@@ -395,7 +395,7 @@ impl Planner<'_> {
             .find(|difference| !is_new && is_fixed(&difference.property));
         if let Some(difference) = fixed {
             let reason =
-                format!("{difference} can not be changed after creation; delete it to change that");
+                format!("{difference} cannot be changed after creation; delete it to change that");
             self.refuse(path, &reason);
             return false;
         }

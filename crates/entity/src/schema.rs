@@ -130,7 +130,7 @@ fn value(property: &Property, is_request: bool) -> Json {
         Slot::Text(_) => json!({"type": "string"}),
     };
     if property.fixed {
-        schema["description"] = "Can not be changed.".into();
+        schema["description"] = "Cannot be changed.".into();
     }
     schema
 }

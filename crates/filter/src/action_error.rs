@@ -9,7 +9,7 @@ use crate::value::ValueKind;
 pub enum ActionError {
     #[error(transparent)]
     Evaluation(#[from] EvaluationError),
-    #[error("the system property {0} can not be set to {1}")]
+    #[error("the system property {0} cannot be set to {1}")]
     WrongKind(&'static str, ValueKind),
     #[error("the system property {0} is out of range")]
     OutOfRange(&'static str),

@@ -59,9 +59,9 @@ pub enum Fault {
     DanglingEscape,
     #[error("more than {0} statements")]
     TooManyStatements(usize),
-    #[error("the system property {0} can not be changed by an action")]
+    #[error("the system property {0} cannot be changed by an action")]
     ReadOnly(&'static str),
-    #[error("selectors can not refer to {0}")]
+    #[error("selectors cannot refer to {0}")]
     NotSelectable(String),
     #[error("selectors compare texts and booleans by = and <> only")]
     NotOrdered,

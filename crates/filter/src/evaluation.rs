@@ -26,9 +26,9 @@ pub struct Environment {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant says in its text what happened")]
 pub enum EvaluationError {
-    #[error("{0} can not be used with {1} here")]
+    #[error("{0} cannot be used with {1} here")]
     Mismatch(ValueKind, ValueKind),
-    #[error("{0} can not be used here, where {1} is wanted")]
+    #[error("{0} cannot be used here, where {1} is wanted")]
     WrongKind(ValueKind, ValueKind),
     #[error("a number is divided by zero")]
     DivisionByZero,

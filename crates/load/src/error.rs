@@ -37,10 +37,10 @@ pub enum Error {
     #[error(transparent)]
     Tls(#[from] rustls::Error),
     /// The trusted certificates cannot be read.
-    #[error("the certificates can not be read: {0}")]
+    #[error("the certificates cannot be read: {0}")]
     Certificates(rustls::pki_types::pem::Error),
     /// What came is no answer.
-    #[error("an answer can not be read: {0}")]
+    #[error("an answer cannot be read: {0}")]
     Unreadable(#[from] DecodeError),
     /// The answer has no status code.
     #[error("an answer without a code")]

@@ -139,7 +139,7 @@ A property is a string, a long, a double, a boolean or null, or has its type bes
 ushort, uint, ulong, byte, short, int, long, float, double, char, timestamp (RFC 3339), uuid, binary (base64),
 string, symbol, duration (ISO 8601), datetime-offset (RFC 3339), uri.
 
-Exit codes: 0 match, 1 no match, 2 the rule or the message is wrong, or the rule can not be evaluated on it.";
+Exit codes: 0 match, 1 no match, 2 the rule or the message is wrong, or the rule cannot be evaluated on it.";
 
 /// What can be done with configuration files.
 #[derive(Debug, Subcommand)]

@@ -21,16 +21,16 @@ pub enum CommandError {
          development key; configure [[auth.rules]] in railbus.toml, or allow it with --allow-development-key"
     )]
     DevelopmentKey(SocketAddr),
-    #[error("the data directory {path} can not be used: {error}")]
+    #[error("the data directory {path} cannot be used: {error}")]
     DataDirectory {
         path: PathBuf,
         error: std::io::Error,
     },
-    #[error("the data directory {path} can not be used: {error}")]
+    #[error("the data directory {path} cannot be used: {error}")]
     Store { path: PathBuf, error: StoreError },
     #[error(transparent)]
     Tls(#[from] tls::Error),
-    #[error("{path} can not be written: {error}")]
+    #[error("{path} cannot be written: {error}")]
     Write {
         path: PathBuf,
         error: std::io::Error,
@@ -39,9 +39,7 @@ pub enum CommandError {
     Start(#[from] server::StartError),
     #[error(transparent)]
     Restore(#[from] rocks::RestoreError),
-    #[error(
-        "a backup can not be restored to an ephemeral data directory: name one with --data-dir"
-    )]
+    #[error("a backup cannot be restored to an ephemeral data directory: name one with --data-dir")]
     RestoreEphemeral,
     #[error("an ephemeral data directory has nothing to verify: name one with --data-dir")]
     VerifyEphemeral,
@@ -49,7 +47,7 @@ pub enum CommandError {
         "{path} is damaged (places found: {places}): restore a backup, or purge the messages that are named"
     )]
     Damaged { path: PathBuf, places: usize },
-    #[error("the system can not give what the broker needs to start: {0}")]
+    #[error("the system cannot give what the broker needs to start: {0}")]
     System(std::io::Error),
     #[error(transparent)]
     ConnectionString(#[from] connection_string::Error),
@@ -65,14 +63,14 @@ pub enum CommandError {
     Messaging(#[from] messaging::Error),
     #[error(transparent)]
     Bench(#[from] bench::BenchError),
-    #[error("{path} can not be read: {error}")]
+    #[error("{path} cannot be read: {error}")]
     Read {
         path: PathBuf,
         error: std::io::Error,
     },
     #[error("--correlation is not what a correlation filter consists of: {0}")]
     Correlation(serde_json::Error),
-    #[error("the message can not be read from stdin: {0}")]
+    #[error("the message cannot be read from stdin: {0}")]
     Stdin(std::io::Error),
     #[error(transparent)]
     RuleTest(#[from] entity::rules::TestError),

@@ -22,7 +22,7 @@ const VALIDITY: Duration = Duration::from_secs(5 * 60);
 
 /// Why a connection string cannot be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the connection string can not be used: {0}")]
+#[error("the connection string cannot be used: {0}")]
 pub struct Error(&'static str);
 
 /// Where a broker is and how to get in.
@@ -251,7 +251,7 @@ mod tests {
         let error = ConnectionString::parse("hello").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the connection string can not be used: there is no Endpoint in it"
+            "the connection string cannot be used: there is no Endpoint in it"
         );
         let error = ConnectionString::parse("Endpoint=sb://h;SharedAccessKey=hush").unwrap_err();
         assert!(error.0.contains("SharedAccessKeyName"), "{error}");

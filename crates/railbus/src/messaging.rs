@@ -45,11 +45,11 @@ pub enum Error {
     },
     #[error("no answer to {0}")]
     Late(String),
-    #[error("a message can not be read: {0}")]
+    #[error("a message cannot be read: {0}")]
     Unreadable(#[from] amqp::decode::DecodeError),
-    #[error("the message can not be sent: {0}")]
+    #[error("the message cannot be sent: {0}")]
     Message(serde_json::Error),
-    #[error("stdout can not be written: {0}")]
+    #[error("stdout cannot be written: {0}")]
     Output(std::io::Error),
 }
 

@@ -33,7 +33,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 enum ReloadError {
     #[error(transparent)]
     Settings(#[from] CommandError),
-    #[error("{0} can not change while the broker runs; restart it for that")]
+    #[error("{0} cannot change while the broker runs; restart it for that")]
     Fixed(String),
     #[error("{} is empty or not there any more; restart the broker to do without it", .0.display())]
     Gone(PathBuf),

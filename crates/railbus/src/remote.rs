@@ -26,7 +26,7 @@ const ANSWER_BYTES: usize = 256 << 20;
 pub enum Error {
     #[error("no connection to {authority}: {reason}")]
     Connect { authority: String, reason: String },
-    #[error("the certificates in {path} can not be used: {reason}")]
+    #[error("the certificates in {path} cannot be used: {reason}")]
     Certificates { path: PathBuf, reason: String },
     #[error("{authority} does not answer as Railbus does: {reason}")]
     Protocol { authority: String, reason: String },

@@ -155,7 +155,7 @@ mod tests {
         );
         check(
             |rule| rule.expression = sql("n > 'a'"),
-            "error: the filter can not be evaluated: a number can not be used with a text here\n\
+            "error: the filter cannot be evaluated: a number cannot be used with a text here\n\
              a subscription would dead-letter the message as FilterException\n",
         );
     }

@@ -56,13 +56,13 @@ impl Source {
 pub enum Error {
     #[error("--tls-certificate and --tls-key belong together, but only one of them is set")]
     Half,
-    #[error("the TLS certificate {path} can not be used: {reason}")]
+    #[error("the TLS certificate {path} cannot be used: {reason}")]
     Certificate { path: PathBuf, reason: String },
-    #[error("the TLS key {path} can not be used: {reason}")]
+    #[error("the TLS key {path} cannot be used: {reason}")]
     Key { path: PathBuf, reason: String },
     #[error("the TLS key {key} does not belong to the certificate {certificate}")]
     Mismatch { certificate: PathBuf, key: PathBuf },
-    #[error("the directory {path} of the local certificate authority can not be used: {error}")]
+    #[error("the directory {path} of the local certificate authority cannot be used: {error}")]
     Directory {
         path: PathBuf,
         error: std::io::Error,

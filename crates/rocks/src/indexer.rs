@@ -83,7 +83,7 @@ impl Indexer {
             wake: self.wake.clone(),
         };
         if let Err(failure) = self.work() {
-            tracing::error!(%failure, "the store stops: the index can not be written");
+            tracing::error!(%failure, "the store stops: the index cannot be written");
             self.progress.fail(failure);
             (self.wake)();
         }

@@ -44,7 +44,7 @@ fn sentences(
     if !unknown.is_empty() {
         let unknown = ranges(&unknown);
         sentences.push(format!(
-            "commits {unknown} can not be read: what they did is not known"
+            "commits {unknown} cannot be read: what they did is not known"
         ));
     }
     let names: BTreeMap<_, _> = entities
@@ -150,7 +150,7 @@ mod tests {
             found,
             [
                 "commits 11 to 15 are gone",
-                "commits 11-12 can not be read: what they did is not known",
+                "commits 11-12 cannot be read: what they did is not known",
                 "Queues/q-1: messages 5, 7, 9 are gone",
                 "Queues/q-1: messages 2 were removed and are there again",
             ]

@@ -245,7 +245,7 @@ fn check_doubtful(
                 let path = files.path(location.segment);
                 let end = doubtful.get(&location.segment).copied().unwrap_or(0);
                 let detail = format!(
-                    "{} can not be read from byte {end} on, and the index has bodies there. \
+                    "{} cannot be read from byte {end} on, and the index has bodies there. \
                      Restore a backup, or start with --repair",
                     path.display()
                 );

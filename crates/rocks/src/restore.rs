@@ -33,7 +33,7 @@ pub enum RestoreError {
     InPlace { path: String, error: String },
     #[error("{path}: {error}")]
     Io { path: String, error: String },
-    #[error("the backup {path} can not be used: {error}")]
+    #[error("the backup {path} cannot be used: {error}")]
     Unusable { path: String, error: StoreError },
 }
 

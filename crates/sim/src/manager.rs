@@ -166,7 +166,7 @@ impl Manager {
         match event {
             Event::Delivery { payload, .. } => {
                 let response = Response::decode(&payload).ok_or_else(|| {
-                    Violation::new("I12", "a response can not be understood".to_owned())
+                    Violation::new("I12", "a response cannot be understood".to_owned())
                 })?;
                 self.answered(context, &response)
             }

@@ -28,7 +28,7 @@ pub fn too_large(limit: u64) -> Error {
 /// Messages are moved to a dead-letter queue, never sent there.
 #[must_use]
 pub fn dead_letter_only() -> Error {
-    invalid("Messages can not be sent to a dead-letter queue.")
+    invalid("Messages cannot be sent to a dead-letter queue.")
 }
 
 fn forbidden(text: String) -> Error {

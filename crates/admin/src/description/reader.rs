@@ -63,7 +63,7 @@ pub(crate) fn read(
 /// (docs/spec/entities.md#19)
 fn check_express(read: &EntityDescription) -> Result<(), Error> {
     if read.kept.enable_express && read.settings.requires_duplicate_detection {
-        let why = "an express entity can not detect duplicates";
+        let why = "an express entity cannot detect duplicates";
         return Err(Error::value("EnableExpress", why));
     }
     Ok(())
@@ -225,7 +225,7 @@ impl Field<'_> {
         let found = entity::status_of(text).ok();
         found
             .filter(|status| is_possible(*status) || is_current(*status))
-            .ok_or_else(|| self.error(format!("'{text}' can not be set here")))
+            .ok_or_else(|| self.error(format!("'{text}' cannot be set here")))
     }
 
     fn user_metadata(&self) -> Result<Option<String>, Error> {

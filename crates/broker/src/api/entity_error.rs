@@ -15,7 +15,7 @@ pub enum EntityError {
     NoTopic,
     #[error("a {0} of that path exists already")]
     Exists(EntityKind),
-    #[error("{0} can not be changed after the entity was created")]
+    #[error("{0} cannot be changed after the entity was created")]
     Immutable(&'static str),
     #[error("the destination '{0}' does not exist")]
     Destination(String),

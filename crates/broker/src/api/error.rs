@@ -21,7 +21,7 @@ pub enum SendError {
     TooLarge { size: u64, limit: u64 },
     #[error("the disk is nearly full")]
     DiskNearlyFull,
-    #[error("the store can not be read")]
+    #[error("the store cannot be read")]
     Unreadable,
     #[error("the entity requires sessions, and the message has none")]
     SessionRequired,
@@ -36,7 +36,7 @@ pub enum SettleError {
     LockLost,
     #[error("the session is not held")]
     SessionLockLost,
-    #[error("a dead letter can not be dead-lettered again")]
+    #[error("a dead letter cannot be dead-lettered again")]
     NotAllowed,
     #[error("the message is part of a transaction that is not over")]
     Enlisted,

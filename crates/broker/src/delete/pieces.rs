@@ -113,7 +113,7 @@ fn wait_for_window(queue: &mut Queue, deletion: &Deletion, cx: &mut Context<'_>)
     if sub.window.is_refilling() {
         Progress::Waiting
     } else if sub.retry_at.is_some() {
-        Progress::Failed("the store can not be read".to_owned())
+        Progress::Failed("the store cannot be read".to_owned())
     } else {
         Progress::Finished
     }

@@ -317,9 +317,9 @@ pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(
     let mut targets = settings.forward_to.iter().chain(dead);
     let key = path.to_lowercase();
     let fault = if targets.any(|target| path_of(target).to_lowercase() == key) {
-        "a queue can not forward to itself"
+        "a queue cannot forward to itself"
     } else if settings.requires_session && settings.forward_to.is_some() {
-        "a queue with sessions can not forward"
+        "a queue with sessions cannot forward"
     } else {
         return Ok(());
     };
@@ -332,7 +332,7 @@ pub(crate) fn check_unchanged(
     new: &QueueSettings,
 ) -> Result<(), RequestError> {
     let fixed = |name: &str| {
-        let text = format!("{name} can not be changed after the queue was created");
+        let text = format!("{name} cannot be changed after the queue was created");
         Err(RequestError::Invalid(text))
     };
     if old.requires_session != new.requires_session {

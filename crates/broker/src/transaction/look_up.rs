@@ -109,7 +109,7 @@ pub(super) fn conclude(
         result = result.and_then(|cancelled| learnt.map(|()| cancelled));
     }
     if lookups.inquiries.values().any(Inquiry::has_failed) {
-        return Err("the history of message ids can not be read".to_owned());
+        return Err("the history of message ids cannot be read".to_owned());
     }
     result
 }
@@ -147,7 +147,7 @@ fn ask_state(
 
 /// The holder learns what its state takes.
 fn conclude_state(asked: StateLookup, directory: &mut Directory) -> Result<(), String> {
-    let unreadable = |_| "the state of a session can not be read".to_owned();
+    let unreadable = |_| "the state of a session cannot be read".to_owned();
     let found = asked
         .found
         .expect("a transaction is decided when all lookups are answered");

@@ -259,7 +259,7 @@ fn what_can_not_change_refuses_the_whole() {
         &mut world,
         ensuring(vec![queue("q"), ensured]),
         path,
-        "requires-session can not be changed after the queue was created",
+        "requires-session cannot be changed after the queue was created",
     );
     check_refused(
         &mut world,

@@ -343,7 +343,7 @@ fn a_history_that_can_not_be_read_takes_everything_back() {
             0s sent from #1
             1s declare t1: done
             2s in t1 send b@1: held
-            3s commit t1: the transaction was rolled back: the history of message ids can not be read
+            3s commit t1: the transaction was rolled back: the history of message ids cannot be read
             3s active 1 dead 0 deferred 0 bytes 1
         "#]],
     );

@@ -146,7 +146,7 @@ fn a_dead_letter_can_not_be_dead_lettered_again() {
             0s r1 gets #1 a until 30s
             0s reject r1 #1: done
             0s r2 gets #1 a until 30s
-            1s reject r2 #1 dead: a dead letter can not be dead-lettered again
+            1s reject r2 #1 dead: a dead letter cannot be dead-lettered again
             2s complete r2 #1 dead: done
         "#]],
     );
@@ -206,7 +206,7 @@ fn a_dead_letter_can_be_deferred_and_fetched() {
             1s peek: #1 a Deferred
             2s fetch r2 #1: message #1 is not there
             2s fetch r2 #1 dead: #1 a Deferred until 32s
-            3s reject r2 #1: a dead letter can not be dead-lettered again
+            3s reject r2 #1: a dead letter cannot be dead-lettered again
             3s abandon r2 #1: done
             4s fetch r2 #1 dead delete: #1 a Deferred
             4s active 0 dead 0 deferred 0 bytes 0

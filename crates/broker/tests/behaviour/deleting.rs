@@ -302,7 +302,7 @@ fn deletions_wait_their_turn_and_a_read_that_fails_ends_one() {
         expect![[r#"
             0s sent from #1
             0s delete 3: 2
-            0s delete 9: the store can not be read
+            0s delete 9: the store cannot be read
             0s active 4 dead 0 deferred 0 bytes 4
             2s delete 9: 4
             2s active 0 dead 0 deferred 0 bytes 0

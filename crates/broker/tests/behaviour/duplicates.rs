@@ -186,7 +186,7 @@ fn an_id_that_was_among_the_latest_is_still_known_when_its_send_has_waited() {
         ",
         expect![[r#"
             0s sent from #1
-            1s send refused: the store can not be read
+            1s send refused: the store cannot be read
             2s sent from #2
             2s sent from #3
             2s sent from #6, known as #2
@@ -212,7 +212,7 @@ fn a_send_is_refused_when_the_history_can_not_be_read() {
         ",
         expect![[r#"
             0s sent from #1
-            2s send refused: the store can not be read
+            2s send refused: the store cannot be read
             2s active 1 dead 0 deferred 0 bytes 1
             4s sent from #2
             4s active 2 dead 0 deferred 0 bytes 2

@@ -114,7 +114,7 @@ fn a_queue_that_is_declared_again_keeps_its_messages_and_takes_the_new_settings(
         expect![[r#"
             0s sent from #1
             1s r1 gets #1 a until 11s
-            2s queue: requires-session can not be changed after the queue was created
+            2s queue: requires-session cannot be changed after the queue was created
         "#]],
     );
 }

@@ -378,12 +378,12 @@ fn a_queue_forwards_neither_to_itself_nor_from_sessions() {
         0s queues
         ",
         expect![[r#"
-            0s queue: a queue can not forward to itself
-            0s queue: a queue can not forward to itself
-            0s queue: a queue with sessions can not forward
-            0s queue: requires-session can not be changed after the queue was created
-            0s queue: requires-session can not be changed after the queue was created
-            0s queue: a queue can not forward to itself
+            0s queue: a queue cannot forward to itself
+            0s queue: a queue cannot forward to itself
+            0s queue: a queue with sessions cannot forward
+            0s queue: requires-session cannot be changed after the queue was created
+            0s queue: requires-session cannot be changed after the queue was created
+            0s queue: a queue cannot forward to itself
             0s queues: a
         "#]],
     );

@@ -153,7 +153,7 @@ fn what_can_not_be_evaluated_is_dead_lettered_where_that_is_wanted() {
             1s active 0 dead 1 deferred 0 bytes 40
             1s active 0 dead 0 deferred 0 bytes 0
             1s active 1 dead 1 deferred 0 bytes 80
-            1s r1 gets #1 m n=text DeadLetterReason="FilterException" DeadLetterErrorDescription="Rule 'r': a text can not be used with a number here." until 31s
+            1s r1 gets #1 m n=text DeadLetterReason="FilterException" DeadLetterErrorDescription="Rule 'r': a text cannot be used with a number here." until 31s
         "#]],
     );
 }

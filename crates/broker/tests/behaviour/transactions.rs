@@ -165,7 +165,7 @@ fn a_dead_letter_can_not_be_dead_lettered_in_a_transaction_either() {
             0s reject r1 #1: done
             0s r2 gets #1 a until 30s
             0s declare t1: done
-            1s in t1 reject r2 #1 dead: a dead letter can not be dead-lettered again
+            1s in t1 reject r2 #1 dead: a dead letter cannot be dead-lettered again
             1s in t1 complete r2 #1 dead: done
             1s commit t1: done
             1s active 0 dead 0 deferred 0 bytes 0

@@ -146,7 +146,7 @@ fn a_subscription_without_rules_in_the_file_selects_everything_if_it_is_to_be_al
 
 #[test]
 fn what_can_not_change_is_refused_with_the_property() {
-    let fixed = "can not be changed after creation; delete it to change that";
+    let fixed = "cannot be changed after creation; delete it to change that";
     check(
         SHOP,
         r#"{"queues": [{"name": "orders", "requires-session": true}, {"name": "events"}],

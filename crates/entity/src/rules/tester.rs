@@ -156,7 +156,7 @@ fn failed(error: &RuleError) -> Report {
         RuleError::Action(_) => "action",
     };
     Report {
-        reason: Some(format!("the {part} can not be evaluated: {error}")),
+        reason: Some(format!("the {part} cannot be evaluated: {error}")),
         dead_letter_reason: Some(error.reason()),
         ..Report::new(Verdict::Error)
     }
@@ -358,7 +358,7 @@ mod tests {
             run(json!({"filter": {"sql": "t > 5"}, "message": message})).unwrap(),
             json!({
                 "verdict": "error",
-                "reason": "the filter can not be evaluated: a text can not be used with a number here",
+                "reason": "the filter cannot be evaluated: a text cannot be used with a number here",
                 "dead-letter-reason": "FilterException",
                 "changes": [],
             })

@@ -152,15 +152,15 @@ fn system_properties_take_their_own_kind() {
     );
     check(
         "SET sys.TimeToLive = id",
-        expect!["the system property TimeToLive can not be set to a text"],
+        expect!["the system property TimeToLive cannot be set to a text"],
     );
     check(
         "SET sys.TimeToLive = 5",
-        expect!["the system property TimeToLive can not be set to a number"],
+        expect!["the system property TimeToLive cannot be set to a number"],
     );
     check(
         "SET sys.Label = 5",
-        expect!["the system property Label can not be set to a number"],
+        expect!["the system property Label cannot be set to a number"],
     );
     check(
         "SET sys.MessageId = id",
@@ -181,7 +181,7 @@ fn system_properties_take_their_own_kind() {
     );
     check(
         "SET sys.Label = s + 1",
-        expect!["a text can not be used with a number here"],
+        expect!["a text cannot be used with a number here"],
     );
 }
 

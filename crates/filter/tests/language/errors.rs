@@ -239,12 +239,12 @@ fn actions_change_what_may_be_changed() {
     check_action(
         "SET sys.SequenceNumber = 1",
         expect![
-            "at character 5: the system property SequenceNumber can not be changed by an action"
+            "at character 5: the system property SequenceNumber cannot be changed by an action"
         ],
     );
     check_action(
         "SET a = 1; REMOVE sys.Size",
-        expect!["at character 19: the system property Size can not be changed by an action"],
+        expect!["at character 19: the system property Size cannot be changed by an action"],
     );
     check_action(
         "SET sys.Nothing = 1",
@@ -336,7 +336,7 @@ fn selectors_have_their_own_rules() {
     );
     check_selector(
         "JMSDestination = 'q'",
-        expect!["at character 1: selectors can not refer to JMSDestination"],
+        expect!["at character 1: selectors cannot refer to JMSDestination"],
     );
     check_selector(
         "EXISTS(a)",

@@ -93,7 +93,7 @@ fn one_failure_is_told_and_the_other_rules_go_on() {
     let expected = [
         (
             "FilterException",
-            "Rule 'bad filter': a text can not be used with a number here.".to_owned(),
+            "Rule 'bad filter': a text cannot be used with a number here.".to_owned(),
         ),
         (
             "RuleActionException",
@@ -193,7 +193,7 @@ fn the_tester_says_what_a_rule_would_do() {
     check_tester(
         "s < 6",
         None,
-        expect!["FilterException: a text can not be used with a number here"],
+        expect!["FilterException: a text cannot be used with a number here"],
     );
     check_tester(
         "n == 6",
@@ -214,13 +214,13 @@ fn the_tester_says_what_a_rule_would_do() {
         "n = 5",
         Some("SET sys.Size = 1"),
         expect![
-            "error in the action: at character 5: the system property Size can not be changed by an action"
+            "error in the action: at character 5: the system property Size cannot be changed by an action"
         ],
     );
     check_tester(
         "n = 5",
         Some("SET sys.Label = 1"),
-        expect!["RuleActionException: the system property Label can not be set to a number"],
+        expect!["RuleActionException: the system property Label cannot be set to a number"],
     );
 }
 

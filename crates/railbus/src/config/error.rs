@@ -29,7 +29,7 @@ impl fmt::Display for SourceLocation {
 /// Why a configuration file is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("{file} can not be read: {error}")]
+    #[error("{file} cannot be read: {error}")]
     Read {
         file: PathBuf,
         error: std::io::Error,

@@ -153,7 +153,7 @@ impl Writer {
     }
 
     fn warn(&mut self, path: &str, what: &str) {
-        let text = format!("{path}: {what} can not be said in a Config.json");
+        let text = format!("{path}: {what} cannot be said in a Config.json");
         self.warnings.push(text);
     }
 }

@@ -10,7 +10,7 @@ use super::{ExportFile, ExportedEntities, warn_of_missing_rules};
 pub fn toml(found: &ExportedEntities) -> ExportFile {
     let (file, mut warnings) = concise(found);
     let text = toml::to_string_pretty(&file).unwrap_or_else(|error| {
-        warnings.push(format!("TOML can not say all of it: {error}"));
+        warnings.push(format!("TOML cannot say all of it: {error}"));
         String::new()
     });
     ExportFile { text, warnings }

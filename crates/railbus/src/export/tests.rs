@@ -114,9 +114,9 @@ fn properties_that_a_file_cannot_express_cause_warnings() {
     assert_eq!(
         emulator::write(&found).warnings,
         [
-            "a: its size can not be said in a Config.json",
-            "a: its expiry can not be said in a Config.json",
-            "t/s/r: the type of its property n can not be said in a Config.json",
+            "a: its size cannot be said in a Config.json",
+            "a: its expiry cannot be said in a Config.json",
+            "t/s/r: the type of its property n cannot be said in a Config.json",
         ]
     );
     found.topics[0].subscriptions[0].rules = None;

@@ -311,15 +311,15 @@ mod tests {
         );
         check(
             &|site| fs::write(&site.pair.key, "hush").unwrap(),
-            "the TLS key k.pem can not be used: there is no private key in PEM in it",
+            "the TLS key k.pem cannot be used: there is no private key in PEM in it",
         );
         check(
             &|site| fs::remove_file(&site.pair.key).unwrap(),
-            "the TLS key k.pem can not be used: No such file or directory (os error 2)",
+            "the TLS key k.pem cannot be used: No such file or directory (os error 2)",
         );
         check(
             &|site| fs::write(&site.pair.certificate, "").unwrap(),
-            "the TLS certificate c.pem can not be used: there is no certificate in PEM in it",
+            "the TLS certificate c.pem cannot be used: there is no certificate in PEM in it",
         );
     }
 

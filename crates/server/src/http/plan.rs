@@ -111,7 +111,7 @@ mod tests {
         );
         check(
             r#"{"queues": [{"name": "a", "forward-to": "a"}]}"#,
-            Err("can not forward to itself"),
+            Err("cannot forward to itself"),
         );
         check(
             &"[".repeat(100_000),

@@ -138,7 +138,7 @@ impl Calls {
         payload: &Bytes,
     ) -> Result<(), Violation> {
         let response = Response::decode(payload)
-            .ok_or_else(|| Violation::new("I12", "a response can not be understood".to_owned()))?;
+            .ok_or_else(|| Violation::new("I12", "a response cannot be understood".to_owned()))?;
         let asked = self.asked.remove(&response.correlation);
         let asked =
             asked.ok_or_else(|| Violation::new("I12", "a response to no request".to_owned()))?;
