@@ -44,7 +44,7 @@ fn description_of(info: &EntityInfo) -> EntityDescription {
         settings: info.queue.settings.clone(),
         dead_lettering_on_filter_evaluation_exceptions: info
             .dead_lettering_on_filter_evaluation_exceptions,
-        kept: (*info.kept).clone(),
+        store_only: (*info.store_only).clone(),
     }
 }
 

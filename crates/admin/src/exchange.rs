@@ -181,9 +181,10 @@ impl Exchange {
         current: Option<&EntityInfo>,
     ) -> Result<EntityDescription, Error> {
         let mut described = description::read(put.kind, &put.element, &self.settings, current)?;
-        let known = current.map_or(&[][..], |current| &current.kept.authorization_rules);
+        let known = current.map_or(&[][..], |current| &current.store_only.authorization_rules);
         let rules = put.authorization_rules.iter();
-        described.kept.authorization_rules = rules.map(|rule| rule.with_keys_of(known)).collect();
+        described.store_only.authorization_rules =
+            rules.map(|rule| rule.with_keys_of(known)).collect();
         Ok(described)
     }
 

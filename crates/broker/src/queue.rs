@@ -40,7 +40,7 @@ use crate::queue::rows::Rows;
 use crate::send::duplicates::Duplicates;
 use crate::send::schedule::Schedule;
 use crate::sessions::{Parts, Sessions};
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 
 /// One entity.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub(crate) struct Queue {
     pub times: Times,
     pub idle: Idle,
     pub rows: Rows,
-    pub subs: [Sub; 3],
+    pub subs: [SubqueueState; 3],
     pub schedule: Schedule,
     pub expiry: ExpiryIndex,
     pub duplicates: Duplicates,
@@ -106,7 +106,7 @@ impl Queue {
                 subqueue,
             };
             let by_session = by_session && subqueue == Subqueue::Main;
-            Sub::new(window, place, by_session, head.part(subqueue.part()))
+            SubqueueState::new(window, place, by_session, head.part(subqueue.part()))
         });
         let schedule = Schedule::new(window, head.schedule_from);
         let duplicates = Duplicates::new(&head);
@@ -136,11 +136,11 @@ impl Queue {
         }
     }
 
-    pub(crate) fn sub(&self, subqueue: Subqueue) -> &Sub {
+    pub(crate) fn sub(&self, subqueue: Subqueue) -> &SubqueueState {
         &self.subs[subqueue as usize]
     }
 
-    pub(crate) fn sub_mut(&mut self, subqueue: Subqueue) -> &mut Sub {
+    pub(crate) fn sub_mut(&mut self, subqueue: Subqueue) -> &mut SubqueueState {
         &mut self.subs[subqueue as usize]
     }
 

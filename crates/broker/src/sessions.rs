@@ -43,7 +43,7 @@ use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
 use crate::queue::session_key::SessionKey;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 
 use survey::{Check, Survey};
 
@@ -76,7 +76,7 @@ const EXISTS: &str = "a hold that ends takes its key, deadlines, session role an
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
     pub rows: &'a mut Rows,
-    pub main: &'a mut Sub,
+    pub main: &'a mut SubqueueState,
     pub settings: &'a QueueSettings,
 }
 

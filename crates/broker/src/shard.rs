@@ -6,7 +6,7 @@
 
 mod outbox;
 
-use store::{Caller, CommitId, Store, StoreError, WriteSet};
+use store::{CallerLoad, CommitId, Store, StoreError, WriteSet};
 
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
@@ -87,7 +87,7 @@ impl Shard {
         &mut self,
         now: Now,
         commands: &mut Vec<Command>,
-        caller: Caller,
+        caller: CallerLoad,
         emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
@@ -126,7 +126,7 @@ impl Shard {
     fn conclude(
         &mut self,
         effects: Effects,
-        caller: Option<Caller>,
+        caller: Option<CallerLoad>,
         emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
@@ -222,7 +222,7 @@ impl Shard {
     fn submit(
         &mut self,
         effects: Effects,
-        caller: Option<Caller>,
+        caller: Option<CallerLoad>,
         reads: &mut Vec<ReadRequest>,
     ) -> Vec<Output> {
         if !effects.writes.is_empty() {

@@ -47,7 +47,7 @@ const MOST_FETCHES: usize = 4;
 
 /// See the head of this file.
 #[derive(Debug)]
-pub(crate) struct Sub {
+pub(crate) struct SubqueueState {
     pub place: SubqueueId,
     /// Whether its messages are known by sessions, and not by its window.
     pub by_session: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Sub {
     pub needs_dispatch: bool,
 }
 
-impl Sub {
+impl SubqueueState {
     /// A subqueue as its head says. A window that is told of nothing knows no message.
     pub(crate) fn new(window: usize, place: SubqueueId, by_session: bool, head: &PartHead) -> Self {
         let nothing = PartHead::default();

@@ -105,7 +105,7 @@ impl Property {
         name: None,
         element: None,
         kinds: &[],
-        slot: |entity| Slot::Text(&mut entity.kept.user_metadata),
+        slot: |entity| Slot::Text(&mut entity.store_only.user_metadata),
         range: 0..=u64::MAX,
         atom_least: None,
         fixed: false,
@@ -286,9 +286,9 @@ mod tests {
     fn a_copy_has_the_value_and_the_original_text() {
         let mut from = EntityDescription::default();
         from.settings.lock_duration = 5_000;
-        from.kept.texts.lock_duration = Some("PT05S".to_owned());
+        from.store_only.texts.lock_duration = Some("PT05S".to_owned());
         from.settings.expiry = Some(Expiry::Cloud);
-        from.kept.user_metadata = Some("x".to_owned());
+        from.store_only.user_metadata = Some("x".to_owned());
         let mut to = EntityDescription::default();
         for property in PROPERTIES {
             property.copy(&mut from, &mut to);

@@ -29,7 +29,7 @@ pub const PROPERTIES: &[Property] = &[
         element: Some("LockDuration"),
         kinds: RECEIVED,
         slot: |it| {
-            let text = &mut it.kept.texts.lock_duration;
+            let text = &mut it.store_only.texts.lock_duration;
             Slot::Duration(&mut it.settings.lock_duration, text)
         },
         range: 5 * SECOND..=5 * MINUTE,
@@ -67,7 +67,7 @@ pub const PROPERTIES: &[Property] = &[
         element: Some("ForwardTo"),
         kinds: RECEIVED,
         slot: |it| {
-            let text = &mut it.kept.texts.forward_to;
+            let text = &mut it.store_only.texts.forward_to;
             Slot::Target(&mut it.settings.forward_to, text)
         },
         help: "Where messages go on to; an empty text keeps them",
@@ -78,7 +78,7 @@ pub const PROPERTIES: &[Property] = &[
         element: Some("ForwardDeadLetteredMessagesTo"),
         kinds: RECEIVED,
         slot: |it| {
-            let text = &mut it.kept.texts.forward_dead_lettered_messages_to;
+            let text = &mut it.store_only.texts.forward_dead_lettered_messages_to;
             Slot::Target(&mut it.settings.forward_dead_lettered_messages_to, text)
         },
         help: "Where dead letters go on to; an empty text keeps them",
@@ -121,7 +121,7 @@ pub const PROPERTIES: &[Property] = &[
         element: Some("DuplicateDetectionHistoryTimeWindow"),
         kinds: SENT_TO,
         slot: |it| {
-            let text = &mut it.kept.texts.duplicate_detection_history_time_window;
+            let text = &mut it.store_only.texts.duplicate_detection_history_time_window;
             let window = &mut it.settings.duplicate_detection_history_time_window;
             Slot::Duration(window, text)
         },
@@ -136,7 +136,7 @@ pub const PROPERTIES: &[Property] = &[
         element: Some("DefaultMessageTimeToLive"),
         kinds: ALL,
         slot: |it| {
-            let text = &mut it.kept.texts.default_message_time_to_live;
+            let text = &mut it.store_only.texts.default_message_time_to_live;
             Slot::Duration(&mut it.settings.default_message_time_to_live, text)
         },
         range: SECOND..=NEVER,
@@ -156,7 +156,7 @@ pub const PROPERTIES: &[Property] = &[
         element: Some("AutoDeleteOnIdle"),
         kinds: ALL,
         slot: |it| {
-            let text = &mut it.kept.texts.auto_delete_on_idle;
+            let text = &mut it.store_only.texts.auto_delete_on_idle;
             Slot::Duration(&mut it.settings.auto_delete_on_idle, text)
         },
         range: 5 * MINUTE..=NEVER,
@@ -186,51 +186,51 @@ pub const PROPERTIES: &[Property] = &[
     Property {
         element: Some("EnablePartitioning"),
         kinds: SENT_TO,
-        slot: |it| Slot::Flag(&mut it.kept.enable_partitioning),
+        slot: |it| Slot::Flag(&mut it.store_only.enable_partitioning),
         fixed: true,
         ..Property::PLAIN
     },
     Property {
         element: Some("EnableSubscriptionPartitioning"),
         kinds: TOPIC,
-        slot: |it| Slot::Flag(&mut it.kept.enable_subscription_partitioning),
+        slot: |it| Slot::Flag(&mut it.store_only.enable_subscription_partitioning),
         fixed: true,
         ..Property::PLAIN
     },
     Property {
         element: Some("EnableExpress"),
         kinds: SENT_TO,
-        slot: |it| Slot::Flag(&mut it.kept.enable_express),
+        slot: |it| Slot::Flag(&mut it.store_only.enable_express),
         ..Property::PLAIN
     },
     Property {
         element: Some("EnableBatchedOperations"),
         kinds: ALL,
-        slot: |it| Slot::Flag(&mut it.kept.enable_batched_operations),
+        slot: |it| Slot::Flag(&mut it.store_only.enable_batched_operations),
         ..Property::PLAIN
     },
     Property {
         element: Some("FilteringMessagesBeforePublishing"),
         kinds: TOPIC,
-        slot: |it| Slot::Flag(&mut it.kept.filtering_messages_before_publishing),
+        slot: |it| Slot::Flag(&mut it.store_only.filtering_messages_before_publishing),
         ..Property::PLAIN
     },
     Property {
         element: Some("IsAnonymousAccessible"),
         kinds: SENT_TO,
-        slot: |it| Slot::Flag(&mut it.kept.is_anonymous_accessible),
+        slot: |it| Slot::Flag(&mut it.store_only.is_anonymous_accessible),
         ..Property::PLAIN
     },
     Property {
         element: Some("SupportOrdering"),
         kinds: SENT_TO,
-        slot: |it| Slot::Flag(&mut it.kept.support_ordering),
+        slot: |it| Slot::Flag(&mut it.store_only.support_ordering),
         ..Property::PLAIN
     },
     Property {
         element: Some("UserMetadata"),
         kinds: ALL,
-        slot: |it| Slot::Text(&mut it.kept.user_metadata),
+        slot: |it| Slot::Text(&mut it.store_only.user_metadata),
         ..Property::PLAIN
     },
 ];

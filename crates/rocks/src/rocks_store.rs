@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
 use store::{
-    Backup, Caller, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index, Reader,
-    Recovery, Stager, Store, StoreError, WriteSet,
+    Backup, CallerLoad, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index,
+    Reader, Recovery, Stager, Store, StoreError, WriteSet,
 };
 
 use crate::audit;
@@ -220,7 +220,7 @@ impl Store for RocksStore {
         submitter.map_or_else(CommitId::default, |it| it.submit(writes))
     }
 
-    fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
+    fn commit(&mut self, writes: WriteSet, caller: CallerLoad) -> CommitId {
         let submitter = self.submitter.as_mut();
         submitter.map_or_else(CommitId::default, |it| it.commit(writes, caller))
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use store::{Caller, CommitId, StoreError, WriteSet};
+use store::{CallerLoad, CommitId, StoreError, WriteSet};
 
 use crate::commit_progress::CommitProgress;
 use crate::commits::Commits;
@@ -75,8 +75,8 @@ impl Submitter {
     }
 
     /// Makes `writes` durable before it returns, if that pays for such a `caller`.
-    pub fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
-        if caller == Caller::Busy && self.durability == Durability::Synced {
+    pub fn commit(&mut self, writes: WriteSet, caller: CallerLoad) -> CommitId {
+        if caller == CallerLoad::Busy && self.durability == Durability::Synced {
             return self.submit(writes);
         }
         let Some(mut commits) = self.commit_lock.try_lock_idle() else {

@@ -13,7 +13,7 @@ use crate::chunk::LOCATION;
 use crate::key::{self, KeyKind};
 
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
-/// their own, with 4 the places of bodies in rows, with 5 the eras of remembered message ids,
+/// their own, with 4 the places of bodies in rows, with 5 the periods of remembered message ids,
 /// with 6 records that tell whether everything before them was synced.
 pub(crate) const FORMAT: u32 = 6;
 
@@ -37,7 +37,7 @@ mod field {
     pub const SCHEDULE_FROM: u8 = 0x82;
     pub const SESSION_STATES: u8 = 0x83;
     pub const ACCESSED: u8 = 0x84;
-    pub const ERAS: u8 = 0x85;
+    pub const PERIODS: u8 = 0x85;
 }
 
 /// A short value on the stack.
@@ -179,7 +179,7 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
             encode_part(part, value);
         }
     }
-    encode_eras(&head.eras, value);
+    encode_periods(&head.periods, value);
     if head.schedule_from != Head::empty().schedule_from {
         let (due_ms, number) = head.schedule_from;
         value.push(field::SCHEDULE_FROM);
@@ -197,10 +197,10 @@ pub(crate) fn encode_head(head: &Head, value: &mut Vec<u8>) {
 }
 
 /// Always there, since a head without them is of an earlier format.
-fn encode_eras(eras: &[u64], value: &mut Vec<u8>) {
-    let count = u8::try_from(eras.len()).expect("a head has few eras");
-    value.extend_from_slice(&[field::ERAS, count]);
-    for start in eras {
+fn encode_periods(periods: &[u64], value: &mut Vec<u8>) {
+    let count = u8::try_from(periods.len()).expect("a head has few periods");
+    value.extend_from_slice(&[field::PERIODS, count]);
+    for start in periods {
         value.extend_from_slice(&start.to_be_bytes());
     }
 }
@@ -227,12 +227,12 @@ fn parse_head(value: &[u8]) -> Option<Head> {
     let mut head = Head::empty();
     head.next_number = SequenceNumber(fields.u64()?);
     head.last_enqueued_ms = fields.u64()?;
-    // What an earlier format remembers is an era of its own.
-    head.eras = vec![0];
+    // What an earlier format remembers is a period of its own.
+    head.periods = vec![0];
     while !fields.0.is_empty() {
         match fields.u8()? {
             field::DUPLICATES_FROM => drop(fields.u64()?),
-            field::ERAS => head.eras = parse_eras(&mut fields)?,
+            field::PERIODS => head.periods = parse_periods(&mut fields)?,
             field::SCHEDULE_FROM => {
                 head.schedule_from = (fields.u64()?, SequenceNumber(fields.u64()?));
             }
@@ -247,7 +247,7 @@ fn parse_head(value: &[u8]) -> Option<Head> {
     is_sound(&head).then_some(head)
 }
 
-fn parse_eras(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
+fn parse_periods(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
     (0..fields.u8()?).map(|_| fields.u64()).collect()
 }
 
@@ -262,11 +262,11 @@ fn parse_part(part: &mut PartHead, fields: &mut Fields<'_>) -> Option<()> {
 }
 
 /// What the broker relies on without looking: room for more numbers, stragglers that ascend, and
-/// few eras that do too.
+/// few periods that do too.
 fn is_sound(head: &Head) -> bool {
     head.next_number < SequenceNumber::MAX
-        && head.eras.len() <= Head::MAX_ERAS
-        && head.eras.is_sorted_by(|one, other| one < other)
+        && head.periods.len() <= Head::MAX_PERIODS
+        && head.periods.is_sorted_by(|one, other| one < other)
         && head.parts.iter().all(|part| {
             part.resume < u64::MAX && part.stragglers.is_sorted_by(|one, other| one < other)
         })

@@ -13,7 +13,7 @@ use std::thread;
 use access::{AccessRules, Directory};
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
-use store::{Caller, Reader, StoreError};
+use store::{CallerLoad, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -240,7 +240,7 @@ impl ShardTask {
         }
     }
 
-    fn turn(&mut self, caller: Caller) -> Result<(), StoreError> {
+    fn turn(&mut self, caller: CallerLoad) -> Result<(), StoreError> {
         self.usage.commands += self.commands.len() as u64;
         self.deletion_pause.update(Instant::now(), &mut self.shard);
         self.shard.blocking_turn(

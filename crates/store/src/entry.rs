@@ -21,14 +21,14 @@ pub enum Index {
     Session = 1,
     /// The state that a client stores with a session.
     SessionState = 2,
-    /// Message ids that would be duplicates, by the era in which they were accepted.
+    /// Message ids that would be duplicates, by the period in which they were accepted.
     DuplicateId = 3,
-    /// The same by time of acceptance, the format before eras.
+    /// The same by time of acceptance, the format before periods.
     DuplicateTime = 4,
     /// A subscription's rules, by name; all of them are read at a start.
     Rule = 5,
     /// Sessions whose messages expire as a whole, while it takes more than one set.
-    Doom = 6,
+    SessionExpiry = 6,
 }
 
 impl Index {
@@ -40,7 +40,7 @@ impl Index {
         Self::DuplicateId,
         Self::DuplicateTime,
         Self::Rule,
-        Self::Doom,
+        Self::SessionExpiry,
     ];
 }
 

@@ -33,9 +33,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// Whether the caller of a commit has other work in the meantime.
+/// Whether the caller of a commit has other work meanwhile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Caller {
+pub enum CallerLoad {
     /// It has, or will have soon.
     Busy,
     /// It has not.
@@ -49,10 +49,10 @@ pub trait Store: Send {
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
     /// As [`submit`](Self::submit), but it may block for a short time and return when `writes` are
-    /// durable. In that case there is no wake-up. With [`Caller::Alone`] it may block as long as a
-    /// quick disk takes for a sync, with [`Caller::Busy`] no longer than other threads would take
+    /// durable. In that case there is no wake-up. With [`CallerLoad::Idle`] it may block as long as a
+    /// quick disk takes for a sync, with [`CallerLoad::Busy`] no longer than other threads would take
     /// from the caller.
-    fn commit(&mut self, writes: WriteSet, caller: Caller) -> CommitId {
+    fn commit(&mut self, writes: WriteSet, caller: CallerLoad) -> CommitId {
         let _ = caller;
         self.submit(writes)
     }

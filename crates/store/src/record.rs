@@ -62,9 +62,9 @@ pub struct Head {
     pub next_number: SequenceNumber,
     /// The greatest enqueued time given out, so that it never decreases.
     pub last_enqueued_ms: u64,
-    /// When each era began whose message ids are still remembered, ascending; at most
-    /// [`Head::MAX_ERAS`].
-    pub eras: Vec<u64>,
+    /// When each period began whose message ids are still remembered, ascending; at most
+    /// [`Head::MAX_PERIODS`].
+    pub periods: Vec<u64>,
     /// Time and number: of what is scheduled nothing comes before this, so a scan starts here.
     pub schedule_from: (u64, SequenceNumber),
     /// Bytes of the states of all its sessions.
@@ -79,8 +79,8 @@ pub struct Head {
 impl Head {
     /// More stragglers than this in one part are not recorded: `resume` stays below them.
     pub const MAX_STRAGGLERS: usize = 16;
-    /// Most eras that are recorded.
-    pub const MAX_ERAS: usize = 16;
+    /// Most periods that are recorded.
+    pub const MAX_PERIODS: usize = 16;
 
     /// An entity without messages.
     #[must_use]
@@ -88,7 +88,7 @@ impl Head {
         Self {
             next_number: SequenceNumber::FIRST,
             last_enqueued_ms: 0,
-            eras: Vec::new(),
+            periods: Vec::new(),
             schedule_from: (0, SequenceNumber(0)),
             session_state_bytes: 0,
             accessed_ms: 0,

@@ -35,7 +35,7 @@ pub(crate) fn read(
     let is_partitioned = kind != EntityKind::Subscription
         && flag("EnablePartitioning", element.value("EnablePartitioning"))?.unwrap_or(false);
     if is_partitioned {
-        read.kept.support_ordering = false;
+        read.store_only.support_ordering = false;
         read.settings.max_size *= PARTITIONS;
     }
     for (_, property) in entity::named(kind).filter(|(_, property)| property.element.is_none()) {
@@ -62,7 +62,7 @@ pub(crate) fn read(
 
 /// (docs/spec/entities.md#19)
 fn check_express(read: &EntityDescription) -> Result<(), Error> {
-    if read.kept.enable_express && read.settings.requires_duplicate_detection {
+    if read.store_only.enable_express && read.settings.requires_duplicate_detection {
         let why = "an express entity cannot detect duplicates";
         return Err(Error::value("EnableExpress", why));
     }

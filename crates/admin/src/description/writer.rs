@@ -87,7 +87,7 @@ fn write_read_only(writer: &mut Writer, name: &str, info: &EntityInfo) {
     match name {
         "SizeInBytes" => writer.number(name, queue.bytes.saturating_add(below.bytes)),
         "MessageCount" => writer.number(name, counts(info).total()),
-        "AuthorizationRules" => authorization::write(writer, &info.kept.authorization_rules),
+        "AuthorizationRules" => authorization::write(writer, &info.store_only.authorization_rules),
         "CreatedAt" => writer.text(name, time::text(queue.created)),
         "UpdatedAt" => writer.text(name, time::text(queue.updated)),
         "AccessedAt" => {

@@ -48,7 +48,7 @@ pub(super) fn create(
         None => Vec::new(),
     };
     let kept = description
-        .kept
+        .store_only
         .in_place_of(&StoreOnlyProperties::default(), cx.now.wall);
     let id = directory.create_with(namespace, path, kind, settings, Arc::new(kept), cx);
     for rule in rules {
@@ -67,7 +67,7 @@ pub(super) fn update(
     let queue = directory.get(entity).ok_or(EntityError::NotFound)?;
     let settings = description.settings;
     check_fixed(&queue.settings, &settings)?;
-    if let Some(property) = queue.store_only.fixed_difference(&description.kept) {
+    if let Some(property) = queue.store_only.fixed_difference(&description.store_only) {
         return Err(EntityError::Immutable(property));
     }
     let (namespace, path) = (queue.namespace, queue.path.clone());
@@ -80,7 +80,11 @@ pub(super) fn update(
     )?;
     let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
     queue.settings = settings;
-    queue.store_only = Arc::new(description.kept.in_place_of(&queue.store_only, cx.now.wall));
+    queue.store_only = Arc::new(
+        description
+            .store_only
+            .in_place_of(&queue.store_only, cx.now.wall),
+    );
     if let Kind::Subscription(subscription) = &mut queue.kind {
         subscription.dead_lettering_on_filter_evaluation_exceptions =
             description.dead_lettering_on_filter_evaluation_exceptions;

@@ -144,7 +144,7 @@ fn info(queue: &Queue, cx: &Context<'_>) -> EntityInfo {
             }
             Kind::Queue | Kind::Topic(_) => false,
         },
-        kept: Arc::clone(&queue.store_only),
+        store_only: Arc::clone(&queue.store_only),
         below: match &queue.kind {
             Kind::Topic(topic) => Below {
                 subscriptions: topic.subscriptions.len(),

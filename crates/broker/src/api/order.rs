@@ -103,7 +103,7 @@ pub struct EntityDescription {
     pub settings: QueueSettings,
     /// Of a subscription.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    pub kept: StoreOnlyProperties,
+    pub store_only: StoreOnlyProperties,
 }
 
 impl Default for EntityDescription {
@@ -111,7 +111,7 @@ impl Default for EntityDescription {
         Self {
             settings: QueueSettings::default(),
             dead_lettering_on_filter_evaluation_exceptions: true,
-            kept: StoreOnlyProperties::default(),
+            store_only: StoreOnlyProperties::default(),
         }
     }
 }
@@ -141,7 +141,7 @@ pub struct EntityInfo {
     pub queue: QueueInfo,
     /// Of a subscription.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    pub kept: Arc<StoreOnlyProperties>,
+    pub store_only: Arc<StoreOnlyProperties>,
     pub below: Below,
 }
 

@@ -34,7 +34,8 @@ struct Stored {
     updated: u64,
     /// Left out when no such property was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kept: Option<StoreOnlyProperties>,
+    #[serde(rename = "kept")]
+    store_only: Option<StoreOnlyProperties>,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -88,7 +89,7 @@ impl Definition {
             kind,
             settings,
             times,
-            store_only: Arc::new(stored.kept.unwrap_or_default()),
+            store_only: Arc::new(stored.store_only.unwrap_or_default()),
         })))
     }
 }
@@ -119,7 +120,7 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         kind,
         created: queue.times.created.0,
         updated: queue.times.updated.0,
-        kept: (*queue.store_only != StoreOnlyProperties::default())
+        store_only: (*queue.store_only != StoreOnlyProperties::default())
             .then(|| (*queue.store_only).clone()),
     };
     let definition = serde_json::to_vec(&stored).expect("settings are plain data");

@@ -7,7 +7,7 @@ use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::queue::Queue;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 
 impl Queue {
     /// Says when it wants a tick.
@@ -25,7 +25,7 @@ impl Queue {
             return Some(cx.now.mono);
         }
         let sessions = self.sessions.as_ref().and_then(|s| s.deadline());
-        let subs = self.subs.iter().filter_map(Sub::deadline);
+        let subs = self.subs.iter().filter_map(SubqueueState::deadline);
         let others = [sessions, self.schedule.retry_at, self.idle_alarm()];
         let wanted = subs.chain(others.into_iter().flatten()).min();
         // An alarm that is too early costs less than moving it with every lock.

@@ -20,7 +20,7 @@ use crate::message::stored::{ReadRows, shown_of, size_of_body, state_of, unreada
 use crate::queue::Queue;
 use crate::receive::pending_peek::{PendingPeek, Stage};
 use crate::sessions::Sessions;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 
 /// Most messages of one answer. (docs/spec/entities.md#13)
 pub(crate) const MOST: usize = 250;
@@ -273,7 +273,7 @@ fn note_first_scheduled(queue: &mut Queue, peek: &PendingPeek, rows: &[StoredMes
 
 /// A stored message as a peek shows it: with its lock, if it is locked.
 pub(crate) fn peeked(
-    sub: &Sub,
+    sub: &SubqueueState,
     sessions: Option<&Sessions>,
     stored: &StoredMessage,
     now: Mono,
@@ -285,7 +285,7 @@ pub(crate) fn peeked(
 
 /// How long a message stays locked, if it is.
 fn lock_time(
-    sub: &Sub,
+    sub: &SubqueueState,
     sessions: Option<&Sessions>,
     number: SequenceNumber,
     now: Mono,

@@ -1,18 +1,18 @@
 //! Duplicates: a message whose id was accepted within the window is accepted again and dropped.
 //!
-//! Every accepted id is on disk, found by its hash within the era in which it was accepted; in
+//! Every accepted id is on disk, found by its hash within the period in which it was accepted; in
 //! memory are the latest ones, exactly, and a filter about all of them. What the filter has never
 //! seen is new. For the rest the store is asked, and that send and those behind it wait, so that
 //! order is kept; an id in two of them is decided by what was accepted first. Memory: 2 bytes an
 //! id, however many there are up to 16 million in a window and what is kept behind it; beyond that
 //! there is no filter, and then and until it is filled after a restart every id that is not among
-//! the latest is looked up, in each era. (docs/spec/entities.md#19)
+//! the latest is looked up, in each period. (docs/spec/entities.md#19)
 
-mod eras;
 mod filter;
 pub(crate) mod inquiry;
 pub(crate) mod known;
 mod load;
+mod periods;
 mod recent;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -99,22 +99,22 @@ impl Duplicates {
     }
 
     /// Where the store may know of an id that memory does not decide.
-    fn keys(&self, id: IdHash, eras: &[u64]) -> Vec<EntryKey> {
+    fn keys(&self, id: IdHash, periods: &[u64]) -> Vec<EntryKey> {
         if self.load.is_complete() {
             let spans = self.filter.spans(id);
-            let keys = spans.flat_map(|span| eras::keys_within(eras, span, id));
+            let keys = spans.flat_map(|span| periods::keys_within(periods, span, id));
             keys.collect::<BTreeSet<_>>().into_iter().collect()
         } else {
             let always = Wall(0)..=Wall(u64::MAX);
-            eras::keys_within(eras, always, id).collect()
+            periods::keys_within(periods, always, id).collect()
         }
     }
 
     /// Where the store may know of those that memory does not decide.
-    fn undecided(&self, ids: &[Option<IdHash>], eras: &[u64]) -> Vec<EntryKey> {
+    fn undecided(&self, ids: &[Option<IdHash>], periods: &[u64]) -> Vec<EntryKey> {
         let ids = ids.iter().flatten();
         let undecided = ids.filter(|id| !self.is_decided(**id));
-        undecided.flat_map(|id| self.keys(*id, eras)).collect()
+        undecided.flat_map(|id| self.keys(*id, periods)).collect()
     }
 
     /// What memory knows of these ids.
@@ -134,7 +134,7 @@ impl Duplicates {
     ) -> Option<ReadySend> {
         self.start_load(rows, cx);
         let ids: Vec<_> = messages.iter().map(IdHash::of).collect();
-        let keys = self.undecided(&ids, &rows.head.eras);
+        let keys = self.undecided(&ids, &rows.head.periods);
         if keys.is_empty() && self.waiting.is_empty() {
             let answers = Answers::new();
             let known = Ok(Known { ids, answers });
@@ -215,7 +215,10 @@ impl Duplicates {
     ) -> Inquiry {
         self.start_load(rows, cx);
         let answers = self.known(ids);
-        let keys: BTreeSet<EntryKey> = self.undecided(ids, &rows.head.eras).into_iter().collect();
+        let keys: BTreeSet<EntryKey> = self
+            .undecided(ids, &rows.head.periods)
+            .into_iter()
+            .collect();
         let waiting = (!keys.is_empty()).then(|| {
             let query = Query::EntryPoints {
                 entity: rows.id,
@@ -277,7 +280,7 @@ impl Duplicates {
         let query = Query::EntryPoints {
             entity: rows.id,
             index: Index::DuplicateId,
-            keys: self.keys(id, &rows.head.eras),
+            keys: self.keys(id, &rows.head.periods),
         };
         let read = cx.ask(query, purpose);
         let seen = self.recent.accepted();
@@ -321,11 +324,11 @@ impl Duplicates {
         cx: &mut Context<'_>,
     ) {
         let acceptance = Acceptance { at, number };
-        let era = self.era_at(at, rows, settings, cx);
+        let period = self.period_at(at, rows, settings, cx);
         cx.write(Write::PutEntry {
             entity: rows.id,
             index: Index::DuplicateId,
-            key: eras::key(era, id),
+            key: periods::key(period, id),
             value: acceptance.encode(),
         });
         self.recent.insert(id, acceptance);

@@ -99,7 +99,7 @@ impl Sessions {
                 self.expiries.stored.insert(hash);
                 cx.write(Write::PutEntry {
                     entity,
-                    index: Index::Doom,
+                    index: Index::SessionExpiry,
                     key: key_of(hash),
                     value: Bytes::copy_from_slice(&until.0.to_be_bytes()),
                 });
@@ -187,7 +187,7 @@ impl Sessions {
         if !expiries.waiting.contains_key(&hash) && expiries.stored.remove(&hash) {
             cx.write(Write::RemoveEntry {
                 entity,
-                index: Index::Doom,
+                index: Index::SessionExpiry,
                 key: key_of(hash),
             });
         }
@@ -206,7 +206,7 @@ impl Sessions {
         self.expiries.recall = Recall::Reading(from);
         let query = Query::Entries {
             entity,
-            index: Index::Doom,
+            index: Index::SessionExpiry,
             from: key_of(from),
             until: EntryKey::by_u64(u64::MAX, SequenceNumber::MAX),
             limit: RECALLED,

@@ -20,9 +20,9 @@ use crate::subqueue::browsers::{
 };
 use crate::subqueue::selections::REST_MS;
 use crate::subqueue::selections::evaluate::evaluate;
-use crate::subqueue::{Sub, is_expired};
+use crate::subqueue::{SubqueueState, is_expired};
 
-impl Sub {
+impl SubqueueState {
     /// Reads on for the browsers that have room for more. The subqueue's messages are found from
     /// `first` on.
     pub(crate) fn show_to_browsers(

@@ -7,9 +7,9 @@ use crate::api::output::Output;
 use crate::context::Context;
 use crate::context::clients::Choice;
 use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 
-impl Sub {
+impl SubqueueState {
     /// Answers the drains that are over, after the last delivery.
     pub(crate) fn answer_drains(&mut self, rows: &Rows, cx: &mut Context<'_>) {
         if self.draining.is_empty() {

@@ -12,7 +12,7 @@ use crate::api::id::ReadId;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::stored::{ReadRows, take_body};
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 use crate::subqueue::missing_bodies::MissingBodies;
 use crate::subqueue::read_ahead::ReadAhead;
 
@@ -30,7 +30,7 @@ const LOOK: usize = 2;
 /// too.
 const MOST_AHEAD: usize = 4;
 
-impl Sub {
+impl SubqueueState {
     /// Asks for those bodies of the first messages that the takers want and are not in memory.
     pub(crate) fn fetch_for_takers(&mut self, cx: &mut Context<'_>) {
         if self.can_fetch() {

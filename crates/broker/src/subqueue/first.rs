@@ -7,13 +7,13 @@
 use store::{Head, SequenceNumber};
 
 use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 use crate::subqueue::lock::Origin;
 
 /// How many locks are looked at for the least live numbers.
 const LOOK_AT: usize = 64;
 
-impl Sub {
+impl SubqueueState {
     /// From where its messages are found, and the few before that. It has some.
     pub(crate) fn place_of_first(&self, rows: &Rows) -> (SequenceNumber, Vec<SequenceNumber>) {
         let mut least: Vec<SequenceNumber> = Vec::with_capacity(LOOK_AT);

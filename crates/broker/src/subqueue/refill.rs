@@ -10,10 +10,10 @@ use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::message::stored::{ReadRows, entry_of};
 use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 use crate::subqueue::window::Ask;
 
-impl Sub {
+impl SubqueueState {
     /// Asks for more messages if the window runs low.
     pub(crate) fn refill(&mut self, rows: &Rows, cx: &mut Context<'_>) {
         let next_number = rows.end();

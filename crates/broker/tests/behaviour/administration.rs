@@ -118,7 +118,7 @@ fn everything() -> EntityDescription {
             ..QueueSettings::default()
         },
         dead_lettering_on_filter_evaluation_exceptions: false,
-        kept: StoreOnlyProperties {
+        store_only: StoreOnlyProperties {
             user_metadata: Some("mine".to_owned()),
             enable_batched_operations: false,
             is_anonymous_accessible: true,
@@ -169,14 +169,18 @@ fn every_property_is_there_again_after_a_restart() {
     world.restart();
     let found = entity(ask(&mut world, describe("Q")));
     assert_eq!(found, made);
-    let EntityDescription { settings, kept, .. } = everything();
+    let EntityDescription {
+        settings,
+        store_only,
+        ..
+    } = everything();
     assert_eq!(found.queue.settings, settings);
-    let mut shown = (*found.kept).clone();
+    let mut shown = (*found.store_only).clone();
     for rule in &mut shown.authorization_rules {
         assert_eq!((rule.created, rule.modified), (START, START));
         (rule.created, rule.modified) = (0, 0);
     }
-    assert_eq!(shown, kept);
+    assert_eq!(shown, store_only);
 }
 
 #[test]
@@ -185,7 +189,7 @@ fn an_update_takes_the_place_of_the_whole_description() {
     let made = entity(ask(&mut world, create_as(queue("q"), everything())));
     world.mono = 5_000;
     let mut description = everything();
-    description.kept.user_metadata = None;
+    description.store_only.user_metadata = None;
     description.settings.lock_duration = 10_000;
     let update = Order::Update {
         entity: made.queue.id,
@@ -193,10 +197,10 @@ fn an_update_takes_the_place_of_the_whole_description() {
     };
     let changed = entity(ask(&mut world, update.clone()));
     assert_eq!(changed.queue.settings.lock_duration, 10_000);
-    assert_eq!(changed.kept.user_metadata, None);
+    assert_eq!(changed.store_only.user_metadata, None);
     assert_eq!(changed.queue.created.0, START);
     assert_eq!(changed.queue.updated.0, START + 5_000);
-    let key = &changed.kept.authorization_rules[0];
+    let key = &changed.store_only.authorization_rules[0];
     assert_eq!(
         (key.created, key.modified),
         (START, START),
@@ -232,9 +236,12 @@ fn what_an_entity_became_by_its_creation_stays() {
         |d| d.settings.requires_duplicate_detection = true,
         "RequiresDuplicateDetection",
     );
-    refused(|d| d.kept.enable_partitioning = true, "EnablePartitioning");
     refused(
-        |d| d.kept.enable_subscription_partitioning = true,
+        |d| d.store_only.enable_partitioning = true,
+        "EnablePartitioning",
+    );
+    refused(
+        |d| d.store_only.enable_subscription_partitioning = true,
         "EnableSubscriptionPartitioning",
     );
     assert_eq!(entity(ask(&mut world, describe("q"))), made);

@@ -49,7 +49,7 @@ fn what_was_rolled_back_is_not_in_the_history() {
             0s declare t1: done
             1s in t1 send a@1: held
             2s roll-back t1: done
-            2s history of 0 ids in 0 eras
+            2s history of 0 ids in 0 periods
             3s sent from #1
             3s active 1 dead 0 deferred 0 bytes 1
         "#]],

@@ -232,9 +232,9 @@ fn a_refused_send_leaves_nothing_in_the_history() {
         ",
         expect![[r#"
             0s send refused: the entity holds 0 bytes of 3
-            0s history of 0 ids in 0 eras
+            0s history of 0 ids in 0 periods
             0s sent from #1
-            0s history of 1 ids in 1 eras
+            0s history of 1 ids in 1 periods
         "#]],
     );
 }
@@ -260,12 +260,12 @@ fn ids_leave_the_store_some_time_after_their_window() {
         expect![[r#"
             0s sent from #1
             5s sent from #7
-            16s history of 7 ids in 2 eras
-            18s history of 1 ids in 1 eras
+            16s history of 7 ids in 2 periods
+            18s history of 1 ids in 1 periods
             20s sent from #8
-            20s history of 2 ids in 2 eras
-            24s history of 1 ids in 1 eras
-            60s history of 0 ids in 0 eras
+            20s history of 2 ids in 2 periods
+            24s history of 1 ids in 1 periods
+            60s history of 0 ids in 0 periods
         "#]],
     );
 }
@@ -290,10 +290,10 @@ fn an_id_that_is_accepted_again_outlives_its_first_acceptance() {
             0s sent from #1
             15s sent from #2
             17s sent from #3
-            19s history of 2 ids in 2 eras
-            20s history of 2 ids in 2 eras
+            19s history of 2 ids in 2 periods
+            20s history of 2 ids in 2 periods
             21s sent from #4, known as #3
-            31s history of 2 ids in 2 eras
+            31s history of 2 ids in 2 periods
             32s sent from #4, known as #3
             33s sent from #4
         "#]],
@@ -318,7 +318,7 @@ fn an_era_that_ends_while_the_store_is_asked_is_over() {
         ",
         expect![[r#"
             0s sent from #1
-            30s history of 0 ids in 0 eras
+            30s history of 0 ids in 0 periods
             30s sent from #2
             30s sent from #3
             31s active 3 dead 0 deferred 0 bytes 3
@@ -344,7 +344,7 @@ fn a_window_that_changes_counts_for_what_was_accepted_before() {
         expect![[r#"
             0s sent from #1
             4s sent from #2
-            5s history of 2 ids in 1 eras
+            5s history of 2 ids in 1 periods
             7s sent from #3, known as #2
             7s sent from #3
             8s sent from #4
@@ -421,7 +421,7 @@ proptest! {
         let said = run(settings, &script);
         let counted = format!("active {kept} dead 0 deferred 0 bytes {kept}\n");
         prop_assert!(said.contains(&counted), "{script}\n{said}\nnot {counted}");
-        let swept = said.ends_with("history of 0 ids in 0 eras\n");
+        let swept = said.ends_with("history of 0 ids in 0 periods\n");
         prop_assert!(swept, "{}\n{}", script, said);
     }
 }

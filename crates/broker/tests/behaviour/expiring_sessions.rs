@@ -74,7 +74,7 @@ fn stored_expiries(world: &World) -> usize {
     let expiries = |image: &store::Image| {
         let entries = image.entries.keys();
         entries
-            .filter(|(_, index, _)| *index == Index::Doom)
+            .filter(|(_, index, _)| *index == Index::SessionExpiry)
             .count()
     };
     world.disk.with_current(expiries)

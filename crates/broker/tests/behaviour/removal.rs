@@ -260,7 +260,7 @@ fn sends_that_wait_for_a_look_at_the_history_are_refused_in_order() {
             1s q is gone
             1s removed
             1s sent from #1
-            1s history of 1 ids in 1 eras
+            1s history of 1 ids in 1 periods
         "#]],
     );
 }

@@ -581,15 +581,15 @@ impl Stage {
         self.tell(&format!("{rows} rows and {bodies} bodies"));
     }
 
-    /// How many message ids the store remembers, and in how many eras.
+    /// How many message ids the store remembers, and in how many periods.
     fn history(&mut self) {
-        let (ids, eras) = self.disk.with_current(|image| {
+        let (ids, periods) = self.disk.with_current(|image| {
             let indexes = image.entries.keys().map(|(_, of, _)| *of);
-            let eras = image.heads.values().map(|head| head.eras.len());
+            let periods = image.heads.values().map(|head| head.periods.len());
             let ids = indexes.filter(|of| *of == Index::DuplicateId).count();
-            (ids, eras.sum::<usize>())
+            (ids, periods.sum::<usize>())
         });
-        self.tell(&format!("history of {ids} ids in {eras} eras"));
+        self.tell(&format!("history of {ids} ids in {periods} periods"));
     }
 
     fn request(&mut self, what: &str) -> RequestId {

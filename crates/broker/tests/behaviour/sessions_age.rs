@@ -119,7 +119,7 @@ fn until_the_row_is_read_the_age_is_unknown_and_one_that_can_not_be_read_is_aske
         ",
         expect![[r#"
             1s sent from #1
-            2s asked for 1024 groups of Session after None, 1024 of Doom 0s #0..max
+            2s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max
             2s age unknown
             2s asked for Active #1
             3s age unknown

@@ -54,7 +54,7 @@ fn set_rules_of_orders(world: &mut World, rules: Vec<AuthorizationRule>) {
             max_delivery_count: 3,
             ..QueueSettings::default()
         },
-        kept: StoreOnlyProperties {
+        store_only: StoreOnlyProperties {
             authorization_rules: rules,
             ..StoreOnlyProperties::default()
         },

@@ -1,7 +1,7 @@
-//! History: the entries by which duplicates are found, and the eras in which they stand. (I11)
+//! History: the entries by which duplicates are found, and the periods in which they stand. (I11)
 //!
-//! Each accepted id has one in the era in which that was, which says when and under which number. A
-//! head names just the eras that have some: the broker does not look in any other era.
+//! Each accepted id has one in the period in which that was, which says when and under which number. A
+//! head names just the periods that have some: the broker does not look in any other period.
 
 use std::collections::BTreeSet;
 
@@ -53,18 +53,18 @@ impl Books {
         }
     }
 
-    /// An entry that is there says when, and that was not before its era.
+    /// An entry that is there says when, and that was not before its period.
     pub(super) fn check_remembered(&self, place: &FullEntryKey) -> Result<(), Violation> {
         let (entity, _, key) = place;
         if let Some(value) = self.entries.get(place) {
             let at = acceptance(value).map(|(at, _)| at);
-            if era_of(key).is_none_or(|era| at.is_none_or(|at| at < era)) {
+            if period_of(key).is_none_or(|period| at.is_none_or(|at| at < period)) {
                 let what = format!("{place:?} says that its id was accepted at {at:?}");
                 return Err(Violation::new("I11", what));
             }
         }
         let none = Head::empty();
-        self.check_eras(*entity, self.heads.get(entity).unwrap_or(&none))
+        self.check_period(*entity, self.heads.get(entity).unwrap_or(&none))
     }
 
     /// When the first id that an entity remembers was accepted.
@@ -74,16 +74,17 @@ impl Books {
         values.filter_map(|value| Some(acceptance(value)?.0)).min()
     }
 
-    /// All ids that are remembered stand in eras that the head names, and each of these has some.
-    pub(super) fn check_eras(&self, entity: EntityId, head: &Head) -> Result<(), Violation> {
-        let eras = self.history(entity).filter_map(|(key, _)| era_of(key));
-        let eras: BTreeSet<_> = eras.collect();
-        if eras.iter().eq(&head.eras) {
+    /// All ids that are remembered stand in periods that the head names, and each of these has some.
+    pub(super) fn check_period(&self, entity: EntityId, head: &Head) -> Result<(), Violation> {
+        let periods = self.history(entity).filter_map(|(key, _)| period_of(key));
+        let periods: BTreeSet<_> = periods.collect();
+        if periods.iter().eq(&head.periods) {
             return Ok(());
         }
-        let named = &head.eras;
-        let what =
-            format!("{entity:?} remembers ids of the eras {eras:?}, its head names {named:?}");
+        let named = &head.periods;
+        let what = format!(
+            "{entity:?} remembers ids of the periods {periods:?}, its head names {named:?}"
+        );
         Err(Violation::new("I11", what))
     }
 
@@ -98,12 +99,12 @@ impl Books {
     }
 }
 
-/// The beginning of the era in which an id stands; those without one are of an era that began at 0.
-fn era_of(key: &EntryKey) -> Option<u64> {
-    let (era, _) = key.group.split_last_chunk::<HASH>()?;
-    match era {
+/// The beginning of the period in which an id stands; those without one are of a period that began at 0.
+fn period_of(key: &EntryKey) -> Option<u64> {
+    let (period, _) = key.group.split_last_chunk::<HASH>()?;
+    match period {
         [] => Some(0),
-        era => Some(u64::from_be_bytes(era.try_into().ok()?)),
+        period => Some(u64::from_be_bytes(period.try_into().ok()?)),
     }
 }
 

@@ -32,7 +32,7 @@ fn full_head() -> Head {
     let mut head = Head {
         next_number: SequenceNumber(1 << 40),
         last_enqueued_ms: 77,
-        eras: vec![0, 78, u64::MAX],
+        periods: vec![0, 78, u64::MAX],
         schedule_from: (1 << 41, SequenceNumber(u64::MAX)),
         session_state_bytes: 1 << 42,
         accessed_ms: 79,

@@ -1,7 +1,7 @@
 //! Known: what is known of the ids of some messages.
 //!
 //! What the store answers is about the moment of the question; what was accepted since is known in
-//! memory. Of an id that stands in two eras the later acceptance counts.
+//! memory. Of an id that stands in two periods the later acceptance counts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use store::{Entry, EntryKey, StoreError};
 use crate::api::command::Incoming;
 use crate::message::id::{Acceptance, IdHash};
 
-/// Bytes of an id's hash, and of the beginning of its era in front of it.
+/// Bytes of an id's hash, and of the beginning of its period in front of it.
 pub(super) const HASH: usize = 16;
 pub(super) const START: usize = 8;
 
@@ -43,7 +43,7 @@ impl Known {
     }
 }
 
-/// Of each id what was accepted last: an earlier era may know it too.
+/// Of each id what was accepted last: an earlier period may know it too.
 pub(super) fn answers_of(entries: &[Entry]) -> Result<Answers, StoreError> {
     let mut answers = Answers::new();
     for entry in entries {

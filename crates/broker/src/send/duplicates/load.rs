@@ -2,9 +2,9 @@
 
 use store::{Entry, EntryKey, Index, Query, StoreError};
 
-use super::eras;
 use super::filter::Filter;
 use super::known::{damaged, id_of};
+use super::periods;
 use crate::api::id::ReadId;
 use crate::api::time::Wall;
 use crate::context::Context;
@@ -61,14 +61,14 @@ impl Duplicates {
         if !matches!(self.load, Load::NotStarted) {
             return;
         }
-        match rows.head.eras.first() {
+        match rows.head.periods.first() {
             None => self.load = Load::Complete,
-            Some(first) => self.load_piece(eras::keys_from(*first).start, rows, cx),
+            Some(first) => self.load_piece(periods::keys_from(*first).start, rows, cx),
         }
     }
 
     fn load_piece(&mut self, from: EntryKey, rows: &Rows, cx: &mut Context<'_>) {
-        let until = eras::keys_from(0).end;
+        let until = periods::keys_from(0).end;
         let query = Query::Entries {
             entity: rows.id,
             index: Index::DuplicateId,

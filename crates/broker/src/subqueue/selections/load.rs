@@ -15,7 +15,7 @@ use crate::context::read::Purpose;
 use crate::message::entry::Entry;
 use crate::message::stored::{ReadRows, body_of, entry_of};
 use crate::queue::rows::Rows;
-use crate::subqueue::Sub;
+use crate::subqueue::SubqueueState;
 
 /// Most messages and bytes of bodies of a page.
 const PAGE_MESSAGES: usize = 256;
@@ -65,7 +65,7 @@ impl Reading {
     }
 }
 
-impl Sub {
+impl SubqueueState {
     /// Asks for messages, unless something is being read already.
     pub(super) fn read_for_selections(&mut self, ask: Ask, rows: &Rows, cx: &mut Context<'_>) {
         if self.selections.reading.is_some() || self.retry_at.is_some() {

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::context::clients::SelectionId;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
-use crate::subqueue::{Sub, is_expired};
+use crate::subqueue::{SubqueueState, is_expired};
 
 /// Most messages, and bytes of them, that are asked for by number at once.
 const POINTS: usize = 256;
@@ -44,7 +44,7 @@ enum Next {
     End,
 }
 
-impl Sub {
+impl SubqueueState {
     /// The next message of a selection.
     pub(super) fn search(
         &mut self,

@@ -40,7 +40,7 @@ fn every_write() -> Vec<Write> {
     };
     let mut head = Head::empty();
     head.part_mut(part).stragglers = vec![SequenceNumber(2), SequenceNumber(5)];
-    head.eras = vec![6, 7];
+    head.periods = vec![6, 7];
     let (index, key) = (Index::Rule, EntryKey::new(&b"a group"[..], number));
     vec![
         Write::PutEntity(EntityRow {

@@ -281,7 +281,7 @@ async fn update(
             settings: wanted.settings,
             dead_lettering_on_filter_evaluation_exceptions: wanted
                 .dead_lettering_on_filter_evaluation_exceptions,
-            kept: (*current.kept).clone(),
+            store_only: (*current.store_only).clone(),
         }),
     };
     shard_client.order(order).await??;

@@ -9,11 +9,11 @@ use crate::violation::Violation;
 
 /// Milliseconds.
 const WINDOW: u64 = 20_000;
-/// Behind the beginning of its era.
+/// Behind the beginning of its period.
 const ID: &[u8] = b"hash of this id!";
 
-fn key(era: u64) -> EntryKey {
-    let group = [&era.to_be_bytes(), ID].concat();
+fn key(period: u64) -> EntryKey {
+    let group = [&period.to_be_bytes(), ID].concat();
     EntryKey::new(group, SequenceNumber(0))
 }
 
@@ -33,8 +33,8 @@ impl FakeBroker {
         let (id, request, command, payload) = self.ask(options);
         let number = self.head.next_number;
         let at = self.now.wall.0;
-        if self.head.eras.is_empty() {
-            self.head.eras.push(at);
+        if self.head.periods.is_empty() {
+            self.head.periods.push(at);
         }
         let mut writes = self.arrival(payload);
         let mut value = at.to_be_bytes().to_vec();
@@ -42,7 +42,7 @@ impl FakeBroker {
         writes.push(Write::PutEntry {
             entity: QUEUE,
             index: Index::DuplicateId,
-            key: key(self.head.eras[0]),
+            key: key(self.head.periods[0]),
             value: value.into(),
         });
         (id, request, command, writes)
@@ -55,10 +55,10 @@ impl FakeBroker {
         id
     }
 
-    /// The id leaves the store, and its era the head.
+    /// The id leaves the store, and its period the head.
     fn forget(&mut self) -> Vec<Write> {
-        let era = self.head.eras.remove(0);
-        let keys = Box::new(key(era)..key(era + 1));
+        let period = self.head.periods.remove(0);
+        let keys = Box::new(key(period)..key(period + 1));
         vec![
             Write::RemoveEntries {
                 entity: QUEUE,
@@ -147,7 +147,7 @@ fn eras_without_ids_and_ids_without_their_eras_are_found() {
 #[test]
 fn an_id_in_a_later_era_than_its_own_is_found() {
     let mut fake = FakeBroker::detecting();
-    fake.head.eras.push(fake.now.wall.0 + 1);
+    fake.head.periods.push(fake.now.wall.0 + 1);
     let (_, _, command, writes) = fake.again();
     check(fake.turn(&[command], writes, &[]), "I11");
 }
