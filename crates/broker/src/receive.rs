@@ -8,6 +8,7 @@ pub(crate) mod credit;
 pub(crate) mod deferred;
 pub(crate) mod dispatch;
 pub(crate) mod hand_out;
+pub(crate) mod page;
 pub(crate) mod peek;
 pub(crate) mod pending_peek;
 pub(crate) mod retrieval;

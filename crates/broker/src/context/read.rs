@@ -80,7 +80,7 @@ impl Purpose {
     pub(crate) fn refusal(self) -> Option<Output> {
         let gone = RequestError::NotFound;
         match self {
-            Self::Peek(peek) => Some(peek.answer(Err(gone))),
+            Self::Peek(peek) => Some(peek.page.refusal(gone)),
             Self::Deferred(retrieval) => Some(retrieval.answer(Err(gone))),
             Self::Cancel(cancellation) => Some(cancellation.answer(Err(gone))),
             Self::Session(_, read) => read.refusal(gone),

@@ -5,7 +5,7 @@
 //! by range, and the deferred ones last: a message only ever moves that way, so none is missed
 //! between two reads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use store::{Part, Query, SequenceNumber, StoredMessage};
 
@@ -16,8 +16,9 @@ use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
-use crate::message::stored::{ReadRows, shown_of, size_of_body, state_of, unreadable};
+use crate::message::stored::{ReadRows, shown_of, state_of};
 use crate::queue::Queue;
+use crate::receive::page::Page;
 use crate::receive::pending_peek::{PendingPeek, Stage};
 use crate::sessions::Sessions;
 use crate::subqueue::SubqueueState;
@@ -49,16 +50,17 @@ pub(crate) fn peek(
     };
     let peek = PendingPeek {
         place: wanted.place,
-        request,
         state: wanted.state,
         from: wanted.from,
-        count: wanted.count.min(MOST),
-        max_bytes: wanted.max_bytes,
+        page: Page::new(
+            request,
+            wanted.count.min(MOST),
+            wanted.max_bytes,
+            queue.rows.end(),
+        ),
         stage: Stage::Scheduled,
         cursor: wanted.from,
-        until: queue.rows.end(),
         bytes: 0,
-        found: BTreeMap::new(),
         scheduled: Vec::new(),
     };
     peek_on(queue, peek, cx);
@@ -76,7 +78,7 @@ fn peek_on(queue: &mut Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
         let from = peek.from.max(SequenceNumber(scheduled.resume));
         let main = peek.place.subqueue == Subqueue::Main;
         let wanted = main && peek.wants(MessageState::Scheduled);
-        if wanted && scheduled.count > 0 && from < peek.until && peek.count > 0 {
+        if wanted && scheduled.count > 0 && from < peek.page.until && peek.page.count > 0 {
             peek.cursor = from;
             let read = ask_range(peek, Part::Scheduled, cx);
             return queue.rows.journal.begin(read);
@@ -98,7 +100,7 @@ fn peek_on(queue: &mut Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
         peek.stage = Stage::Deferred;
         if queue.sub(subqueue).beyond(&queue.rows) > 0
             && peek.has_room()
-            && peek.cursor < peek.until
+            && peek.cursor < peek.page.until
         {
             peek.stage = Stage::Disk;
             ask_range(peek, subqueue.part(), cx);
@@ -108,7 +110,7 @@ fn peek_on(queue: &mut Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
     let deferred = queue.rows.head.part(subqueue.deferred_part());
     let from = peek.from.max(SequenceNumber(deferred.resume));
     let wanted = peek.wants(MessageState::Deferred);
-    if wanted && deferred.count > 0 && from < peek.until && peek.count > 0 {
+    if wanted && deferred.count > 0 && from < peek.page.until && peek.page.count > 0 {
         peek.cursor = from;
         ask_range(peek, subqueue.deferred_part(), cx);
         return;
@@ -120,24 +122,24 @@ fn peek_on(queue: &mut Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
 fn peek_known(queue: &Queue, peek: &mut PendingPeek) -> Vec<SequenceNumber> {
     let sub = queue.sub(peek.place.subqueue);
     let end = known_until(queue, peek.place.subqueue);
-    let room = peek.count.saturating_sub(peek.found.len());
+    let room = peek.page.count.saturating_sub(peek.page.found.len());
     let locks = sub.locks.range(peek.cursor..);
     let locked = locks
         .filter(|(_, lock)| lock.origin != crate::subqueue::lock::Origin::Deferred)
         .map(|(number, lock)| (number, Some(lock.row.size)));
     let mut known: Vec<_> = sub.window.known_from(peek.cursor).take(room).collect();
     known.extend(locked.take(room));
-    known.retain(|(number, _)| *number < end && *number < peek.until);
+    known.retain(|(number, _)| *number < end && *number < peek.page.until);
     known.sort_unstable();
     known.truncate(room);
     let mut numbers = Vec::new();
     let mut bytes = peek.bytes;
     for (number, size) in known {
-        if bytes >= peek.max_bytes && bytes > 0 {
+        if bytes >= peek.page.max_bytes && bytes > 0 {
             break;
         }
         // One whose size is not known is asked for alone.
-        let size = size.map_or(peek.max_bytes, |size| size as usize);
+        let size = size.map_or(peek.page.max_bytes, |size| size as usize);
         bytes = bytes.saturating_add(size.max(1));
         numbers.push(number);
     }
@@ -180,12 +182,12 @@ fn ask_range(peek: PendingPeek, part: Part, cx: &mut Context<'_>) -> ReadId {
         entity: peek.place.entity,
         part,
         from: peek.cursor,
-        until: peek.until,
-        limit: peek.count - if active { peek.found.len() } else { 0 },
+        until: peek.page.until,
+        limit: peek.page.count - if active { peek.page.found.len() } else { 0 },
         bodies: true,
-        max_bytes: peek.max_bytes
+        max_bytes: peek.page.max_bytes
             - if active {
-                peek.bytes.min(peek.max_bytes)
+                peek.bytes.min(peek.page.max_bytes)
             } else {
                 0
             },
@@ -209,20 +211,19 @@ pub(crate) fn loaded(
     let rows = match rows {
         Ok(rows) => rows,
         Err(error) => {
-            let error = RequestError::Invalid(error.to_string());
-            return cx.emit(peek.answer(Err(error)));
+            return cx.emit(peek.page.refusal(RequestError::Invalid(error.to_string())));
         }
     };
     match peek.stage {
         Stage::Scheduled => {
             note_first_scheduled(queue, &peek, &rows);
             // What was activated meanwhile is to be found where it is now.
-            peek.until = queue.rows.end();
+            peek.page.until = queue.rows.end();
             let cut = peek.take_scheduled(rows, &touched);
             if cut && peek.scheduled.is_empty() && !peek.wants(MessageState::Active) {
                 // All that was read has gone on; those behind it have not been looked at.
                 peek.stage = Stage::Scheduled;
-                peek.from = std::mem::replace(&mut peek.until, queue.rows.end());
+                peek.from = std::mem::replace(&mut peek.page.until, queue.rows.end());
             }
             peek_on(queue, peek, cx);
         }
@@ -236,30 +237,18 @@ pub(crate) fn loaded(
             peek_on(queue, peek, cx);
         }
         Stage::Deferred => {
-            peek.take_deferred(rows);
+            peek.page.merge(rows);
             answer_peek(queue, peek, cx);
         }
     }
 }
 
 /// Shows what was found.
-fn answer_peek(queue: &Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
+fn answer_peek(queue: &Queue, peek: PendingPeek, cx: &mut Context<'_>) {
     let sub = queue.sub(peek.place.subqueue);
     let sessions = queue.sessions.as_deref();
-    let mut bytes = 0_usize;
-    let mut shown: Vec<Browsed> = Vec::new();
-    let mut result = Ok(());
-    for stored in peek.take_found().into_values().take(peek.count) {
-        if bytes >= peek.max_bytes && !shown.is_empty() {
-            break;
-        }
-        bytes = bytes.saturating_add(size_of_body(&stored));
-        match peeked(sub, sessions, &stored, cx.now.mono) {
-            Some(browsed) => shown.push(browsed),
-            None => result = Err(unreadable(stored.number)),
-        }
-    }
-    cx.emit(peek.answer(result.map(|()| shown)));
+    let browse = |stored: &StoredMessage| peeked(sub, sessions, stored, cx.now.mono);
+    cx.emit(peek.into_page().answer(browse));
 }
 
 /// What was read from the start of the scheduled part tells where it starts by now: numbers
@@ -267,7 +256,7 @@ fn answer_peek(queue: &Queue, mut peek: PendingPeek, cx: &mut Context<'_>) {
 fn note_first_scheduled(queue: &mut Queue, peek: &PendingPeek, rows: &[StoredMessage]) {
     let part = queue.rows.head.part_mut(Part::Scheduled);
     if peek.cursor.0 == part.resume {
-        part.resume = rows.first().map_or(peek.until, |first| first.number).0;
+        part.resume = rows.first().map_or(peek.page.until, |first| first.number).0;
     }
 }
 

@@ -3,8 +3,6 @@
 //! A command finds the queue, sees whether it has sessions, hands itself to them, and lets the
 //! queue go on. What it does there is in the file of its name.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use store::{EntityId, Part, SequenceNumber};
 
@@ -18,6 +16,7 @@ use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::queue::session_key::SessionKey;
 use crate::receive::attach;
+use crate::receive::page::Page;
 use crate::receive::peek::MOST;
 use crate::receive::run::run;
 use crate::sessions::Sessions;
@@ -180,16 +179,12 @@ pub(crate) fn peek(
         return refuse_peek(request, RequestError::SessionsNotSupported, cx);
     };
     let peek = SessionPeek {
-        request,
         key: SessionKey::new(session),
         from,
-        until: parts.rows.end(),
-        count: count.min(MOST),
-        max_bytes,
         part: Part::Scheduled,
         next: from,
         cut: None,
-        found: BTreeMap::new(),
+        page: Page::new(request, count.min(MOST), max_bytes, parts.rows.end()),
     };
     Sessions::ask_order(peek, &parts, cx);
 }

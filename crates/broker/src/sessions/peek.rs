@@ -7,11 +7,8 @@
 use store::{Entry, Found, Index, Part, Query, StoreError};
 
 use crate::api::error::RequestError;
-use crate::api::output::Browsed;
-use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::message::stored::{size_of_body, unreadable};
 use crate::queue::session_key as key;
 use crate::receive::peek::peeked;
 use crate::sessions::pending_peek::SessionPeek;
@@ -27,8 +24,8 @@ impl Sessions {
             entity: parts.rows.id,
             index: Index::Session,
             from: key::of(peek.part, peek.key.hash, from),
-            until: key::of(peek.part, peek.key.hash, peek.until),
-            limit: peek.count,
+            until: key::of(peek.part, peek.key.hash, peek.page.until),
+            limit: peek.page.count,
             max_bytes: usize::MAX,
         };
         Self::ask_peek(query, peek, parts, cx);
@@ -50,12 +47,12 @@ impl Sessions {
         match found {
             Ok(Found::Entries(entries)) => self.peek_numbers(peek, &entries, parts, cx),
             Ok(Found::Messages(rows)) => {
-                peek.take(rows);
+                peek.page.merge(rows);
                 self.session_peek_on(peek, parts, cx);
             }
             Err(error) => {
                 let error = RequestError::Invalid(error.to_string());
-                cx.emit(peek.answer(Err(error)));
+                cx.emit(peek.page.refusal(error));
             }
         }
     }
@@ -67,7 +64,7 @@ impl Sessions {
         parts: &Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        let full = entries.len() >= peek.count;
+        let full = entries.len() >= peek.page.count;
         peek.cut = entries.last().map(|last| last.key.number).filter(|_| full);
         // Only the entries of available and locked messages tell an id.
         let own = |entry: &&Entry| peek.part != Part::Active || **id_of(entry) == *peek.key.id;
@@ -84,7 +81,7 @@ impl Sessions {
             part: peek.part,
             numbers,
             bodies: true,
-            max_bytes: peek.max_bytes,
+            max_bytes: peek.page.max_bytes,
         };
         Self::ask_peek(query, peek, parts, cx);
     }
@@ -92,7 +89,7 @@ impl Sessions {
     /// Messages may have gone while they were about to be read: then those behind them are wanted.
     fn session_peek_on(&self, mut peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
         match peek.cut.take() {
-            Some(cut) if peek.found.len() < peek.count && cut < peek.until => {
+            Some(cut) if peek.page.found.len() < peek.page.count && cut < peek.page.until => {
                 peek.next = cut.next();
                 Self::ask_order(peek, parts, cx);
             }
@@ -106,34 +103,12 @@ impl Sessions {
             Part::Active => Some(Part::Deferred),
             _ => None,
         };
-        if let Some(part) = next.filter(|_| peek.count > 0) {
+        if let Some(part) = next.filter(|_| peek.page.count > 0) {
             peek.part = part;
             peek.next = peek.from;
             return Self::ask_order(peek, parts, cx);
         }
-        let shown = self.shown(&mut peek, parts, cx.now.mono);
-        cx.emit(peek.answer(shown));
-    }
-
-    fn shown(
-        &self,
-        peek: &mut SessionPeek,
-        parts: &Parts<'_>,
-        now: Mono,
-    ) -> Result<Vec<Browsed>, RequestError> {
-        let mut bytes = 0_usize;
-        let mut shown: Vec<Browsed> = Vec::new();
-        for stored in std::mem::take(&mut peek.found)
-            .into_values()
-            .take(peek.count)
-        {
-            if bytes >= peek.max_bytes && !shown.is_empty() {
-                break;
-            }
-            bytes = bytes.saturating_add(size_of_body(&stored));
-            let browsed = peeked(parts.main, Some(self), &stored, now);
-            shown.push(browsed.ok_or_else(|| unreadable(stored.number))?);
-        }
-        Ok(shown)
+        let browse = |stored: &_| peeked(parts.main, Some(self), stored, cx.now.mono);
+        cx.emit(peek.page.answer(browse));
     }
 }

@@ -59,7 +59,7 @@ impl SessionRead {
     pub(crate) fn refusal(self, error: RequestError) -> Option<Output> {
         match self {
             Self::List(listing) => Some(listing.answer(Err(error))),
-            Self::Peek(peek) => Some(peek.answer(Err(error))),
+            Self::Peek(peek) => Some(peek.page.refusal(error)),
             // No request waits for these, or it was answered when the queue went.
             Self::Survey
             | Self::Check
