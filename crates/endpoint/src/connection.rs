@@ -53,6 +53,25 @@ pub struct Outgoing<'a> {
 pub struct NoCredit;
 
 /// One end of an AMQP connection.
+///
+/// There are four kinds of methods:
+///
+/// - **Input:** [`handle_input`](Self::handle_input) when bytes came,
+///   [`handle_eof`](Self::handle_eof) when the peer is gone,
+///   [`handle_timeout`](Self::handle_timeout) when [`deadline`](Self::deadline) is reached.
+/// - **Poll:** [`poll_event`](Self::poll_event), [`output`](Self::output), `deadline`.
+/// - **Action**, at any time: [`finish_sasl`](Self::finish_sasl) and [`close`](Self::close) for the
+///   connection; [`begin`](Self::begin) and [`end`](Self::end) for a session;
+///   [`attach`](Self::attach), [`accept`](Self::accept), [`refuse`](Self::refuse),
+///   [`set_credit`](Self::set_credit), [`drained`](Self::drained) and [`detach`](Self::detach) for a
+///   link; [`send`](Self::send), [`dispose_received`](Self::dispose_received) and
+///   [`settle_sent`](Self::settle_sent) for a delivery. On what is gone an action does nothing.
+/// - **Inspection**, which changes nothing: the methods that take `&self`.
+///
+/// After each input the owner calls `poll_event` until it returns `None` and acts on the events. Then
+/// it takes `output`, which holds what all of this has queued, and last reads `deadline` for its
+/// timer. An action outside such a round may queue events and bytes too, so a round follows it. The
+/// socket may be closed once [`is_finished`](Self::is_finished) and the output is written.
 pub struct Connection {
     pub(crate) side: Side,
     pub(crate) config: Config,
