@@ -128,7 +128,7 @@ impl Books {
             return Err(Violation::new("I9", what));
         }
         self.check_start(entity, head)?;
-        self.check_eras(entity, head)
+        self.check_period(entity, head)
     }
 
     /// A restart finds every row: it is a straggler or not below `resume`. (I1)
