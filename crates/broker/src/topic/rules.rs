@@ -94,6 +94,18 @@ impl Topic {
         }
     }
 
+    /// A subscription's rules in the order of their names without regard to case.
+    /// (docs/spec/entities.md#17.11)
+    fn by_name(&self, subscription: EntityId) -> impl Iterator<Item = RuleDescription> {
+        let from = (subscription, String::new());
+        let keys = self.facts.range(from..).map(|(key, _)| key);
+        let keys = keys.take_while(move |(of, _)| *of == subscription);
+        keys.map(move |(_, name)| {
+            let rule = self.rules.get(subscription, name);
+            self.describe(subscription, rule.expect("facts go with their rule"))
+        })
+    }
+
     fn describe(&self, subscription: EntityId, rule: &Rule) -> RuleDescription {
         let facts = self.facts.get(&(subscription, rule.name.to_lowercase()));
         let facts = facts.expect("facts of a rule are kept as long as it is");
@@ -189,7 +201,8 @@ impl Directory {
         Ok(())
     }
 
-    /// A subscription's rules in the order of their creation.
+    /// A page of a subscription's rules in the order of their names, for an answer of AMQP. It ends
+    /// early when it has become large.
     pub(super) fn rules_of(
         &mut self,
         subscription: EntityId,
@@ -199,8 +212,7 @@ impl Directory {
         let topic = self.topic_of(subscription)?;
         let mut page = Vec::new();
         let mut bytes = 0_usize;
-        for rule in topic.rules.of(subscription).skip(skip).take(top) {
-            let rule = topic.describe(subscription, rule);
+        for rule in topic.by_name(subscription).skip(skip).take(top) {
             bytes = bytes.saturating_add(rule.bytes());
             page.push(rule);
             if bytes > PAGE_BYTES {
@@ -314,15 +326,7 @@ impl Directory {
         top: usize,
     ) -> Result<Vec<RuleDescription>, RuleError> {
         let topic = self.topic_of(subscription)?;
-        let from = (subscription, String::new());
-        let names = topic.facts.range(from..).map(|(key, _)| key);
-        let names = names.take_while(|(of, _)| *of == subscription);
-        let rules = names.skip(skip).take(top);
-        let rule = |name: &str| topic.rules.get(subscription, name);
-        let rules = rules.map(|(_, name)| rule(name).expect("facts go with their rule"));
-        Ok(rules
-            .map(|rule| topic.describe(subscription, rule))
-            .collect())
+        Ok(topic.by_name(subscription).skip(skip).take(top).collect())
     }
 
     /// Rules that the store has recovered, in the order of their creation.

@@ -162,7 +162,7 @@ fn rules_are_added_listed_and_removed() {
         text("red"),
     );
     let all = ((0x0000_0013_7000_0007, Vec::new()), no_action, text("all"));
-    assert_eq!(shown, [big, red, all]);
+    assert_eq!(shown, [all, big, red], "in the order of their names");
 
     let page = vec![("skip", Value::Int(1)), ("top", Value::Int(1))];
     let listed = call(&mut world, &pair, "enumerate-rules", page);
