@@ -177,9 +177,22 @@ impl Queue {
 
     /// The time of an entity that is new or recovered begins to run.
     pub(crate) fn start_idle(&mut self, now: Now) {
-        let accessed = Wall(self.rows.head.accessed_ms);
-        let allowed = self.idle_limit_ms();
-        self.idle = Idle::start(self.times.created, accessed, allowed, now);
+        let known = self.times.created.max(self.times.updated);
+        let (accessed, allowed) = (self.accessed(), self.idle_limit_ms());
+        self.idle = Idle::start(known, accessed, allowed, now);
+    }
+
+    /// When a client last used it; 0 if none has.
+    pub(crate) fn accessed(&self) -> Wall {
+        Wall(self.rows.head.accessed_ms)
+    }
+
+    /// What was used at that time was a part of this. (docs/spec/entities.md#16)
+    pub(crate) fn note_access_at(&mut self, accessed: Wall, cx: &mut Context<'_>) {
+        if accessed > self.accessed() {
+            self.rows.head.accessed_ms = accessed.0;
+            self.rows.touch(cx);
+        }
     }
 
     /// A client uses the entity.

@@ -1,5 +1,8 @@
 //! Topics and subscriptions: made, shown, changed and deleted, with every property.
 
+use broker::{Command, ConnectionId, RequestId, Subqueue, SubqueueId};
+use store::{EntityId, SequenceNumber};
+
 use crate::world::{World, entry};
 
 fn topic(inner: &str) -> String {
@@ -167,4 +170,59 @@ fn a_topic_counts_what_is_below_it_and_takes_it_along() {
     assert_eq!(world.get("/t/Subscriptions/b").status, 404);
     world.make("/t", "TopicDescription", "");
     assert_eq!(world.get("/t/Subscriptions/b").status, 404);
+}
+
+/// When an entity was used last, as it is shown and as its list shows it.
+fn accessed(world: &mut World, uri: &str) -> String {
+    let shown = world.get(uri);
+    let at = shown.value("AccessedAt").unwrap().to_owned();
+    let list = match uri.rsplit_once('/') {
+        Some(("", _)) => "/$Resources/topics",
+        Some((list, _)) => list,
+        None => panic!("{uri} is absolute"),
+    };
+    assert_eq!(world.get(list).value("AccessedAt"), Some(&*at));
+    at
+}
+
+#[test]
+fn a_topic_is_used_by_the_creation_and_the_use_of_its_subscriptions_and_by_no_update() {
+    const NEVER: &str = "0001-01-01T00:00:00Z";
+    let mut world = World::new();
+    world.make("/t", "TopicDescription", "");
+    assert_eq!(accessed(&mut world, "/t"), NEVER);
+    world.mono = 1_000;
+    assert_eq!(world.update("/t", &topic("")).status, 200);
+    assert_eq!(accessed(&mut world, "/t"), NEVER);
+    world.mono = 2_000;
+    let uri = "/t/Subscriptions/s";
+    world.make(uri, "SubscriptionDescription", "");
+    let made = "2026-03-01T10:00:02.123Z";
+    assert_eq!(accessed(&mut world, "/t"), made);
+    assert_eq!(accessed(&mut world, uri), made);
+    world.mono = 3_000;
+    assert_eq!(world.update(uri, &subscription("")).status, 200);
+    world.restart();
+    assert_eq!(accessed(&mut world, "/t"), made);
+    assert_eq!(accessed(&mut world, uri), made);
+    world.mono = 4_000;
+    world.turn(Command::Peek {
+        request: RequestId {
+            connection: ConnectionId(2),
+            token: 1,
+        },
+        subqueue: SubqueueId {
+            entity: EntityId(2),
+            subqueue: Subqueue::Main,
+        },
+        state: None,
+        from: SequenceNumber(1),
+        count: 1,
+        max_bytes: 1,
+    });
+    let used = "2026-03-01T10:00:04.123Z";
+    assert_eq!(accessed(&mut world, "/t"), used);
+    assert_eq!(accessed(&mut world, uri), used);
+    assert_eq!(world.delete(uri).status, 200);
+    assert_eq!(accessed(&mut world, "/t"), used, "it was used all the same");
 }

@@ -6,6 +6,7 @@ use store::{EntityId, NamespaceId};
 
 use super::SUBSCRIPTIONS;
 use crate::api::entity_error::EntityError;
+use crate::api::info::QueueInfo;
 use crate::api::kind::EntityKind;
 use crate::api::order::{Answer, Below, EntityInfo, Listing, NamespaceInfo, Page};
 use crate::api::time::Wall;
@@ -50,7 +51,7 @@ pub(super) fn entity(
     cx: &Context<'_>,
 ) -> Result<Answer, EntityError> {
     let queue = directory.get(id).ok_or(EntityError::NotFound)?;
-    Ok(Answer::Entity(Box::new(info(queue, cx))))
+    Ok(Answer::Entity(Box::new(info(directory, queue, cx))))
 }
 
 /// Entities of one kind in the order of their paths.
@@ -66,12 +67,12 @@ pub(super) fn list(
         Listing::Queues => {
             let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
             let queues = all.filter(|queue| queue.kind.seen() == EntityKind::Queue);
-            Ok(page(queues, skip, top, cx))
+            Ok(page(directory, queues, skip, top, cx))
         }
         Listing::Topics => {
             let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
             let topics = all.filter(|queue| queue.kind.seen() == EntityKind::Topic);
-            Ok(page(topics, skip, top, cx))
+            Ok(page(directory, topics, skip, top, cx))
         }
         Listing::Subscriptions(path) => {
             let topic = topic(directory, namespace, path)?;
@@ -80,7 +81,7 @@ pub(super) fn list(
             let found = found.take_while(|(path, _)| path.starts_with(&prefix));
             let found = found.map(|(_, queue)| queue);
             let subscriptions = found.filter(|queue| queue.kind.topic() == Some(topic.id));
-            Ok(page(subscriptions, skip, top, cx))
+            Ok(page(directory, subscriptions, skip, top, cx))
         }
     }
 }
@@ -118,6 +119,7 @@ pub(super) fn namespace(
 }
 
 fn page<'a>(
+    directory: &Directory,
     queues: impl Iterator<Item = &'a Queue>,
     skip: usize,
     top: usize,
@@ -127,7 +129,7 @@ fn page<'a>(
     let items = rest
         .by_ref()
         .take(top)
-        .map(|queue| info(queue, cx))
+        .map(|queue| info(directory, queue, cx))
         .collect();
     Page {
         items,
@@ -135,9 +137,28 @@ fn page<'a>(
     }
 }
 
-fn info(queue: &Queue, cx: &Context<'_>) -> EntityInfo {
+/// When an entity was used last over AMQP or by requests for messages: a topic also with any of
+/// its subscriptions, and a subscription by its creation already. (docs/spec/entities.md#16)
+fn accessed(directory: &Directory, queue: &Queue) -> Option<Wall> {
+    let own = Some(queue.accessed()).filter(|at| at.0 > 0);
+    match &queue.kind {
+        Kind::Queue => own,
+        Kind::Subscription(_) => own.max(Some(queue.times.created)),
+        Kind::Topic(topic) => {
+            let below = topic.subscriptions.iter();
+            let below = below.filter_map(|id| directory.get(*id));
+            let below = below.map(Queue::accessed).filter(|at| at.0 > 0);
+            own.max(below.max())
+        }
+    }
+}
+
+fn info(directory: &Directory, queue: &Queue, cx: &Context<'_>) -> EntityInfo {
     EntityInfo {
-        queue: queue_info(queue, cx.now),
+        queue: QueueInfo {
+            accessed: accessed(directory, queue),
+            ..queue_info(queue, cx.now)
+        },
         dead_lettering_on_filter_evaluation_exceptions: match &queue.kind {
             Kind::Subscription(subscription) => {
                 subscription.dead_lettering_on_filter_evaluation_exceptions

@@ -40,7 +40,8 @@ pub(crate) fn changed(directory: &mut Directory, id: EntityId, cx: &mut Context<
     directory.note_change();
     let queue = directory.get_mut(id).expect(CHANGED);
     queue.times.updated = cx.now.wall;
-    queue.note_access(cx);
+    // It is not idle, but no client has used it. (docs/spec/entities.md#16)
+    queue.idle.note_use_at(cx.now.mono);
     publish(queue, cx);
     enforce(directory, id, cx);
     let queue = directory.get_mut(id).expect(CHANGED);

@@ -190,7 +190,11 @@ impl Directory {
         queue.start_idle(cx.now);
         queue.set_alarm(cx);
         publish(&queue, cx);
+        let topic = queue.kind.topic();
         self.insert(queue);
+        if let Some(topic) = topic {
+            self.note_use(topic, cx);
+        }
         self.note_change();
         id
     }

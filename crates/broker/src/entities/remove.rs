@@ -40,6 +40,9 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
             cx.shared.topics.weigh(topic, -bytes);
             directory.leave_topic(entity, topic);
+            if let Some(topic) = directory.get_mut(topic) {
+                topic.note_access_at(queue.accessed(), cx);
+            }
             let empty =
                 queue.bytes() == 0 && queue.rows.head.parts.iter().all(|part| part.count == 0);
             if !empty {

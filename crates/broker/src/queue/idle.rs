@@ -32,9 +32,10 @@ pub(crate) struct Idle {
 }
 
 impl Idle {
-    /// The time of an entity that is new or recovered begins to run.
-    pub(crate) fn start(created: Wall, accessed: Wall, allowed_ms: u64, now: Now) -> Self {
-        let used = created.0.max(accessed.0);
+    /// The time of an entity that is new or recovered begins to run. It was created or changed at
+    /// `changed`, and used by a client at `accessed`.
+    pub(crate) fn start(changed: Wall, accessed: Wall, allowed_ms: u64, now: Now) -> Self {
+        let used = changed.0.max(accessed.0);
         let unused = now.wall.0.saturating_sub(used.saturating_add(WRITE_MS));
         let most = allowed_ms.saturating_sub(RETURN_MS);
         Self {

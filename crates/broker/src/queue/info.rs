@@ -6,7 +6,7 @@ use store::Part;
 
 use crate::api::id::Subqueue;
 use crate::api::info::QueueInfo;
-use crate::api::time::{Now, Wall};
+use crate::api::time::Now;
 use crate::queue::Queue;
 
 pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
@@ -36,6 +36,6 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
             + count(Subqueue::TransferDeadLetter.deferred_part()),
         created: queue.times.created,
         updated: queue.times.updated,
-        accessed: (queue.rows.head.accessed_ms > 0).then_some(Wall(queue.rows.head.accessed_ms)),
+        accessed: Some(queue.accessed()).filter(|at| at.0 > 0),
     }
 }

@@ -303,7 +303,7 @@ fn times_are_told_and_survive_a_restart_to_within_a_minute() {
         ",
         expect![[r#"
             1s transfer 0 dead in transfer 0 created 0s updated 0s accessed never
-            20s transfer 0 dead in transfer 0 created 0s updated 10s accessed 10s
+            20s transfer 0 dead in transfer 0 created 0s updated 10s accessed never
             100s peek: 
             120s peek: 
             130s transfer 0 dead in transfer 0 created 0s updated 10s accessed 120s
