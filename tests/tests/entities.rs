@@ -167,7 +167,7 @@ fn what_can_not_be_is_refused_in_one_sentence() {
         "/a",
         json!({"forward-to": "a"}),
         400,
-        "forward to itself",
+        "'a' does not exist",
     );
     check(
         "PUT",

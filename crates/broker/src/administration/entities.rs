@@ -38,7 +38,7 @@ pub(super) fn create(
     let (path, kind) = place(directory, namespace, path, flag)?;
     check_free(directory, namespace, &path)?;
     check_room(directory, &kind)?;
-    check_targets(directory, namespace, &path, &settings, None)?;
+    check_targets(directory, namespace, &settings, None)?;
     // Everything that can be refused is looked at before anything is made.
     let rules = match kind.topic() {
         Some(topic) => {
@@ -70,14 +70,7 @@ pub(super) fn update(
     if let Some(property) = queue.store_only.fixed_difference(&description.store_only) {
         return Err(EntityError::Immutable(property));
     }
-    let (namespace, path) = (queue.namespace, queue.path.clone());
-    check_targets(
-        directory,
-        namespace,
-        &path,
-        &settings,
-        Some(&queue.settings),
-    )?;
+    check_targets(directory, queue.namespace, &settings, Some(&queue.settings))?;
     let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
     queue.settings = settings;
     queue.store_only = Arc::new(
@@ -179,15 +172,15 @@ fn check_fixed(old: &QueueSettings, new: &QueueSettings) -> Result<(), EntityErr
 }
 
 /// What messages are forwarded to has to be there when that is said, and not each time that
-/// something else is changed. (docs/spec/entities.md#14.1)
+/// something else is changed. So a queue can forward to itself once it is there.
+/// (docs/spec/entities.md#14.1)
 fn check_targets(
     directory: &Directory,
     namespace: NamespaceId,
-    path: &str,
     new: &QueueSettings,
     old: Option<&QueueSettings>,
 ) -> Result<(), EntityError> {
-    check_forwarding(path, new)?;
+    check_forwarding(new)?;
     let known = |settings: Option<&QueueSettings>, target: &str| {
         settings.is_some_and(|settings| {
             let dead = settings.forward_dead_lettered_messages_to.iter();

@@ -315,19 +315,22 @@ fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
     (namespace, path.to_lowercase())
 }
 
-/// (docs/spec/entities.md#14.1)
-pub(crate) fn check_forwarding(path: &str, settings: &QueueSettings) -> Result<(), RequestError> {
+/// The target by which an entity that is yet to be made names itself: it does not exist. An update
+/// may name it. (docs/spec/entities.md#14.1)
+pub(crate) fn target_itself<'a>(path: &str, settings: &'a QueueSettings) -> Option<&'a String> {
     let dead = settings.forward_dead_lettered_messages_to.iter();
     let mut targets = settings.forward_to.iter().chain(dead);
     let key = path.to_lowercase();
-    let fault = if targets.any(|target| path_of(target).to_lowercase() == key) {
-        "a queue cannot forward to itself"
-    } else if settings.requires_session && settings.forward_to.is_some() {
-        "a queue with sessions cannot forward"
-    } else {
-        return Ok(());
-    };
-    Err(RequestError::Invalid(fault.to_owned()))
+    targets.find(|target| path_of(target).to_lowercase() == key)
+}
+
+/// (docs/spec/entities.md#14.1)
+pub(crate) fn check_forwarding(settings: &QueueSettings) -> Result<(), RequestError> {
+    if settings.requires_session && settings.forward_to.is_some() {
+        let fault = "a queue with sessions cannot forward";
+        return Err(RequestError::Invalid(fault.to_owned()));
+    }
+    Ok(())
 }
 
 /// What a queue has become by its creation cannot be changed. (docs/spec/entities.md#2.1)

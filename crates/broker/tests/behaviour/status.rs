@@ -364,7 +364,7 @@ fn a_status_survives_a_restart() {
 }
 
 #[test]
-fn a_queue_forwards_neither_to_itself_nor_from_sessions() {
+fn a_new_queue_forwards_neither_to_itself_nor_from_sessions() {
     check(
         "
         0s queue name=a forward=A
@@ -374,17 +374,30 @@ fn a_queue_forwards_neither_to_itself_nor_from_sessions() {
         0s queue name=a
         0s queue name=a sessions
         0s queue name=a window=20s
-        0s queue name=a forward=a
         0s queues
         ",
         expect![[r#"
-            0s queue: a queue cannot forward to itself
-            0s queue: a queue cannot forward to itself
+            0s queue: the destination 'A' does not exist
+            0s queue: the destination 'sb://localhost/a' does not exist
             0s queue: a queue with sessions cannot forward
             0s queue: requires-session cannot be changed after the queue was created
             0s queue: requires-session cannot be changed after the queue was created
-            0s queue: a queue cannot forward to itself
             0s queues: a
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_is_there_can_forward_to_itself_until_the_hops_are_used_up() {
+    check(
+        "
+        0s queue name=a
+        0s queue name=a forward=A
+        1s send a
+        1s queue name=a forward=A forward-dead=sb://host/a
+        2s info
+        ",
+        expect![[r#"
         "#]],
     );
 }

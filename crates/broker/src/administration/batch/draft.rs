@@ -18,7 +18,7 @@ use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
-use crate::entities::directory::{Directory, check_forwarding, check_unchanged};
+use crate::entities::directory::{Directory, check_forwarding, check_unchanged, target_itself};
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {
@@ -114,7 +114,7 @@ impl<'a> Draft<'a> {
     pub(super) fn ensure(&mut self, ensured: Ensured) -> Result<(), EntityError> {
         match ensured {
             Ensured::Queue { path, settings } => {
-                check_forwarding(&path, &settings).map_err(|error| at(&path, error.into()))?;
+                check_forwarding(&settings).map_err(|error| at(&path, error.into()))?;
                 self.ensure_root(path, EntityKind::Queue, New::Queue, settings)
             }
             Ensured::Topic { path, settings } => {
@@ -145,6 +145,7 @@ impl<'a> Draft<'a> {
                 rules: Vec::new(),
             }),
             None => {
+                check_not_itself(&path, &settings)?;
                 self.count_entity(&path)?;
                 self.make(path, kind, settings, what);
             }
@@ -164,13 +165,14 @@ impl<'a> Draft<'a> {
         let path = format!("{topic}{SUBSCRIPTIONS}{name}");
         self.name(&path)?;
         let settings = settings.queue;
-        check_forwarding(&path, &settings).map_err(|error| at(&path, error.into()))?;
+        check_forwarding(&settings).map_err(|error| at(&path, error.into()))?;
         let known = self.known(&path, EntityKind::Subscription, &settings)?;
         let rules = match known {
             Some(_) => rules.unwrap_or_default(),
             None => rules.unwrap_or_else(|| vec![RuleDescription::default_rule()]),
         };
         if known.is_none() {
+            check_not_itself(&path, &settings)?;
             self.count_subscription(&topic, &path)?;
         }
         let rules = self.put_rules(&topic, &path, known, rules)?;
@@ -329,6 +331,14 @@ impl<'a> Draft<'a> {
                 beyond: None,
             }
         })
+    }
+}
+
+/// What is not there yet is no destination.
+fn check_not_itself(path: &str, settings: &QueueSettings) -> Result<(), EntityError> {
+    match target_itself(path, settings) {
+        Some(target) => Err(at(path, EntityError::Destination(target.clone()))),
+        None => Ok(()),
     }
 }
 
