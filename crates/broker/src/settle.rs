@@ -8,9 +8,11 @@ pub(crate) mod end_lock;
 pub(crate) mod redrive;
 pub(crate) mod renew;
 
+use store::SequenceNumber;
+
 use crate::api::command::Outcome;
 use crate::api::error::SettleError;
-use crate::api::id::{LockToken, RequestId};
+use crate::api::id::{LockToken, RequestId, Subqueue};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -30,7 +32,13 @@ pub(crate) fn settle(
     let Some(queue) = directory.get_mut(asker.subqueue.entity) else {
         return answer(request, Err(SettleError::LockLost), cx);
     };
-    let result = settle_one(queue, asker, token, outcome, cx);
+    let result = match end_lock::find_free_lock(queue, token, asker, cx) {
+        // The client has no more say in the delivery, so its word is kept.
+        Err(SettleError::Enlisted) if request.is_none() => {
+            return cx.shared.transactions.settle_on_rollback(token, outcome);
+        }
+        found => found.and_then(|found| settle_one(queue, found, outcome, cx)),
+    };
     answer(request, result, cx);
     run(queue, cx);
 }
@@ -61,12 +69,10 @@ fn answer(request: Option<RequestId>, result: Result<(), SettleError>, cx: &mut 
 
 fn settle_one(
     queue: &mut Queue,
-    asker: &Asker,
-    token: LockToken,
+    (subqueue, number): (Subqueue, SequenceNumber),
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) -> Result<(), SettleError> {
-    let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
     check_allowed(subqueue, &outcome)?;
     queue.note_access(cx);
     let lock = end_lock::take_lock(queue, subqueue, number, cx);

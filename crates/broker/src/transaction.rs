@@ -5,8 +5,9 @@
 //! locks are marked, and nothing else can end them. A commit checks everything once more and does
 //! it in one step, so in one write set; if anything has become impossible nothing is done. Whatever
 //! else ends a transaction (its controller's word, its coordinator's or connection's end, its time,
-//! a restart) drops the sends and leaves the locks held, never abandoned. A transaction belongs to
-//! the connection that declared it.
+//! a restart) drops the sends and leaves the locks held, never abandoned; a lock whose client has
+//! settled the delivery ends with what it said for that case. A transaction belongs to the
+//! connection that declared it.
 
 mod discharge;
 mod enlist;
@@ -16,11 +17,13 @@ pub(crate) mod lookups;
 mod states;
 pub(crate) mod table;
 
-use crate::api::command::Operation;
+use std::collections::BTreeSet;
+
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::receive::run::run;
 use crate::transaction::table::{NOT_OVER, Transaction};
 
 pub(crate) use discharge::{discharge, loaded};
@@ -89,18 +92,23 @@ fn time_out(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) 
     });
 }
 
-/// Sends are dropped; locks are their holder's again.
+/// Sends are dropped; locks are their holder's again, or end if their client has settled them.
 fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) -> Transaction {
-    let transaction = cx.shared.transactions.take(id);
+    let mut transaction = cx.shared.transactions.take(id);
+    let mut ended = BTreeSet::new();
     for operation in &transaction.held {
+        let entity = operation.entity();
         // An entity of it may have gone, with its locks.
-        if let Operation::Settle {
-            subqueue, tokens, ..
-        } = operation
-            && let Some(queue) = directory.get_mut(subqueue.entity)
+        if !operation.tokens().is_empty()
+            && let Some(queue) = directory.get_mut(entity)
+            && locks::release_locks(queue, operation.tokens(), &mut transaction.on_rollback, cx)
         {
-            locks::release_locks(queue, tokens, cx);
+            ended.insert(entity);
         }
+    }
+    for entity in ended {
+        let queue = directory.get_mut(entity);
+        run(queue.expect("a rollback removes no entity"), cx);
     }
     transaction
 }

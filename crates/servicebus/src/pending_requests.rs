@@ -50,6 +50,9 @@ pub(crate) struct PendingDisposition {
 pub(crate) struct EnlistedDisposition {
     pub(crate) transaction: TransactionId,
     pub(crate) token: LockToken,
+    pub(crate) link: LinkId,
+    /// Whether the client has settled the delivery.
+    pub(crate) settled: bool,
     pub(crate) disposition: PendingDisposition,
 }
 

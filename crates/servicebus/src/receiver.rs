@@ -222,9 +222,10 @@ impl Client {
         if receiver.browses {
             return self.settle_browsed(disposition);
         }
-        if disposition.settled && self.transactions.has_enlisted(token) {
-            // A client that does not wait for the commit forgets its delivery.
-            // (docs/spec/amqp.md#8)
+        let named = transactions::of_state(disposition.state.as_ref());
+        if disposition.settled && named.is_some() && self.transactions.of(token) == named {
+            // Nothing new: the client forgets a delivery that it has put into the transaction. Any
+            // other outcome applies if that is rolled back. (docs/spec/amqp.md#8.1)
             return;
         }
         let (state, transaction) = match &disposition.state {
@@ -304,20 +305,19 @@ impl Client {
             let state = DeliveryState::Rejected(Some(error));
             self.connection
                 .settle_sent(session, disposition.delivery_id, state, true);
-        } else if let Some(transaction) = transaction {
+            return;
+        }
+        let (outcome, settlement) = receiver.default_settlement();
+        self.settle(disposition, outcome, settlement);
+        if let Some(transaction) = transaction {
             self.command(Command::FailTransaction {
                 connection: self.id,
                 transaction,
                 reason: error.condition.as_str().to_owned(),
             });
-        } else {
-            let default = receiver.default_outcome.as_ref();
-            let (outcome, settlement) = match disposition::decide(None, true, default) {
-                Ok(Decision::Settle(outcome, settlement)) => (outcome, settlement),
-                // The default outcome has the same fault as the one that is refused.
-                Ok(Decision::Wait) | Err(_) => (Outcome::Release, Settlement::Released),
-            };
-            self.settle(disposition, outcome, settlement);
+            if !self.transactions.is_open(transaction) {
+                self.detach_unknown_transaction(disposition.link);
+            }
         }
     }
 

@@ -8,7 +8,8 @@
 pub(crate) mod coordinator;
 pub(crate) mod enlist;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use amqp::DeliveryState;
 use broker::{LockToken, TransactionId};
@@ -59,8 +60,8 @@ struct OpenTransaction {
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
     open: BTreeMap<TransactionId, OpenTransaction>,
-    /// Tokens of all deliveries that are enlisted.
-    tokens: BTreeSet<LockToken>,
+    /// The transactions of all deliveries that are enlisted.
+    tokens: BTreeMap<LockToken, TransactionId>,
 }
 
 impl Transactions {
@@ -78,15 +79,21 @@ impl Transactions {
     pub(crate) fn enlist(&mut self, enlisted: EnlistedDisposition) {
         if let Some(open) = self.open.get_mut(&enlisted.transaction)
             && !open.discharged
-            && self.tokens.insert(enlisted.token)
+            && let Entry::Vacant(place) = self.tokens.entry(enlisted.token)
         {
+            place.insert(enlisted.transaction);
             open.enlisted.push(enlisted);
         }
     }
 
-    /// Whether a delivery is part of a transaction that is not over.
-    pub(crate) fn has_enlisted(&self, token: LockToken) -> bool {
-        self.tokens.contains(&token)
+    /// The transaction that a delivery is part of, if that is not over.
+    pub(crate) fn of(&self, token: LockToken) -> Option<TransactionId> {
+        self.tokens.get(&token).copied()
+    }
+
+    /// Whether a transaction is not over.
+    pub(crate) fn is_open(&self, id: TransactionId) -> bool {
+        self.open.contains_key(&id)
     }
 
     /// The broker has refused a disposition.

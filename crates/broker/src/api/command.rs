@@ -124,6 +124,9 @@ pub enum Operation {
         session: Option<Bytes>,
         tokens: Vec<LockToken>,
         outcome: Outcome,
+        /// How the locks end if the commit does not end them: their client has settled the
+        /// deliveries, and has no more say. Without it they stay their holder's.
+        on_rollback: Option<Outcome>,
     },
     /// As `Command::CancelScheduled`. Answered by `Output::Cancelled`; whether the messages are
     /// there is looked at when it is committed.
@@ -152,6 +155,22 @@ impl Operation {
         }
     }
 
+    /// The locks that it ends.
+    pub(crate) fn tokens(&self) -> &[LockToken] {
+        match self {
+            Self::Settle { tokens, .. } => tokens,
+            Self::Send { .. } | Self::Cancel { .. } | Self::SetSessionState { .. } => &[],
+        }
+    }
+
+    /// How its locks end if it is not committed.
+    pub(crate) fn on_rollback(&self) -> Option<&Outcome> {
+        match self {
+            Self::Settle { on_rollback, .. } => on_rollback.as_ref(),
+            Self::Send { .. } | Self::Cancel { .. } | Self::SetSessionState { .. } => None,
+        }
+    }
+
     /// How many messages it sends or settles, or states it sets.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -171,7 +190,14 @@ impl Operation {
                 let sizes = messages.iter().map(Incoming::size);
                 sizes.fold(0, usize::saturating_add)
             }
-            Self::Settle { outcome, .. } => outcome.size(),
+            Self::Settle {
+                outcome,
+                on_rollback,
+                ..
+            } => {
+                let otherwise = on_rollback.as_ref().map_or(0, Outcome::size);
+                outcome.size().saturating_add(otherwise)
+            }
             Self::Cancel { .. } => 0,
             Self::SetSessionState { session, state, .. } => {
                 session.len() + state.as_ref().map_or(0, Bytes::len)

@@ -189,11 +189,12 @@ pub(crate) fn leave(
     connection: ConnectionId,
     cx: &mut Context<'_>,
 ) -> BTreeSet<SubqueueId> {
-    transaction::end(directory, connection, None, cx);
     for slot in cx.shared.clients.receivers_of(connection) {
         let receiver = cx.shared.clients.get(slot).id;
         detach(directory, receiver, cx);
     }
+    // Only now, so that none of these receivers takes a message that a rollback gives back.
+    transaction::end(directory, connection, None, cx);
     cx.shared.clients.disconnect(connection)
 }
 

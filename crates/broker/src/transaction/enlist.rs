@@ -12,15 +12,16 @@ use store::{EntityId, SequenceNumber};
 
 use super::table::Transaction;
 use super::{states, time_out_if_due};
-use crate::api::command::{Incoming, Operation};
+use crate::api::command::{Incoming, Operation, Outcome};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
-use crate::api::id::{ConnectionId, RequestId, TransactionId};
+use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
 use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::send::enqueue;
 use crate::settle::end_lock::Asker;
+use crate::settle::settle;
 use crate::transaction::locks;
 
 /// Payloads from this size on keep the buffer that they arrived in; smaller ones would pin it.
@@ -36,6 +37,7 @@ pub(crate) fn enlist(
     cx: &mut Context<'_>,
 ) {
     time_out_if_due(directory, id, cx);
+    let settled = Refused::of(&operation);
     let (output, refusal) = match operation {
         Operation::Send { entity, messages } => {
             let result = enlist_send(directory, request, id, entity, messages, cx);
@@ -64,10 +66,14 @@ pub(crate) fn enlist(
             (Output::Settled { request, result }, refusal)
         }
     };
+    let settled = settled.filter(|_| refusal.is_some());
     if let Some(refusal) = refusal.filter(|_| !refusal_is_reported) {
         mark_failed(request.connection, id, refusal, cx);
     }
     cx.emit(output);
+    if let Some(settled) = settled {
+        settled.give_back(directory, cx);
+    }
 }
 
 /// A transaction cannot be committed any more.
@@ -152,6 +158,7 @@ fn enlist_settle(
         session,
         tokens,
         outcome,
+        ..
     } = &mut operation
     else {
         unreachable!("only settlements come here");
@@ -164,6 +171,45 @@ fn enlist_settle(
     locks::enlist_locks(queue, &asker, tokens, outcome, cx)?;
     hold(request, id, operation, cx);
     Ok(())
+}
+
+/// A settlement that was refused: if its client has settled the deliveries they are given back at
+/// once, as at a rollback. (docs/spec/amqp.md#8.1)
+struct Refused {
+    asker: Asker,
+    tokens: Vec<LockToken>,
+    outcome: Outcome,
+}
+
+impl Refused {
+    fn of(operation: &Operation) -> Option<Self> {
+        match operation {
+            Operation::Settle {
+                subqueue,
+                tokens,
+                on_rollback: Some(outcome),
+                ..
+            } => Some(Self {
+                asker: Asker::new(*subqueue, None, None),
+                tokens: tokens.clone(),
+                outcome: outcome.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    fn give_back(self, directory: &mut Directory, cx: &mut Context<'_>) {
+        for token in self.tokens {
+            settle(
+                directory,
+                None,
+                &self.asker,
+                token,
+                self.outcome.clone(),
+                cx,
+            );
+        }
+    }
 }
 
 pub(super) fn check_bounds(
@@ -211,7 +257,14 @@ pub(super) fn hold(
     transaction.operations += operation.len();
     transaction.bytes += bytes;
     let place = transaction.held.len();
+    let tokens = operation.tokens().to_vec();
+    if let Some(outcome) = operation.on_rollback() {
+        let outcomes = tokens.iter().map(|token| (*token, outcome.clone()));
+        transaction.on_rollback.extend(outcomes);
+    }
     transaction.held.push(operation);
+    let marked = tokens.into_iter().map(|token| (token, id));
+    transactions.marked.extend(marked);
     transactions.bytes += bytes;
     if begins {
         transactions.ends.insert((until, id));

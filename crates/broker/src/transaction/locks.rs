@@ -1,8 +1,10 @@
 //! Locks within a transaction: marked while it is open, ended by its commit or left to their
-//! holder.
+//! holder. A rollback ends those whose client has settled the delivery.
 //!
 //! A mark belongs to the transaction that holds the token: a token is given once, and a marked
 //! lock cannot be enlisted again. Renewal works; a lock that runs out is gone, mark and all.
+
+use std::collections::BTreeMap;
 
 use crate::api::command::Outcome;
 use crate::api::error::SettleError;
@@ -32,13 +34,31 @@ pub(crate) fn enlist_locks(
     Ok(())
 }
 
-/// Takes the marks back. A lock that has run out may belong to another receiver by now.
-pub(crate) fn release_locks(queue: &mut Queue, tokens: &[LockToken], cx: &Context<'_>) {
+/// Takes the marks back, and ends the locks that have an outcome for a rollback. A lock that has
+/// run out may belong to another receiver by now. Returns whether one was ended.
+pub(crate) fn release_locks(
+    queue: &mut Queue,
+    tokens: &[LockToken],
+    on_rollback: &mut BTreeMap<LockToken, Outcome>,
+    cx: &mut Context<'_>,
+) -> bool {
+    let mut ended = false;
     for &token in tokens {
-        if let Some((subqueue, number)) = end_lock::find_lock(queue, token, cx) {
-            queue.sub_mut(subqueue).locks.enlist(number, false);
+        let outcome = on_rollback.remove(&token);
+        let Some((subqueue, number)) = end_lock::find_lock(queue, token, cx) else {
+            continue;
+        };
+        queue.sub_mut(subqueue).locks.enlist(number, false);
+        if let Some(outcome) = outcome {
+            let lock = end_lock::take_lock(queue, subqueue, number, cx);
+            // Nobody is there to hear that it is not allowed.
+            let allowed = check_allowed(subqueue, &outcome).is_ok();
+            let outcome = if allowed { outcome } else { Outcome::Release };
+            end_lock::end_lock(queue, subqueue, number, lock, outcome, cx);
+            ended = true;
         }
     }
+    ended
 }
 
 /// Whether all these locks still hold.

@@ -3,13 +3,14 @@
 //! A transaction is here from its declaration until it is committed or rolled back. What it waits
 //! for when it is discharged is kept with it.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use store::SequenceNumber;
 
-use crate::api::command::Operation;
+use crate::api::command::{Operation, Outcome};
 use crate::api::error::TransactionError;
-use crate::api::id::{ConnectionId, RequestId, TransactionId};
+use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
 use crate::api::settings::TransactionSettings;
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;
@@ -40,6 +41,8 @@ pub(super) struct Transaction {
     pub(super) promised: BTreeMap<usize, SequenceNumber>,
     /// The sessions whose states it sets, by the place in `held`.
     pub(super) sessions: BTreeMap<usize, HoldId>,
+    /// How locks end at a rollback, where their clients have settled the deliveries.
+    pub(super) on_rollback: BTreeMap<LockToken, Outcome>,
     /// Messages that it sends and settles, and states that it sets.
     pub(super) operations: usize,
     pub(super) bytes: usize,
@@ -70,6 +73,8 @@ pub(crate) struct Transactions {
     pub(super) all: BTreeMap<TransactionId, Transaction>,
     pub(super) controllers: BTreeMap<ConnectionId, Controller>,
     pub(super) ends: BTreeSet<(Mono, TransactionId)>,
+    /// The transactions of all locks that are marked.
+    pub(super) marked: BTreeMap<LockToken, TransactionId>,
     pub(super) bytes: usize,
 }
 
@@ -99,6 +104,7 @@ impl Transactions {
             held: Vec::new(),
             promised: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            on_rollback: BTreeMap::new(),
             operations: 0,
             bytes: 0,
             failure: None,
@@ -128,11 +134,29 @@ impl Transactions {
     pub(super) fn take(&mut self, id: TransactionId) -> Transaction {
         let transaction = self.all.remove(&id).expect(NOT_OVER);
         self.bytes -= transaction.bytes;
+        for operation in &transaction.held {
+            for token in operation.tokens() {
+                self.marked.remove(token);
+            }
+        }
         self.stop_clock(id, transaction.until);
         self.edit_controller(transaction.connection, |controller| {
             controller.open.remove(&id);
         });
         transaction
+    }
+
+    /// A client has settled a delivery whose lock is part of a transaction: a rollback ends the
+    /// lock in this way. The first word counts. (docs/spec/amqp.md#8.1)
+    pub(crate) fn settle_on_rollback(&mut self, token: LockToken, outcome: Outcome) {
+        let id = self.marked.get(&token).expect("a marked lock has one");
+        let transaction = self.all.get_mut(id).expect(NOT_OVER);
+        if let Entry::Vacant(place) = transaction.on_rollback.entry(token) {
+            let bytes = outcome.size();
+            place.insert(outcome);
+            transaction.bytes = transaction.bytes.saturating_add(bytes);
+            self.bytes = self.bytes.saturating_add(bytes);
+        }
     }
 
     pub(super) fn stop_clock(&mut self, id: TransactionId, until: Option<Mono>) {

@@ -50,4 +50,5 @@ mod topics;
 mod topics_at_random;
 mod transactions;
 mod transactions_at_random;
+mod transactions_settled;
 mod transactions_states;

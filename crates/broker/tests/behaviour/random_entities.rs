@@ -491,6 +491,7 @@ impl Run {
                     },
                     tokens: vec![token],
                     outcome: Outcome::Complete,
+                    on_rollback: None,
                 }
             }
         };

@@ -332,6 +332,7 @@ impl Stage {
                 session: None,
                 tokens: tokens.map(|number| self.token(rest[0], number)).collect(),
                 outcome: outcome(verb, rest),
+                on_rollback: named(rest, "otherwise=").map(|verb| outcome(verb, &[])),
             }
         };
         self.turn(vec![Command::Enlist {
@@ -375,11 +376,12 @@ impl Stage {
             .map(|number| self.token(args[0], number))
             .collect();
         let outcome = outcome(verb, args);
+        let unheard = args.contains(&"unheard");
         let request = self.request(&format!("{verb} {}", args.join(" ")));
         let (entity, subqueue) = (self.entity(args), subqueue(args));
         self.turn(vec![match tokens[..] {
             [token] => Command::Settle {
-                request: Some(request),
+                request: (!unheard).then_some(request),
                 session: None,
                 subqueue: SubqueueId { entity, subqueue },
                 token,
@@ -861,7 +863,10 @@ fn messages(args: &[&str]) -> Vec<Incoming> {
 
 fn outcome(verb: &str, args: &[&str]) -> Outcome {
     let changes = args.iter().filter_map(|arg| {
-        let (key, value) = arg.split_once('=').filter(|(key, _)| *key != "in")?;
+        let (key, value) = arg.split_once('=')?;
+        if matches!(key, "in" | "otherwise") {
+            return None;
+        }
         let (value, times) = value.split_once('*').unwrap_or((value, "1"));
         let mut out = BytesMut::new();
         amqp::encode::string(&mut out, &value.repeat(times.parse().unwrap()));

@@ -338,6 +338,7 @@ impl Model {
                 session: None,
                 tokens: vec![self.given[given].token],
                 outcome: outcome(verb),
+                on_rollback: None,
             },
             refusal_is_reported: true,
         });

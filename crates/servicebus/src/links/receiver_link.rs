@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use amqp::DeliveryState;
-use broker::{Delivery, ReceiveMode, Subqueue};
+use broker::{Delivery, Outcome, ReceiveMode, Subqueue};
 use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 use store::EntityId;
@@ -11,7 +11,7 @@ use store::EntityId;
 use crate::client::events::ReceivedDisposition;
 use crate::links::credit::Credit;
 use crate::pending_requests::PendingDisposition;
-use crate::receiver::disposition::Settlement;
+use crate::receiver::disposition::{self, Decision, Settlement};
 
 /// A receiver link's own state.
 #[derive(Debug)]
@@ -43,6 +43,15 @@ impl Receiver {
             session: self.session,
             delivery_id: disposition.delivery_id,
             settlement,
+        }
+    }
+
+    /// How deliveries end in which the client has no more say. [AMQP 3.5.3]
+    pub(crate) fn default_settlement(&self) -> (Outcome, Settlement) {
+        match disposition::decide(None, true, self.default_outcome.as_ref()) {
+            Ok(Decision::Settle(outcome, settlement)) => (outcome, settlement),
+            // The default outcome has a fault itself.
+            Ok(Decision::Wait) | Err(_) => (Outcome::Release, Settlement::Released),
         }
     }
 

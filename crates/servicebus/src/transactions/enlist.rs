@@ -1,9 +1,14 @@
 //! Enlist: makes commands and dispositions part of a transaction. (docs/spec/amqp.md#8)
 
-use broker::{Command, LockToken, Operation, Outcome, SettleError, SubqueueId, TransactionId};
+use broker::{
+    Command, LockToken, Operation, Outcome, SettleError, SubqueueId, TransactionError,
+    TransactionId,
+};
+use endpoint::LinkId;
 
 use crate::client::Client;
 use crate::client::events::ReceivedDisposition;
+use crate::errors;
 use crate::pending_requests::{EnlistedDisposition, PendingRequest};
 use crate::receiver::disposition::Settlement;
 use crate::receiver::{SETTLEMENT, refused};
@@ -30,6 +35,7 @@ pub(crate) fn enlist_command(transaction: TransactionId, command: Command) -> Co
                 session,
                 tokens,
                 outcome,
+                on_rollback: None,
             };
             (request, operation)
         }
@@ -76,9 +82,13 @@ impl Client {
         let enlisted = EnlistedDisposition {
             transaction,
             token: LockToken(disposition.cookie),
+            link: disposition.link,
+            settled: disposition.settled,
             disposition: receiver.pending_disposition(disposition, settlement),
         };
         let cost = SETTLEMENT + outcome.size();
+        // A client that has settled the delivery has no more say in it. [AMQP 4.4.4.2]
+        let on_rollback = disposition.settled.then(|| receiver.default_settlement().0);
         let operation = Operation::Settle {
             subqueue: SubqueueId {
                 entity: receiver.entity,
@@ -87,6 +97,7 @@ impl Client {
             session: receiver.held_session.clone(),
             tokens: vec![enlisted.token],
             outcome,
+            on_rollback,
         };
         self.transactions.enlist(enlisted);
         let request = self.register_request(PendingRequest::Enlist(enlisted), cost);
@@ -113,11 +124,30 @@ impl Client {
                 (transactional_state(enlisted.transaction, outcome), false)
             }
             Err(error) => {
-                self.transactions.refused(enlisted);
+                // It is part of it already if that is the refusal.
+                if error != SettleError::Enlisted {
+                    self.transactions.refused(enlisted);
+                }
+                if enlisted.settled && is_about_transaction(&error) {
+                    return self.detach_unknown_transaction(enlisted.link);
+                }
                 refused(&error)
             }
         };
         self.connection
             .settle_sent(pending.session, pending.delivery_id, state, settled);
     }
+
+    /// There is no answer to a settled disposition that would tell of it. [AMQP 4.5.8]
+    pub(crate) fn detach_unknown_transaction(&mut self, link: LinkId) {
+        if self.links.get(link).is_some() {
+            self.detach(link, errors::unknown_transaction());
+        }
+    }
+}
+
+/// Whether a transaction is over or never was.
+fn is_about_transaction(error: &SettleError) -> bool {
+    use TransactionError::{TimedOut, Unknown};
+    matches!(error, SettleError::Transaction(Unknown | TimedOut))
 }

@@ -32,3 +32,4 @@ mod status;
 mod topics;
 mod transactional_states;
 mod transactions;
+mod transactions_settled;

@@ -13,8 +13,8 @@ use crate::world::{
 };
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
-const DECLARE: u64 = 0x31;
-const DISCHARGE: u64 = 0x32;
+pub(crate) const DECLARE: u64 = 0x31;
+pub(crate) const DISCHARGE: u64 = 0x32;
 const PEEK: &str = "com.microsoft:peek-message";
 const UPDATE: &str = "com.microsoft:update-disposition";
 
@@ -31,7 +31,7 @@ pub(crate) fn coordinator(world: &mut World) -> LinkId {
     coordinator_in(world, session)
 }
 
-fn coordinator_in(world: &mut World, session: SessionId) -> LinkId {
+pub(crate) fn coordinator_in(world: &mut World, session: SessionId) -> LinkId {
     let link = world.attach(session, coordinator_attach(Vec::new()));
     assert!(world.client.is_attached(link));
     link
@@ -45,7 +45,7 @@ fn control(value: &Value) -> Bytes {
     payload.freeze()
 }
 
-fn described(code: u64, fields: Vec<Value>) -> Bytes {
+pub(crate) fn described(code: u64, fields: Vec<Value>) -> Bytes {
     control(&Value::described(code, Value::List(fields)))
 }
 
@@ -65,14 +65,20 @@ pub(crate) fn discharge(world: &mut World, link: LinkId, id: &Bytes, fail: bool)
     outcomes.remove(0)
 }
 
-fn within(id: &Bytes, outcome: Option<DeliveryState>) -> DeliveryState {
+pub(crate) fn within(id: &Bytes, outcome: Option<DeliveryState>) -> DeliveryState {
     DeliveryState::Transactional {
         txn_id: id.clone(),
         outcome: outcome.map(Box::new),
     }
 }
 
-fn send_within(world: &mut World, link: LinkId, id: &Bytes, payload: &[u8], settled: bool) {
+pub(crate) fn send_within(
+    world: &mut World,
+    link: LinkId,
+    id: &Bytes,
+    payload: &[u8],
+    settled: bool,
+) {
     let outgoing = Outgoing {
         tag: b"t",
         settled,
@@ -87,7 +93,7 @@ fn send_within(world: &mut World, link: LinkId, id: &Bytes, payload: &[u8], sett
 }
 
 /// What the broker said of deliveries of a receiver: states, and whether it settled them.
-fn answers(world: &mut World, link: LinkId) -> Vec<(DeliveryState, bool)> {
+pub(crate) fn answers(world: &mut World, link: LinkId) -> Vec<(DeliveryState, bool)> {
     let mut answers = Vec::new();
     world.events.retain(|event| match event {
         Event::Updated {
@@ -105,7 +111,7 @@ fn answers(world: &mut World, link: LinkId) -> Vec<(DeliveryState, bool)> {
 }
 
 /// The bodies of all messages of a queue that can be seen.
-fn seen(world: &mut World, queue: &str) -> usize {
+pub(crate) fn seen(world: &mut World, queue: &str) -> usize {
     let pair = world.pair(&format!("{queue}/$management"));
     let body = vec![
         ("from-sequence-number", Value::Long(1)),
@@ -127,7 +133,7 @@ fn call(world: &mut World, pair: &Pair, operation: &str, body: Vec<(&str, Value)
 }
 
 /// A world with a coordinator, and a message of `orders` that is locked.
-fn locked() -> (World, LinkId, LinkId, Received) {
+pub(crate) fn locked() -> (World, LinkId, LinkId, Received) {
     let mut world = World::new();
     world.enqueue("orders", &message("hello"));
     let coordinator = coordinator(&mut world);
@@ -137,7 +143,7 @@ fn locked() -> (World, LinkId, LinkId, Received) {
 }
 
 /// In steps, so that the connection lives.
-fn two_minutes(world: &mut World) {
+pub(crate) fn two_minutes(world: &mut World) {
     for _ in 0..12 {
         world.advance(10_000);
     }

@@ -443,6 +443,7 @@ impl Script {
             session: None,
             tokens: vec![given.token],
             outcome: outcome(ask),
+            on_rollback: None,
         };
         self.enlist(operation, Asked::Settle(given, ask))
     }
