@@ -94,13 +94,13 @@ fn rules_select_and_change_copies() {
             1s r3 gets #3 m label=y n=7 RuleName=two first #1 until 31s
             1s r3 gets #4 m label=y n=1 RuleName=two first #2 until 31s
             2s remove rule N: done
-            2s rules: plain label Some("x"), one where n > 5 do SET n = n + 1, two everything do SET sys.Label = 'y'
+            2s rules: one where n > 5 do SET n = n + 1, plain label Some("x"), two everything do SET sys.Label = 'y'
             2s rules: again where n > 6
             2s rules: the entity is not a subscription
             2s rule N: the rule 'N': at character 10: a value is expected, not the end
             2s rule plain: the rule 'plain' exists already
             2s remove rule none: the rule 'none' does not exist
-            3s rules: plain label Some("x"), one where n > 5 do SET n = n + 1, two everything do SET sys.Label = 'y'
+            3s rules: one where n > 5 do SET n = n + 1, plain label Some("x"), two everything do SET sys.Label = 'y'
             3s rules: again where n > 6
             3s rules: $Default everything
         "#]],
