@@ -398,6 +398,8 @@ fn a_queue_that_is_there_can_forward_to_itself_until_the_hops_are_used_up() {
         2s info
         ",
         expect![[r#"
+            1s sent from #1
+            2s transfer 0 dead in transfer 1 created 0s updated 1s accessed 1s
         "#]],
     );
 }
