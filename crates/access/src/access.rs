@@ -208,8 +208,8 @@ mod tests {
             manage: true,
             primary_key: "the-key-of-orders".to_owned(),
             secondary_key: String::new(),
-            created: 0,
-            modified: 0,
+            created_time: None,
+            modified_time: None,
         };
         access.set_entity("Orders", &[rule]);
         let credential = access.log_in("owner", b"the-key-of-orders").unwrap();

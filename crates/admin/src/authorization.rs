@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use broker::{AuthorizationRule, Wall};
+use broker::AuthorizationRule;
 use entity::time;
 
 use crate::error::Error;
@@ -98,8 +98,8 @@ fn read_one(
         send: false,
         listen: false,
         manage: false,
-        created: 0,
-        modified: 0,
+        created_time: read_time(element, "CreatedTime")?,
+        modified_time: read_time(element, "ModifiedTime")?,
     };
     let rights = element.child("Rights").into_iter();
     for right in rights.flat_map(|rights| &rights.children) {
@@ -116,6 +116,18 @@ fn read_one(
     Ok(rule)
 }
 
+/// A time as the client wrote it. The broker has none of its own, so an update with what was shown
+/// changes nothing. (docs/spec/admin.md#5.6)
+fn read_time(element: &Element, name: &str) -> Result<Option<String>, Error> {
+    let Some(text) = element.value(name) else {
+        return Ok(None);
+    };
+    match time::ticks(text) {
+        Some(_) => Ok(Some(text.to_owned())),
+        None => Err(invalid_rules(format!("the {name} is no time"))),
+    }
+}
+
 /// Writes the rules, or that there are none.
 pub(crate) fn write(writer: &mut Writer, rules: &[AuthorizationRule]) {
     if rules.is_empty() {
@@ -128,8 +140,8 @@ pub(crate) fn write(writer: &mut Writer, rules: &[AuthorizationRule]) {
         writer.text("ClaimType", &rule.claim_type);
         writer.text("ClaimValue", &rule.claim_value);
         write_rights(writer, rule);
-        writer.text("CreatedTime", time::text(Wall(rule.created)));
-        writer.text("ModifiedTime", time::text(Wall(rule.modified)));
+        writer.optional("CreatedTime", rule.created_time.as_ref());
+        writer.optional("ModifiedTime", rule.modified_time.as_ref());
         writer.text("KeyName", &rule.key_name);
         writer.text("PrimaryKey", &rule.primary_key);
         writer.text("SecondaryKey", &rule.secondary_key);

@@ -330,7 +330,7 @@ fn authorization_rules_come_back_with_their_keys() {
     world.make("/q", "QueueDescription", rules);
     world.mono = 1_000;
     let shown = world.get("/q");
-    expect![[r#"<AuthorizationRule i:type="SharedAccessAuthorizationRule"><ClaimType>SharedAccessKey</ClaimType><ClaimValue>None</ClaimValue><Rights><AccessRights>Send</AccessRights><AccessRights>Listen</AccessRights></Rights><CreatedTime>2026-03-01T10:00:00.123Z</CreatedTime><ModifiedTime>2026-03-01T10:00:00.123Z</ModifiedTime><KeyName>app</KeyName><PrimaryKey>first</PrimaryKey><SecondaryKey>AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=</SecondaryKey></AuthorizationRule>"#]]
+    expect![[r#"<AuthorizationRule i:type="SharedAccessAuthorizationRule"><ClaimType>SharedAccessKey</ClaimType><ClaimValue>None</ClaimValue><Rights><AccessRights>Send</AccessRights><AccessRights>Listen</AccessRights></Rights><KeyName>app</KeyName><PrimaryKey>first</PrimaryKey><SecondaryKey>AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=</SecondaryKey></AuthorizationRule>"#]]
     .assert_eq(shown.value("AuthorizationRules").unwrap());
     let rule = |inner: &str| {
         queue(&format!(
@@ -353,6 +353,32 @@ fn authorization_rules_come_back_with_their_keys() {
         let refused = world.update("/q", &rule(&wrong));
         assert_eq!(refused.status, 400, "{wrong}");
         assert!(refused.body.contains("AuthorizationRules"), "{refused:?}");
+    }
+}
+
+#[test]
+fn times_of_authorization_rules_are_those_that_the_client_sends() {
+    let mut world = World::new();
+    let rules = |times: &str| {
+        format!(
+            "<AuthorizationRules><AuthorizationRule>{times}<KeyName>app</KeyName></AuthorizationRule></AuthorizationRules>"
+        )
+    };
+    let times = "<CreatedTime>2020-07-05T11:12:13</CreatedTime><ModifiedTime>2020-07-05T11:12:13.1234567Z</ModifiedTime>";
+    for kind in ["QueueDescription", "TopicDescription"] {
+        let uri = &format!("/{kind}");
+        let made = world.make(uri, kind, &rules(""));
+        assert!(!made.body.contains("Time><KeyName>"), "{made:?}");
+        let changed = world.update(uri, &entry(kind, &rules(times)));
+        assert!(changed.body.contains(times), "{changed:?}");
+        world.restart();
+        assert!(world.get(uri).body.contains(times));
+        let wrong = "<CreatedTime>yesterday</CreatedTime>";
+        let refused = world.update(uri, &entry(kind, &rules(wrong)));
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(world.get(uri).body.contains(times));
+        let without = world.update(uri, &entry(kind, &rules("")));
+        assert!(!without.body.contains("CreatedTime"), "{without:?}");
     }
 }
 

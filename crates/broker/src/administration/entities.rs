@@ -11,7 +11,6 @@ use crate::api::name::path_of;
 use crate::api::order::{Answer, EntityDescription, EntityPath};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
-use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
 use crate::entities::change::changed;
 use crate::entities::directory::{Directory, check_forwarding};
@@ -47,10 +46,8 @@ pub(super) fn create(
         }
         None => Vec::new(),
     };
-    let kept = description
-        .store_only
-        .in_place_of(&StoreOnlyProperties::default(), cx.now.wall);
-    let id = directory.create_with(namespace, path, kind, settings, Arc::new(kept), cx);
+    let store_only = Arc::new(description.store_only);
+    let id = directory.create_with(namespace, path, kind, settings, store_only, cx);
     for rule in rules {
         directory.put_rule(id, rule, cx);
     }
@@ -73,11 +70,7 @@ pub(super) fn update(
     check_targets(directory, queue.namespace, &settings, Some(&queue.settings))?;
     let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
     queue.settings = settings;
-    queue.store_only = Arc::new(
-        description
-            .store_only
-            .in_place_of(&queue.store_only, cx.now.wall),
-    );
+    queue.store_only = Arc::new(description.store_only);
     if let Kind::Subscription(subscription) = &mut queue.kind {
         subscription.dead_lettering_on_filter_evaluation_exceptions =
             description.dead_lettering_on_filter_evaluation_exceptions;

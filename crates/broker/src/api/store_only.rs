@@ -14,8 +14,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::time::Wall;
-
 /// An entity's properties besides its settings.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -84,10 +82,12 @@ pub struct AuthorizationRule {
     pub manage: bool,
     pub primary_key: String,
     pub secondary_key: String,
-    /// Milliseconds since the Unix epoch. Set by the broker.
-    pub created: u64,
+    /// As the client wrote it; the broker sets none. (docs/spec/admin.md#5.6)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_time: Option<String>,
     /// The same.
-    pub modified: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_time: Option<String>,
 }
 
 impl fmt::Debug for AuthorizationRule {
@@ -99,21 +99,6 @@ impl fmt::Debug for AuthorizationRule {
 }
 
 impl StoreOnlyProperties {
-    /// These properties as they take the place of `old` ones: an authorization rule of a name that
-    /// was there keeps when it was created and, if it is the same, when it was changed.
-    pub(crate) fn in_place_of(mut self, old: &Self, now: Wall) -> Self {
-        for rule in &mut self.authorization_rules {
-            let mut known = old.authorization_rules.iter();
-            let known = known.find(|known| known.key_name == rule.key_name);
-            rule.created = known.map_or(now.0, |known| known.created);
-            rule.modified = known.map_or(now.0, |known| known.modified);
-            if known.is_some_and(|known| known != rule) {
-                rule.modified = now.0;
-            }
-        }
-        self
-    }
-
     /// A property that cannot be changed, and that differs. (docs/spec/entities.md#2)
     pub(crate) fn fixed_difference(&self, new: &Self) -> Option<&'static str> {
         let fixed = [

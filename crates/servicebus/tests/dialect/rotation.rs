@@ -42,8 +42,8 @@ fn entity_rule(name: &str, rights: &str, primary: &str, secondary: &str) -> Auth
         manage: rights.contains('m'),
         primary_key: primary.to_owned(),
         secondary_key: secondary.to_owned(),
-        created: 0,
-        modified: 0,
+        created_time: None,
+        modified_time: None,
     }
 }
 
