@@ -192,11 +192,7 @@ impl Exchange {
         let answer = match (result, &self.call) {
             (Ok(answer), _) => answer,
             (Err(error), call) => {
-                return match (
-                    &error,
-                    call.answers_empty_feed_if_missing(),
-                    call.is_delete(),
-                ) {
+                return match (&error, call.is_read(), call.is_delete()) {
                     (error, true, _) if is_missing(error) => {
                         Ok(Step::Respond(self.response_builder.nothing()))
                     }

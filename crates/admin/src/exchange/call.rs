@@ -178,16 +178,21 @@ impl Call {
         Self::List { of, query }
     }
 
-    /// Whether an empty list of services stands for a missing entity. One SDK cannot read that in
-    /// the place of a subscription or a rule, and all take a 404 there. (docs/spec/admin.md#6)
-    pub(super) fn answers_empty_feed_if_missing(&self) -> bool {
-        matches!(
-            self,
+    /// Whether it only reads: an empty list of services then stands for what is missing.
+    /// (docs/spec/admin.md#6)
+    pub(super) fn is_read(&self) -> bool {
+        match self {
             Self::ShowNamespace
-                | Self::List { .. }
-                | Self::ListRules { .. }
-                | Self::ShowEntity { .. }
-        )
+            | Self::List { .. }
+            | Self::ListRules { .. }
+            | Self::ShowEntity { .. }
+            | Self::ShowSubscription { .. }
+            | Self::ShowRule { .. } => true,
+            Self::DeleteEntity { .. }
+            | Self::PutEntity(_)
+            | Self::DeleteRule { .. }
+            | Self::PutRule { .. } => false,
+        }
     }
 
     pub(super) fn is_delete(&self) -> bool {
