@@ -1,7 +1,7 @@
 //! Rules: their descriptions, in and out. (docs/spec/admin.md#5.4, #7)
 
 use amqp::Value;
-use broker::{Correlation, DEFAULT_RULE, FilterDescription, RuleDescription};
+use broker::{Correlation, DEFAULT_RULE, FilterDescription, OriginalValue, RuleDescription};
 use entity::time;
 
 use crate::error::Error;
@@ -21,32 +21,37 @@ pub(crate) fn read(element: &Element, named: Option<&str>) -> Result<RuleDescrip
         ..RuleDescription::default()
     };
     if let Some(filter) = element.child("Filter") {
-        (rule.filter, rule.filter_parameters) = read_filter(filter)?;
+        rule.filter = read_filter(filter)?;
+        match &mut rule.filter {
+            FilterDescription::Correlation(fields) => {
+                (fields.properties, rule.filter_texts) = read_values(filter, "Properties")?;
+            }
+            FilterDescription::Sql(_) => {
+                (rule.filter_parameters, rule.filter_texts) = read_values(filter, "Parameters")?;
+            }
+            FilterDescription::True | FilterDescription::False => {}
+        }
     }
     if let Some(action) = element.child("Action") {
-        (rule.action, rule.action_parameters) = read_action(action)?;
+        rule.action = read_action(action)?;
+        if rule.action.is_some() {
+            (rule.action_parameters, rule.action_texts) = read_values(action, "Parameters")?;
+        }
     }
     rule.check().map_err(|error| Error::rule(&error))?;
     Ok(rule)
 }
 
-type Parameters = Vec<(String, Value)>;
-
-fn read_filter(filter: &Element) -> Result<(FilterDescription, Parameters), Error> {
+/// Without its values.
+fn read_filter(filter: &Element) -> Result<FilterDescription, Error> {
     let kind = filter.kind.as_deref().unwrap_or("SqlFilter");
     match kind {
-        "TrueFilter" => Ok((FilterDescription::True, Parameters::new())),
-        "FalseFilter" => Ok((FilterDescription::False, Parameters::new())),
-        "SqlFilter" => {
-            let text = expression(filter, "Filter")?;
-            Ok((FilterDescription::Sql(text), values(filter, "Parameters")?))
-        }
+        "TrueFilter" => Ok(FilterDescription::True),
+        "FalseFilter" => Ok(FilterDescription::False),
+        "SqlFilter" => Ok(FilterDescription::Sql(expression(filter, "Filter")?)),
         "CorrelationFilter" => {
-            let correlation = Box::new(read_correlation(filter)?);
-            Ok((
-                FilterDescription::Correlation(correlation),
-                Parameters::new(),
-            ))
+            let correlation = Box::new(read_correlation(filter));
+            Ok(FilterDescription::Correlation(correlation))
         }
         _ => Err(Error::value(
             "Filter",
@@ -55,14 +60,12 @@ fn read_filter(filter: &Element) -> Result<(FilterDescription, Parameters), Erro
     }
 }
 
-fn read_action(action: &Element) -> Result<(Option<String>, Parameters), Error> {
+/// Without its values.
+fn read_action(action: &Element) -> Result<Option<String>, Error> {
     let kind = action.kind.as_deref().unwrap_or("EmptyRuleAction");
     match kind {
-        "EmptyRuleAction" => Ok((None, Parameters::new())),
-        "SqlRuleAction" => {
-            let text = expression(action, "Action")?;
-            Ok((Some(text), values(action, "Parameters")?))
-        }
+        "EmptyRuleAction" => Ok(None),
+        "SqlRuleAction" => expression(action, "Action").map(Some),
         _ => Err(Error::value(
             "Action",
             format!("the type '{kind}' is not known"),
@@ -77,12 +80,13 @@ fn expression(element: &Element, property: &str) -> Result<String, Error> {
     text.ok_or_else(|| Error::value(property, "the SqlExpression is missing"))
 }
 
-fn read_correlation(filter: &Element) -> Result<Correlation, Error> {
+/// Without its properties.
+fn read_correlation(filter: &Element) -> Correlation {
     let text = |name: &str| {
         let text = filter.child(name).map(|child| child.text.clone());
         text.filter(|text| !text.is_empty())
     };
-    Ok(Correlation {
+    Correlation {
         content_type: text("ContentType"),
         correlation_id: text("CorrelationId"),
         label: text("Label"),
@@ -91,26 +95,30 @@ fn read_correlation(filter: &Element) -> Result<Correlation, Error> {
         reply_to_session_id: text("ReplyToSessionId"),
         session_id: text("SessionId"),
         to: text("To"),
-        properties: values(filter, "Properties")?,
-    })
+        properties: Vec::new(),
+    }
 }
 
-/// The keys and values of a list.
-fn values(element: &Element, list: &str) -> Result<Parameters, Error> {
+/// Keys and values, and how the values were written.
+type Values = (Vec<(String, Value)>, Vec<OriginalValue>);
+
+fn read_values(element: &Element, list: &str) -> Result<Values, Error> {
     let entries = element
         .child(list)
         .into_iter()
         .flat_map(|list| &list.children);
     let entries = entries.filter(|entry| entry.name == "KeyValueOfstringanyType");
-    let values = entries.map(|entry| {
+    let (mut values, mut texts) = Values::default();
+    for entry in entries {
         let key = entry.child("Key").map(|key| key.text.clone());
         let key = key.ok_or_else(|| Error::value(list, "a Key is missing"))?;
         let value = entry.child("Value");
         let value = value.ok_or_else(|| Error::value(list, format!("'{key}' has no Value")))?;
-        let value = typed::parse(value).map_err(|why| Error::value(list, why))?;
-        Ok((key, value))
-    });
-    values.collect()
+        let parsed = typed::parse(value).map_err(|why| Error::value(list, why))?;
+        texts.extend(typed::original(&key, value, &parsed));
+        values.push((key, parsed));
+    }
+    Ok((values, texts))
 }
 
 /// Writes a rule's description, always with an action. (Two SDKs need one.)
@@ -121,7 +129,7 @@ pub(crate) fn write(writer: &mut Writer, rule: &RuleDescription) {
     match &rule.action {
         None => writer.empty("Action", &[("i:type", "EmptyRuleAction")]),
         Some(text) => {
-            let parameters = &rule.action_parameters;
+            let parameters = (&*rule.action_parameters, &*rule.action_texts);
             write_sql(writer, "Action", "SqlRuleAction", text, parameters);
         }
     }
@@ -131,21 +139,28 @@ pub(crate) fn write(writer: &mut Writer, rule: &RuleDescription) {
 }
 
 fn write_filter(writer: &mut Writer, rule: &RuleDescription) {
-    let parameters = &rule.filter_parameters;
+    let texts = &*rule.filter_texts;
+    let none = (&[][..], &[][..]);
     match &rule.filter {
-        FilterDescription::True => write_sql(writer, "Filter", "TrueFilter", "1=1", &[]),
-        FilterDescription::False => write_sql(writer, "Filter", "FalseFilter", "1=0", &[]),
-        FilterDescription::Sql(text) => write_sql(writer, "Filter", "SqlFilter", text, parameters),
-        FilterDescription::Correlation(fields) => write_correlation(writer, fields),
+        FilterDescription::True => write_sql(writer, "Filter", "TrueFilter", "1=1", none),
+        FilterDescription::False => write_sql(writer, "Filter", "FalseFilter", "1=0", none),
+        FilterDescription::Sql(text) => {
+            let parameters = (&*rule.filter_parameters, texts);
+            write_sql(writer, "Filter", "SqlFilter", text, parameters);
+        }
+        FilterDescription::Correlation(fields) => write_correlation(writer, fields, texts),
     }
 }
+
+/// Values, and how they were written.
+type ValuesAndTexts<'a> = (&'a [(String, Value)], &'a [OriginalValue]);
 
 fn write_sql(
     writer: &mut Writer,
     name: &str,
     kind: &str,
     text: &str,
-    parameters: &[(String, Value)],
+    parameters: ValuesAndTexts<'_>,
 ) {
     writer.open(name, &[("i:type", kind)]);
     writer.text("SqlExpression", text);
@@ -154,7 +169,7 @@ fn write_sql(
     writer.close(name);
 }
 
-fn write_correlation(writer: &mut Writer, fields: &Correlation) {
+fn write_correlation(writer: &mut Writer, fields: &Correlation, texts: &[OriginalValue]) {
     writer.open("Filter", &[("i:type", "CorrelationFilter")]);
     writer.optional("CorrelationId", fields.correlation_id.as_ref());
     writer.optional("MessageId", fields.message_id.as_ref());
@@ -164,11 +179,11 @@ fn write_correlation(writer: &mut Writer, fields: &Correlation) {
     writer.optional("SessionId", fields.session_id.as_ref());
     writer.optional("ReplyToSessionId", fields.reply_to_session_id.as_ref());
     writer.optional("ContentType", fields.content_type.as_ref());
-    write_values(writer, "Properties", &fields.properties);
+    write_values(writer, "Properties", (&fields.properties, texts));
     writer.close("Filter");
 }
 
-fn write_values(writer: &mut Writer, list: &str, values: &[(String, Value)]) {
+fn write_values(writer: &mut Writer, list: &str, (values, texts): ValuesAndTexts<'_>) {
     if values.is_empty() {
         return;
     }
@@ -176,7 +191,8 @@ fn write_values(writer: &mut Writer, list: &str, values: &[(String, Value)]) {
     for (key, value) in values {
         writer.open("KeyValueOfstringanyType", &[]);
         writer.text("Key", key);
-        typed::write(writer, "Value", value);
+        let original = texts.iter().find(|text| text.key == *key);
+        typed::write(writer, "Value", value, original);
         writer.close("KeyValueOfstringanyType");
     }
     writer.close(list);

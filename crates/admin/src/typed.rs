@@ -1,9 +1,10 @@
 //! Typed values: those of correlation filters and of parameters. (docs/spec/admin.md#7)
 //!
 //! The local part of `i:type` gives a value's type; its namespace is one of two that clients mix
-//! up. `decimal` becomes a double; every other type is returned as it was sent.
+//! up. A value is returned with the type and the text that it was sent with.
 
 use amqp::Value;
+use broker::OriginalValue;
 use entity::{Described, duration, time};
 use uuid::Uuid;
 
@@ -14,10 +15,32 @@ use crate::xml::{Element, SCHEMA, SERIALIZATION, Writer};
 /// # Errors
 /// When the text is not valid for its type, or the type is unknown; the error says so.
 pub(crate) fn parse(element: &Element) -> Result<Value, String> {
-    let kind = element.kind.as_deref().unwrap_or("string");
-    let text = element.text.trim();
+    parse_text(kind_of(element), &element.text)
+}
+
+/// The value of an element as it was written, if it would be written differently here. A time
+/// without a zone is shown without one, and a `decimal` as what it was.
+pub(crate) fn original(key: &str, element: &Element, value: &Value) -> Option<OriginalValue> {
+    let (kind, text) = (kind_of(element), element.text.trim());
+    let is_normal = match (kind, value) {
+        ("string" | "boolean", _) | ("int", Value::Long(_)) => true,
+        _ => shown(value) == (kind, text.to_owned()),
+    };
+    (!is_normal).then(|| OriginalValue {
+        key: key.to_owned(),
+        kind: kind.to_owned(),
+        text: text.to_owned(),
+    })
+}
+
+fn kind_of(element: &Element) -> &str {
+    element.kind.as_deref().unwrap_or("string")
+}
+
+fn parse_text(kind: &str, whole: &str) -> Result<Value, String> {
+    let text = whole.trim();
     let value = match kind {
-        "string" => Some(Value::String(element.text.clone())),
+        "string" => Some(Value::String(whole.to_owned())),
         "int" => integer(text),
         "long" => text.parse().ok().map(Value::Long),
         "short" => text.parse().ok().map(Value::Short),
@@ -31,7 +54,7 @@ pub(crate) fn parse(element: &Element) -> Result<Value, String> {
         "boolean" => boolean(text).map(Value::Bool),
         "dateTime" => time::ticks(text).map(date_time),
         "duration" => duration::ticks(text).map(|ticks| Described::<&str>::Duration(ticks).into()),
-        "char" => character(&element.text).map(Value::Char),
+        "char" => character(whole).map(Value::Char),
         "guid" => guid(text).map(Value::Uuid),
         "anyURI" => Some(Described::Uri(text).into()),
         _ => return Err(format!("the type '{kind}' is not known")),
@@ -39,9 +62,18 @@ pub(crate) fn parse(element: &Element) -> Result<Value, String> {
     value.ok_or_else(|| format!("'{text}' is no {kind}"))
 }
 
-/// Writes a value as an element.
-pub(crate) fn write(writer: &mut Writer, name: &str, value: &Value) {
-    let (kind, text) = shown(value);
+/// Writes a value as an element, as it was written if it still has that value.
+pub(crate) fn write(
+    writer: &mut Writer,
+    name: &str,
+    value: &Value,
+    original: Option<&OriginalValue>,
+) {
+    let original = original.filter(|it| parse_text(&it.kind, &it.text).as_ref() == Ok(value));
+    let (kind, text) = match original {
+        Some(original) => (&*original.kind, original.text.clone()),
+        None => shown(value),
+    };
     let namespace = match kind {
         "duration" | "char" | "guid" => SERIALIZATION,
         _ => SCHEMA,

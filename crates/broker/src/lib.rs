@@ -45,7 +45,8 @@ pub use api::output::{
     SendError, SessionError, SessionPage, SettleError, TransactionError,
 };
 pub use api::rule::{
-    Distribution, FilterDescription, RuleDescription, RuleError, RuleSnapshot, RuleUsage,
+    Distribution, FilterDescription, OriginalValue, RuleDescription, RuleError, RuleSnapshot,
+    RuleUsage,
 };
 pub use api::settings::{
     BrokerLimits, BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings,

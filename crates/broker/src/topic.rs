@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use amqp::Value;
 use store::EntityId;
 
-use crate::api::rule::CurrentRules;
+use crate::api::rule::{CurrentRules, OriginalValue};
 use crate::api::time::Wall;
 
 /// What only a topic has.
@@ -42,4 +42,6 @@ struct RuleFacts {
     place: u64,
     filter_parameters: Vec<(String, Value)>,
     action_parameters: Vec<(String, Value)>,
+    filter_texts: Vec<OriginalValue>,
+    action_texts: Vec<OriginalValue>,
 }

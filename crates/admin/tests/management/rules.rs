@@ -112,6 +112,7 @@ fn correlation_filters_come_back_with_every_field_and_type() {
         ser("duration", "P1DT2H"),
         ser("guid", "0f8fad5b-d9cb-469f-a165-70867728950e"),
         xsd("unsignedByte", "255"),
+        xsd("decimal", "1.50"),
     ];
     unchanged(
         &format!(
@@ -123,6 +124,56 @@ fn correlation_filters_come_back_with_every_field_and_type() {
         ),
         NO_ACTION,
     );
+}
+
+#[test]
+fn a_time_is_shown_with_the_zone_that_it_came_with_and_compared_in_utc() {
+    let value = |key: &str, text: &str| {
+        format!(
+            "<KeyValueOfstringanyType><Key>{key}</Key><Value i:type=\"d6p1:dateTime\" \
+             xmlns:d6p1=\"http://www.w3.org/2001/XMLSchema\">{text}</Value></KeyValueOfstringanyType>"
+        )
+    };
+    let times = [
+        value("with", "2020-07-05T11:12:13Z"),
+        value("without", "2020-07-05T11:12:13"),
+        value("digits", "2020-07-05T11:12:13.1200000"),
+        value("offset", "2020-07-05T13:12:13+02:00"),
+    ];
+    let times = times.concat();
+    unchanged(
+        &format!("<Filter i:type=\"CorrelationFilter\"><Properties>{times}</Properties></Filter>"),
+        NO_ACTION,
+    );
+    unchanged(
+        &format!(
+            "<Filter i:type=\"SqlFilter\"><SqlExpression>a &lt; @without</SqlExpression>{LEVEL}\
+             <Parameters>{times}</Parameters></Filter>"
+        ),
+        &format!(
+            "<Action i:type=\"SqlRuleAction\"><SqlExpression>SET a = @offset</SqlExpression>{LEVEL}\
+             <Parameters>{times}</Parameters></Action>"
+        ),
+    );
+    let mut world = world();
+    let body =
+        format!("<Filter i:type=\"CorrelationFilter\"><Properties>{times}</Properties></Filter>");
+    world.make(&format!("{RULES}/r"), "RuleDescription", &body);
+    let order = broker::Order::DescribeRule {
+        subscription: "t/Subscriptions/s".to_owned(),
+        name: "r".to_owned(),
+    };
+    let Ok(broker::Answer::Rule(rule)) = world.order(order) else {
+        panic!("the rule was made");
+    };
+    let broker::FilterDescription::Correlation(fields) = rule.filter else {
+        panic!("it correlates");
+    };
+    let found = |key: &str| fields.properties.iter().find(|(known, _)| known == key);
+    let utc = amqp::Value::Timestamp(1_593_947_533_000);
+    for key in ["with", "without", "offset"] {
+        assert_eq!(found(key).map(|(_, value)| value), Some(&utc), "{key}");
+    }
 }
 
 #[test]

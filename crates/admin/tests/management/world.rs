@@ -157,7 +157,8 @@ impl World {
         }
     }
 
-    fn order(&mut self, order: broker::Order) -> Result<broker::Answer, broker::EntityError> {
+    /// Carries an order to the broker.
+    pub fn order(&mut self, order: broker::Order) -> Result<broker::Answer, broker::EntityError> {
         let connection = ConnectionId(1);
         let command = Command::Administer {
             request: RequestId {

@@ -13,6 +13,7 @@ mod usage;
 use std::sync::Arc;
 
 use filter::{Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter};
+use serde::{Deserialize, Serialize};
 
 use crate::api::name::{self, DEFAULT_RULE, NameError};
 use crate::api::time::Wall;
@@ -38,10 +39,25 @@ pub struct RuleDescription {
     pub action: Option<String>,
     /// What the text of the action refers to as `@name`.
     pub action_parameters: Vec<(String, amqp::Value)>,
+    /// Values of the filter, of its parameters or its properties, as they were written.
+    pub filter_texts: Vec<OriginalValue>,
+    /// Those of the action's parameters.
+    pub action_texts: Vec<OriginalValue>,
     /// Set by the broker.
     pub created: Wall,
     /// Its place among the rules of its topic, by creation. Set by the broker.
     pub place: u64,
+}
+
+/// A value as it was written, where that can differ from how it would be written here: a time
+/// without its zone, for one. (docs/spec/admin.md#7)
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct OriginalValue {
+    pub key: String,
+    /// Its type, as the client called it.
+    pub kind: String,
+    pub text: String,
 }
 
 /// A rule that makes sense, ready for use.
@@ -117,7 +133,7 @@ impl RuleDescription {
         }
     }
 
-    /// Whether it says the same as another of its name.
+    /// Whether it says the same as another of its name, however it was written.
     pub(crate) fn says(&self, other: &Self) -> bool {
         self.filter == other.filter
             && self.filter_parameters == other.filter_parameters
@@ -134,7 +150,10 @@ impl RuleDescription {
         };
         let parameters = self.filter_parameters.iter().chain(&self.action_parameters);
         let action = self.action.as_ref().map_or(0, String::len);
-        self.name.len() + filter + action + stored::bytes_of_values(parameters)
+        let texts = self.filter_texts.iter().chain(&self.action_texts);
+        let texts = texts.map(|it| it.key.len() + it.kind.len() + it.text.len());
+        let texts: usize = texts.sum();
+        self.name.len() + filter + action + texts + stored::bytes_of_values(parameters)
     }
 
     /// Whether it makes sense.

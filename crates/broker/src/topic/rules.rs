@@ -53,6 +53,8 @@ impl Topic {
             place: description.place,
             filter_parameters: description.filter_parameters.clone(),
             action_parameters: description.action_parameters.clone(),
+            filter_texts: description.filter_texts.clone(),
+            action_texts: description.action_texts.clone(),
         };
         self.facts
             .insert((subscription, name.to_lowercase()), facts);
@@ -114,6 +116,8 @@ impl Topic {
             place: facts.place,
             filter_parameters: facts.filter_parameters.clone(),
             action_parameters: facts.action_parameters.clone(),
+            filter_texts: facts.filter_texts.clone(),
+            action_texts: facts.action_texts.clone(),
             ..RuleDescription::of(rule)
         }
     }

@@ -6,7 +6,7 @@ use filter::Correlation;
 use serde::{Deserialize, Serialize};
 use store::{Entry, EntryKey, SequenceNumber, StoreError};
 
-use super::{FilterDescription, RuleDescription};
+use super::{FilterDescription, OriginalValue, RuleDescription};
 use crate::api::time::Wall;
 
 /// A place for each name. They are short, so the key is.
@@ -27,6 +27,10 @@ struct Stored {
     action: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     action_parameters: StoredValues,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filter_texts: Vec<OriginalValue>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    action_texts: Vec<OriginalValue>,
     created: u64,
     place: u64,
 }
@@ -69,6 +73,8 @@ pub(crate) fn encode(rule: &RuleDescription) -> Bytes {
         filter_parameters: encoded(&rule.filter_parameters),
         action: rule.action.clone(),
         action_parameters: encoded(&rule.action_parameters),
+        filter_texts: rule.filter_texts.clone(),
+        action_texts: rule.action_texts.clone(),
         created: rule.created.0,
         place: rule.place,
     };
@@ -99,6 +105,8 @@ pub(crate) fn decode(entry: &Entry) -> Result<RuleDescription, StoreError> {
         filter_parameters: decoded(stored.filter_parameters).map_err(damaged)?,
         action: stored.action,
         action_parameters: decoded(stored.action_parameters).map_err(damaged)?,
+        filter_texts: stored.filter_texts,
+        action_texts: stored.action_texts,
         created: Wall(stored.created),
         place: stored.place,
     })
