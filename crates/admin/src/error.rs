@@ -1,6 +1,6 @@
 //! Errors: the response to a request that is refused. (docs/spec/admin.md#8)
 
-use broker::{EntityError, NameError, RuleError};
+use broker::{EntityError, EntityKind, NameError, RuleError};
 use http::StatusCode;
 
 /// Why a request is refused.
@@ -64,6 +64,21 @@ impl Error {
         ))
     }
 
+    /// A property differs that cannot be changed. (docs/spec/admin.md#8.5)
+    fn immutable(property: &str, kind: EntityKind) -> Self {
+        let kind = match kind {
+            EntityKind::Queue => "Queue",
+            EntityKind::Topic => "Topic",
+            EntityKind::Subscription => "Subscription",
+        };
+        Self::bad(match property {
+            "EnablePartitioning" => format!("Partitioning cannot be changed for {kind}."),
+            _ => format!(
+                "The value for the {property} property of an existing {kind} cannot be changed."
+            ),
+        })
+    }
+
     /// Nothing can be called so. The cloud's sentence is a whole text by itself.
     pub(crate) fn name(error: &NameError) -> Self {
         match error {
@@ -118,7 +133,7 @@ impl Error {
                 "Not Found. The topic does not exist.",
             ),
             EntityError::Exists(_) | EntityError::Rule(RuleError::Exists(_)) => subject.exists(),
-            EntityError::Immutable(property) => Self::value(property, error),
+            EntityError::Immutable { property, kind } => Self::immutable(property, *kind),
             EntityError::Destination(target) => Self::new(
                 StatusCode::NOT_FOUND,
                 Some(40_400),
@@ -134,8 +149,8 @@ impl Error {
             EntityError::At { error, .. } => Self::refused(error, subject),
             EntityError::Changed => Self::new(
                 StatusCode::CONFLICT,
-                Some(40_900),
-                format!("Conflict. {error}."),
+                Some(40_901),
+                format!("Conflict. Another conflicting operation is in progress: {error}."),
             ),
             EntityError::Invalid(_) => Self::bad(format!("Bad Request. {error}.")),
             EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {

@@ -212,7 +212,12 @@ impl Field<'_> {
         let range = self.range();
         let (least, most) = (range.start() >> 10, range.end() >> 10);
         if !(least..=most).contains(&kilobytes) {
-            return Err(self.error(format!("it is not from {least} to {most}")));
+            let name = self.name;
+            let text = format!(
+                "Bad Request. The value for '{name}' must be between {least} and {most}. \
+                 Parameter name: {name}"
+            );
+            return Err(Error::bad(text));
         }
         Ok(Some(kilobytes << 10))
     }

@@ -258,7 +258,7 @@ fn values_out_of_range_are_refused_by_the_name_of_their_property() {
     let sessions = "<RequiresSession>true</RequiresSession><ForwardTo>target</ForwardTo>";
     assert_eq!(world.put("/q", &queue(sessions)).status, 400);
     let itself = "<ForwardDeadLetteredMessagesTo>sb://h/q</ForwardDeadLetteredMessagesTo>";
-    assert_eq!(world.put("/q", &queue(itself)).status, 400);
+    assert_eq!(world.put("/q", &queue(itself)).status, 404);
     let nowhere = world.put("/q", &queue("<ForwardTo>sb://h/nowhere</ForwardTo>"));
     assert_eq!(nowhere.status, 404);
     assert!(nowhere.body.contains("SubCode=40400.") && nowhere.body.contains("nowhere"));
@@ -269,21 +269,49 @@ fn values_out_of_range_are_refused_by_the_name_of_their_property() {
 }
 
 #[test]
-fn what_is_immutable_is_refused_by_its_name_and_nothing_changes() {
+fn what_is_immutable_is_refused_in_the_clouds_words_and_nothing_changes() {
     let mut world = World::new();
     world.make("/q", "QueueDescription", "");
-    for property in [
-        "RequiresSession",
-        "RequiresDuplicateDetection",
-        "EnablePartitioning",
-    ] {
-        let inner = format!("<{property}>true</{property}><UserMetadata>new</UserMetadata>");
-        let refused = world.update("/q", &queue(&inner));
-        assert_eq!(refused.status, 400, "{property}");
-        assert!(refused.body.contains("SubCode=40000."), "{refused:?}");
-        assert!(refused.body.contains(property), "{refused:?}");
+    world.make("/t", "TopicDescription", "");
+    world.make("/t/Subscriptions/s", "SubscriptionDescription", "");
+    let entities = [
+        (
+            "/q",
+            "Queue",
+            &[
+                "RequiresSession",
+                "RequiresDuplicateDetection",
+                "EnablePartitioning",
+            ][..],
+        ),
+        (
+            "/t",
+            "Topic",
+            &[
+                "RequiresDuplicateDetection",
+                "EnablePartitioning",
+                "EnableSubscriptionPartitioning",
+            ],
+        ),
+        ("/t/Subscriptions/s", "Subscription", &["RequiresSession"]),
+    ];
+    for (uri, kind, properties) in entities {
+        for property in properties {
+            let inner = format!("<{property}>true</{property}><UserMetadata>new</UserMetadata>");
+            let refused = world.update(uri, &entry(&format!("{kind}Description"), &inner));
+            assert_eq!(refused.status, 400, "{property}");
+            let text = match *property {
+                "EnablePartitioning" => format!("Partitioning cannot be changed for {kind}."),
+                _ => format!(
+                    "The value for the {property} property of an existing {kind} cannot be changed."
+                ),
+            };
+            let detail = refused.value("Detail").unwrap();
+            let expected = format!("SubCode=40000. {text} TrackingId:");
+            assert!(detail.starts_with(&expected), "{detail}");
+        }
+        assert_eq!(world.get(uri).value("UserMetadata"), None);
     }
-    assert_eq!(world.get("/q").value("UserMetadata"), None);
 }
 
 #[test]

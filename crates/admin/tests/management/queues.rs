@@ -224,7 +224,10 @@ fn only_premium_queues_have_a_limit_of_their_own_for_messages() {
     let made = world.put("/q", &body(2_048));
     assert_eq!(made.value("MaxMessageSizeInKilobytes"), Some("2048"));
     assert_eq!(world.put("/r", &body(1_023)).status, 400);
-    assert_eq!(world.put("/r", &body(102_401)).status, 400);
+    let refused = world.put("/r", &body(102_401));
+    assert_eq!(refused.status, 400);
+    let text = "value for 'MaxMessageSizeInKilobytes' must be between 1024 and 102400";
+    assert!(refused.body.contains(text), "{refused:?}");
     let large = queue("<MaxSizeInMegabytes>81920</MaxSizeInMegabytes>");
     assert_eq!(world.put("/r", &large).status, 201);
     world.settings.premium = false;

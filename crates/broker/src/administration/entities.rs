@@ -63,9 +63,12 @@ pub(super) fn update(
 ) -> Result<Answer, EntityError> {
     let queue = directory.get(entity).ok_or(EntityError::NotFound)?;
     let settings = description.settings;
-    check_fixed(&queue.settings, &settings)?;
-    if let Some(property) = queue.store_only.fixed_difference(&description.store_only) {
-        return Err(EntityError::Immutable(property));
+    let store_only = &queue.store_only;
+    let fixed = fixed_difference(&queue.settings, &settings)
+        .or_else(|| store_only.fixed_difference(&description.store_only));
+    if let Some(property) = fixed {
+        let kind = queue.kind.seen();
+        return Err(EntityError::Immutable { property, kind });
     }
     check_targets(directory, queue.namespace, &settings, Some(&queue.settings))?;
     let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
@@ -153,15 +156,15 @@ pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
     Ok(())
 }
 
-/// What an entity has become by its creation cannot be changed. (docs/spec/entities.md#2.1)
-fn check_fixed(old: &QueueSettings, new: &QueueSettings) -> Result<(), EntityError> {
+/// A setting that differs although it cannot be changed. (docs/spec/entities.md#2.1)
+fn fixed_difference(old: &QueueSettings, new: &QueueSettings) -> Option<&'static str> {
     if old.requires_session != new.requires_session {
-        return Err(EntityError::Immutable("RequiresSession"));
+        Some("RequiresSession")
+    } else if old.requires_duplicate_detection != new.requires_duplicate_detection {
+        Some("RequiresDuplicateDetection")
+    } else {
+        None
     }
-    if old.requires_duplicate_detection != new.requires_duplicate_detection {
-        return Err(EntityError::Immutable("RequiresDuplicateDetection"));
-    }
-    Ok(())
 }
 
 /// What messages are forwarded to has to be there when that is said, and not each time that

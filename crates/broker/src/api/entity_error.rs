@@ -15,8 +15,11 @@ pub enum EntityError {
     NoTopic,
     #[error("a {0} of that path exists already")]
     Exists(EntityKind),
-    #[error("{0} cannot be changed after the entity was created")]
-    Immutable(&'static str),
+    #[error("{property} cannot be changed after the {kind} was created")]
+    Immutable {
+        property: &'static str,
+        kind: EntityKind,
+    },
     #[error("the destination '{0}' does not exist")]
     Destination(String),
     #[error("there can be {limit} {what}")]

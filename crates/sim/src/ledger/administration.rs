@@ -222,7 +222,7 @@ fn reason(error: &EntityError) -> Reason {
         EntityError::NotFound | EntityError::NoTopic => Reason::Missing,
         EntityError::Exists(_) => Reason::Exists,
         EntityError::Changed => Reason::Changed,
-        EntityError::Immutable(_) => Reason::Immutable,
+        EntityError::Immutable { .. } => Reason::Immutable,
         EntityError::TooMany { .. } => Reason::Limit,
         EntityError::Rule(error) => rule_reason(error),
         EntityError::Invalid(_) | EntityError::Destination(_) | EntityError::At { .. } => {
