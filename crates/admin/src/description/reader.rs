@@ -82,6 +82,20 @@ fn number(name: &str, text: &str) -> Result<u64, Error> {
     number.map_err(|_| Error::value(name, "it is no number from 0 on"))
 }
 
+/// A target as it is stored and shown: scheme and host of a URI in lower case, the path as it was
+/// written. (docs/spec/admin.md#2.2)
+fn target_text(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    format!(
+        "{}://{}{path}",
+        scheme.to_lowercase(),
+        authority.to_lowercase()
+    )
+}
+
 /// One element, and what its value is measured by.
 struct Field<'a> {
     kind: EntityKind,
@@ -109,7 +123,7 @@ impl Field<'_> {
             (Slot::Megabytes(slot), Some(text)) => *slot = self.max_size(text, current)?,
             (Slot::Bytes(slot), Some(text)) => *slot = self.max_message_size(text, current)?,
             (Slot::Target(slot, kept), Some(text)) => {
-                *slot = Some(text.to_owned());
+                *slot = Some(target_text(text));
                 kept.clone_from(slot);
             }
             (Slot::Status(slot), Some(text)) => *slot = self.status(text, current)?,

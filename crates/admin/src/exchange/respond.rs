@@ -52,28 +52,27 @@ impl ResponseBuilder {
 
     /// The address of the request, with path and query as the client wrote them.
     pub(super) fn address(&self) -> String {
-        let address = format!("{}{}", self.root(), self.path);
         match &*self.query {
-            "" => address,
-            query => format!("{address}?{query}"),
+            "" => self.list(),
+            query => format!("{}?{query}", self.list()),
         }
     }
 
     pub(super) fn created(&self, settings: &Settings, info: &EntityInfo) -> Response {
         let view = self.view(settings, false);
-        let body = entry::document(Content::Entity(info), &self.url(), view);
+        let body = entry::document(Content::Entity(info), &self.address(), view);
         response(StatusCode::CREATED, ENTRY, body)
     }
 
     pub(super) fn updated(&self, settings: &Settings, info: &EntityInfo) -> Response {
         let view = self.view(settings, false);
-        let body = entry::document(Content::Entity(info), &self.url(), view);
+        let body = entry::document(Content::Entity(info), &self.address(), view);
         tagged(response(StatusCode::OK, ENTRY, body), info)
     }
 
     pub(super) fn entity(&self, settings: &Settings, info: &EntityInfo) -> Response {
         let view = self.view(settings, true);
-        let body = entry::document(Content::Entity(info), &self.url(), view);
+        let body = entry::document(Content::Entity(info), &self.address(), view);
         tagged(response(StatusCode::OK, ENTRY, body), info)
     }
 
@@ -84,7 +83,7 @@ impl ResponseBuilder {
         is_new: bool,
     ) -> Response {
         let view = self.view(settings, true);
-        let body = entry::document(Content::Rule(rule), &self.url(), view);
+        let body = entry::document(Content::Rule(rule), &self.address(), view);
         let status = if is_new {
             StatusCode::CREATED
         } else {
@@ -95,7 +94,7 @@ impl ResponseBuilder {
 
     pub(super) fn namespace(&self, settings: &Settings, info: NamespaceInfo) -> Response {
         let view = self.view(settings, true);
-        let body = entry::document(Content::Namespace(info), &self.url(), view);
+        let body = entry::document(Content::Namespace(info), &self.address(), view);
         response(StatusCode::OK, ENTRY, body)
     }
 
@@ -109,7 +108,7 @@ impl ResponseBuilder {
         let (title, parent) = match of {
             Listing::Queues => ("Queues", self.root()),
             Listing::Topics => ("Topics", self.root()),
-            Listing::Subscriptions(_) => ("Subscriptions", self.list()),
+            Listing::Subscriptions(_) => ("Subscriptions", self.parent()),
         };
         let entries: Vec<_> = page.items.iter().map(Content::Entity).collect();
         self.feed(settings, title, &parent, query, page.more, &entries)
@@ -122,7 +121,14 @@ impl ResponseBuilder {
         page: &Page<RuleDescription>,
     ) -> Response {
         let entries: Vec<_> = page.items.iter().map(Content::Rule).collect();
-        self.feed(settings, "Rules", &self.list(), query, page.more, &entries)
+        self.feed(
+            settings,
+            "Rules",
+            &self.parent(),
+            query,
+            page.more,
+            &entries,
+        )
     }
 
     fn feed(
@@ -136,7 +142,7 @@ impl ResponseBuilder {
     ) -> Response {
         let feed = Feed {
             title,
-            url: &self.url(),
+            url: &self.address(),
             list: &self.list(),
             parent,
             version: sent_version(&self.query),
@@ -198,16 +204,14 @@ impl ResponseBuilder {
         format!("https://{}", self.host)
     }
 
-    /// The request's URL without its query, with the client's own casing.
+    /// The request's URL without its query, as the client wrote it.
     fn list(&self) -> String {
-        format!("https://{}{}", self.host, self.path.trim_end_matches('/'))
+        format!("{}{}", self.root(), self.path)
     }
 
-    fn url(&self) -> String {
-        match &*self.query {
-            "" => self.list(),
-            query => format!("{}?{query}", self.list()),
-        }
+    /// The same without a slash at its end: what is listed is found below it.
+    fn parent(&self) -> String {
+        self.list().trim_end_matches('/').to_owned()
     }
 }
 

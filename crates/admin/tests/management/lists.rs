@@ -62,6 +62,43 @@ fn a_page_looks_as_clients_expect() {
 }
 
 #[test]
+fn a_slash_at_the_end_of_an_address_is_kept_in_it_and_not_in_those_below() {
+    let mut world = World::new();
+    world.make("/t", "TopicDescription", "");
+    world.make("/t/Subscriptions/a", "SubscriptionDescription", "");
+    world.make("/t/Subscriptions/b", "SubscriptionDescription", "");
+    for (list, names) in [
+        ("/T/subscriptions/", ["a", "b"]),
+        ("/t/Subscriptions/a/Rules/", ["$Default", "r"]),
+        ("/$Resources/Topics/", ["t", "u"]),
+    ] {
+        if list.contains("Rules") {
+            world.make("/t/Subscriptions/a/Rules/r", "RuleDescription", "");
+        } else if list.contains("Topics") {
+            world.make("/u", "TopicDescription", "");
+        }
+        let listed = world.get(&format!("{list}?$top=1"));
+        let address = format!("https://localhost:5300{list}");
+        let id = format!("<id>{address}?$top=1</id>");
+        assert!(listed.body.contains(&id), "{listed:?}");
+        let link = format!(r#"<link rel="self" href="{address}?$top=1"/>"#);
+        assert!(listed.body.contains(&link), "{listed:?}");
+        let parent = match list {
+            "/$Resources/Topics/" => "https://localhost:5300/",
+            _ => &*address,
+        };
+        let entry = format!("<id>{parent}{}</id>", names[0]);
+        assert!(listed.body.contains(&entry), "{entry} in {listed:?}");
+        let next = next(&listed).unwrap();
+        assert!(next.starts_with(&format!("{list}?%24skip=1")), "{next}");
+        assert_eq!(titles(&world.get(&next)), [names[1]]);
+    }
+    let shown = world.get("/t/?api-version=2021-05");
+    let id = "<id>https://localhost:5300/t/?api-version=2021-05</id>";
+    assert!(shown.body.contains(id), "{shown:?}");
+}
+
+#[test]
 fn all_names_come_once_however_large_the_pages_are() {
     let mut world = World::new();
     let mut names: Vec<_> = (0..250).map(|n| format!("queue-{n:03}")).collect();

@@ -299,6 +299,23 @@ fn targets_of_a_configuration_are_shown_as_addresses_and_others_as_they_were_wri
         "<ForwardTo>target</ForwardTo>",
     );
     assert_eq!(world.get("/plain").value("ForwardTo"), Some("target"));
+    for (given, shown) in [
+        ("SB://Some.Host:5672/Target/", "sb://some.host:5672/Target/"),
+        ("HTTPS://HOST/TARGET", "https://host/TARGET"),
+        ("http://host/target", "http://host/target"),
+        ("Target", "Target"),
+    ] {
+        let body = queue(&format!(
+            "<ForwardTo>{given}</ForwardTo>\
+             <ForwardDeadLetteredMessagesTo>{given}</ForwardDeadLetteredMessagesTo>"
+        ));
+        let changed = world.update("/plain", &body);
+        assert_eq!(changed.value("ForwardTo"), Some(shown), "{changed:?}");
+        let found = world.get("/plain");
+        for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+            assert_eq!(found.value(property), Some(shown));
+        }
+    }
     let ensured = broker::Ensured::Queue {
         path: "configured".to_owned(),
         settings: broker::QueueSettings {
