@@ -48,6 +48,18 @@ fn description_of(info: &EntityInfo) -> EntityDescription {
     }
 }
 
+/// Which elements of an entity are written. (docs/spec/admin.md#5)
+#[derive(Clone, Copy)]
+pub(crate) enum Extent<'a> {
+    /// All, with counts and the time of last use.
+    Runtime,
+    /// The properties, and what is known of a new entity.
+    Created,
+    /// Those that this description of an update held, and the time to live, for which a client's
+    /// parser asks.
+    Updated(&'a Element),
+}
+
 /// How an entity is written.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
@@ -55,6 +67,5 @@ pub(crate) struct View<'a> {
     /// The host name that the client used for the broker.
     pub host: &'a str,
     pub version: Version,
-    /// Whether counts and the time of last use are written.
-    pub runtime: bool,
+    pub extent: Extent<'a>,
 }

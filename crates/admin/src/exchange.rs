@@ -209,8 +209,8 @@ impl Exchange {
             (Call::PutEntity(put), Answer::Entity(info)) if !put.update => {
                 respond.created(&self.settings, &info)
             }
-            (Call::PutEntity(_), Answer::Entity(info)) if self.is_ordered => {
-                respond.updated(&self.settings, &info)
+            (Call::PutEntity(put), Answer::Entity(info)) if self.is_ordered => {
+                respond.updated(&self.settings, &info, &put.element)
             }
             (Call::PutEntity(put), Answer::Entity(info)) => {
                 let order = self.update(put, &info)?;

@@ -6,10 +6,10 @@
 use broker::{EntityInfo, EntityKind};
 use entity::{Slot, duration, status_text, time};
 
-use super::{View, description_of, order, root};
+use super::{Extent, View, description_of, order, root};
 use crate::authorization;
 use crate::query::Version;
-use crate::xml::{COUNTS, INSTANCE, SERVICE_BUS, Writer};
+use crate::xml::{COUNTS, Element, INSTANCE, SERVICE_BUS, Writer};
 
 /// Go reads counts into 32 bits.
 const MAX_COUNT: u64 = i32::MAX as u64;
@@ -35,14 +35,37 @@ pub(crate) fn write(writer: &mut Writer, info: &EntityInfo, view: View<'_>) {
 
 /// Whether an element is written at all.
 fn is_shown(name: &str, view: View<'_>) -> bool {
-    match name {
-        "AccessedAt" | "CountDetails" | "SubscriptionCount" => view.runtime,
+    let is_runtime = matches!(view.extent, Extent::Runtime);
+    let is_in_version = match name {
+        "AccessedAt" | "CountDetails" | "SubscriptionCount" => is_runtime,
         "SqlFilterCount" | "CorrelationFilterCount" => {
-            view.runtime && view.version >= Version::WithFilterCounts
+            is_runtime && view.version >= Version::WithFilterCounts
         }
         "MaxMessageSizeInKilobytes" | "IsClientAffine" => view.version >= Version::WithMessageSize,
         _ => true,
+    };
+    is_in_version
+        && match view.extent {
+            Extent::Updated(sent) => is_repeated(name, sent),
+            Extent::Runtime | Extent::Created => true,
+        }
+}
+
+/// Whether the answer to an update has an element.
+fn is_repeated(name: &str, sent: &Element) -> bool {
+    match name {
+        "DefaultMessageTimeToLive" => true,
+        "AuthorizationRules" => sent.child(name).is_some(),
+        _ if is_read_only(name) => false,
+        _ => sent.child(name).is_some_and(|it| !it.text.is_empty()),
     }
+}
+
+/// Whether an element is no property. A client may send it back all the same.
+fn is_read_only(name: &str) -> bool {
+    !entity::PROPERTIES
+        .iter()
+        .any(|property| property.element == Some(name))
 }
 
 fn write_value(writer: &mut Writer, name: &str, value: Slot<'_>, view: View<'_>) {

@@ -7,13 +7,13 @@ use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, RETRY_AFTER};
 use http::{Request, StatusCode};
 
 use super::Response;
-use crate::description::View;
+use crate::description::{Extent, View};
 use crate::entry::{self, Content};
 use crate::error::Error;
 use crate::feed::{self, Feed};
 use crate::query::{Query, Version, sent_version};
 use crate::settings::Settings;
-use crate::xml::Writer;
+use crate::xml::{Element, Writer};
 
 const ENTRY: &str = "application/atom+xml;type=entry;charset=utf-8";
 const FEED: &str = "application/atom+xml;type=feed;charset=utf-8";
@@ -59,19 +59,25 @@ impl ResponseBuilder {
     }
 
     pub(super) fn created(&self, settings: &Settings, info: &EntityInfo) -> Response {
-        let view = self.view(settings, false);
+        let view = self.view(settings, Extent::Created);
         let body = entry::document(Content::Entity(info), &self.address(), view);
         response(StatusCode::CREATED, ENTRY, body)
     }
 
-    pub(super) fn updated(&self, settings: &Settings, info: &EntityInfo) -> Response {
-        let view = self.view(settings, false);
+    /// The answer to an update by the description `sent`.
+    pub(super) fn updated(
+        &self,
+        settings: &Settings,
+        info: &EntityInfo,
+        sent: &Element,
+    ) -> Response {
+        let view = self.view(settings, Extent::Updated(sent));
         let body = entry::document(Content::Entity(info), &self.address(), view);
         tagged(response(StatusCode::OK, ENTRY, body), info)
     }
 
     pub(super) fn entity(&self, settings: &Settings, info: &EntityInfo) -> Response {
-        let view = self.view(settings, true);
+        let view = self.view(settings, Extent::Runtime);
         let body = entry::document(Content::Entity(info), &self.address(), view);
         tagged(response(StatusCode::OK, ENTRY, body), info)
     }
@@ -82,7 +88,7 @@ impl ResponseBuilder {
         rule: &RuleDescription,
         is_new: bool,
     ) -> Response {
-        let view = self.view(settings, true);
+        let view = self.view(settings, Extent::Runtime);
         let body = entry::document(Content::Rule(rule), &self.address(), view);
         let status = if is_new {
             StatusCode::CREATED
@@ -93,7 +99,7 @@ impl ResponseBuilder {
     }
 
     pub(super) fn namespace(&self, settings: &Settings, info: NamespaceInfo) -> Response {
-        let view = self.view(settings, true);
+        let view = self.view(settings, Extent::Runtime);
         let body = entry::document(Content::Namespace(info), &self.address(), view);
         response(StatusCode::OK, ENTRY, body)
     }
@@ -150,7 +156,7 @@ impl ResponseBuilder {
             more,
             updated: self.now,
         };
-        let body = feed::document(&feed, entries, self.view(settings, true));
+        let body = feed::document(&feed, entries, self.view(settings, Extent::Runtime));
         response(StatusCode::OK, FEED, body)
     }
 
@@ -191,12 +197,12 @@ impl ResponseBuilder {
         response
     }
 
-    fn view<'a>(&'a self, settings: &'a Settings, runtime: bool) -> View<'a> {
+    fn view<'a>(&'a self, settings: &'a Settings, extent: Extent<'a>) -> View<'a> {
         View {
             settings,
             host: &self.host,
             version: self.version,
-            runtime,
+            extent,
         }
     }
 

@@ -139,19 +139,35 @@ fn an_update_is_the_whole_description_and_says_when() {
         &queue("<LockDuration>PT10S</LockDuration>"),
     );
     assert_eq!(changed.status, 200, "{changed:?}");
-    assert_eq!(changed.value("LockDuration"), Some("PT10S"));
-    assert_eq!(changed.value("MaxDeliveryCount"), Some("10"));
-    assert_eq!(changed.value("UserMetadata"), None);
-    assert_eq!(changed.value("CreatedAt"), Some("2026-03-01T10:00:00.123Z"));
-    assert_eq!(changed.value("UpdatedAt"), Some("2026-03-01T10:01:00.123Z"));
-    assert_eq!(changed.value("AccessedAt"), None);
+    let expected = "<LockDuration>PT10S</LockDuration>\
+        <DefaultMessageTimeToLive>P10675199DT2H48M5.4775807S</DefaultMessageTimeToLive>";
+    assert_eq!(changed.inner("QueueDescription"), expected);
+    let found = world.get("/q");
+    assert_eq!(found.value("LockDuration"), Some("PT10S"));
+    assert_eq!(found.value("MaxDeliveryCount"), Some("10"));
+    assert_eq!(found.value("UserMetadata"), None);
+    assert_eq!(found.value("CreatedAt"), Some("2026-03-01T10:00:00.123Z"));
+    assert_eq!(found.value("UpdatedAt"), Some("2026-03-01T10:01:00.123Z"));
     // What was shown may be sent back as it is.
     let shown = world.get("/q");
     let inner = shown
         .inner("QueueDescription")
         .replace("<d2p1:", "<")
         .replace("</d2p1:", "</");
-    assert_eq!(world.update("/q", &queue(&inner)).status, 200);
+    let changed = world.update("/q", &queue(&inner));
+    assert_eq!(changed.status, 200);
+    for element in [
+        "CreatedAt",
+        "SizeInBytes",
+        "CountDetails",
+        "EntityAvailabilityStatus",
+    ] {
+        assert!(!changed.body.contains(element), "{element} in {changed:?}");
+    }
+    assert!(
+        changed.body.contains("<AuthorizationRules/>"),
+        "{changed:?}"
+    );
     assert_eq!(world.get("/q").value("LockDuration"), Some("PT10S"));
 }
 

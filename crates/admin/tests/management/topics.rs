@@ -138,11 +138,15 @@ fn every_property_of_a_subscription_comes_back_in_the_canonical_order() {
     assert!(shown.body.contains(id), "the client's own casing");
     let changed = world.update("/events/subscriptions/audit", &subscription(""));
     assert_eq!(changed.status, 200, "{changed:?}");
+    let expected =
+        "<DefaultMessageTimeToLive>P10675199DT2H48M5.4775807S</DefaultMessageTimeToLive>";
+    assert_eq!(changed.inner("SubscriptionDescription"), expected);
+    let found = world.get("/events/subscriptions/audit");
     assert_eq!(
-        changed.value("DeadLetteringOnFilterEvaluationExceptions"),
+        found.value("DeadLetteringOnFilterEvaluationExceptions"),
         Some("true")
     );
-    assert_eq!(changed.value("ForwardTo"), None);
+    assert_eq!(found.value("ForwardTo"), None);
     let sessions = subscription("<RequiresSession>true</RequiresSession>");
     assert_eq!(
         world
