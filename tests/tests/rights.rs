@@ -234,7 +234,6 @@ fn attempts(operation: Operation) -> Vec<Attempt> {
             let mut all = Vec::new();
             for path in [
                 "/orders",
-                "/orders/nothing",
                 "/others",
                 "/$namespaceinfo",
                 "/$nservicebus-verification-queue",
@@ -398,5 +397,44 @@ fn a_key_that_is_replaced_ends_what_rests_on_it_and_the_new_one_lasts() {
         new.connect(&broker)
             .try_attach(Role::Sender, "orders")
             .is_ok()
+    );
+}
+
+#[test]
+fn without_manage_names_are_told_and_subscriptions_refused_in_the_status_line() {
+    let broker = Setup::new().configure(RULES).start();
+    let listener = Claimant::new("listener", "key-of-listener", "l", "/").header();
+    let listener = listener.expect("it has a key");
+    let ask = |path: &str| {
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{listener}\r\n\r\n"
+        );
+        http::exchange(broker.address(), &request)
+    };
+    let missing = ask("/nothing");
+    assert!(missing.starts_with("HTTP/1.1 200 OK\r\n"), "{missing}");
+    assert!(missing.contains("Publicly Listed Services"), "{missing}");
+    let read = ask("/$namespaceinfo");
+    assert!(read.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{read}");
+    let below = ask("/t/Subscriptions/s?api-version=2021-05");
+    let expected = "HTTP/1.1 401 SubCode=40100: Unauthorized : Unauthorized access for \
+        'GetSubscription' operation on endpoint 'sb://localhost/t/Subscriptions/s?api-version=2021-05'. \
+        Tracking Id: ";
+    assert!(below.starts_with(expected), "{below}");
+    let head = below.split("\r\n\r\n").next().unwrap_or_default();
+    assert!(!head.to_lowercase().contains("www-authenticate"), "{head}");
+}
+
+#[test]
+fn the_root_is_an_empty_list_of_services_for_everyone() {
+    let broker = Setup::new().configure(RULES).start();
+    let (status, body) = http::get(broker.address(), "/");
+    assert_eq!(status, 200);
+    assert!(body.contains("Publicly Listed Services"), "{body}");
+    let (status, body) = http::request(broker.address(), "PUT", "/", &[], "");
+    assert_eq!(status, 400);
+    assert!(
+        body.contains("The specified HTTP verb (PUT) is not valid."),
+        "{body}"
     );
 }

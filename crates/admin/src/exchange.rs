@@ -7,6 +7,7 @@
 //! Invariant: a request that is refused has changed nothing.
 
 mod call;
+mod denied;
 mod respond;
 
 use broker::{
@@ -14,9 +15,10 @@ use broker::{
     RuleError, Wall,
 };
 use bytes::Bytes;
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 
 use crate::error::{Error, nothing_to_delete};
+use crate::resource::Resource;
 use crate::settings::Settings;
 use crate::{description, rule};
 
@@ -25,6 +27,10 @@ use respond::ResponseBuilder;
 
 /// A response with its whole body. One that refuses has its [`Error`] among its extensions.
 pub type Response = http::Response<Bytes>;
+
+/// The reason phrase of a response's status line, among its extensions; printable ASCII alone.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ReasonPhrase(pub String);
 
 /// The inputs of an exchange besides the request.
 pub struct RequestContext<'a> {
@@ -54,6 +60,8 @@ pub struct Exchange {
     destinations: Vec<Destination>,
     /// Whether an update has read the entity and has been ordered.
     is_ordered: bool,
+    /// The answer if the entity is there, to a caller that may not manage it.
+    denied: Option<Error>,
 }
 
 impl Exchange {
@@ -83,11 +91,46 @@ impl Exchange {
             call,
             destinations,
             is_ordered: false,
+            denied: None,
         };
         match exchange.first_order() {
             Ok(order) => Ok((exchange, order)),
             Err(error) => Err(Box::new(exchange.response_builder.error(&error))),
         }
+    }
+
+    /// The exchange of a request whose caller may not manage: what is missing is told, all else is
+    /// refused. (docs/spec/admin.md#2.5)
+    ///
+    /// # Errors
+    /// A request that is refused at once has its response.
+    pub fn begin_denied<T>(
+        settings: &Settings,
+        request: &Request<T>,
+        now: Wall,
+        tracking: u128,
+    ) -> Result<(Self, Order), Box<Response>> {
+        let response_builder = ResponseBuilder::new(request, now, tracking);
+        let resource = Resource::parse(request.uri().path());
+        let denial = response_builder.denial(request.method(), &resource);
+        let path = match resource {
+            // A client asks for a name that begins so to learn whether it may manage.
+            Resource::Entity { path } if !path.starts_with('$') => path,
+            _ => return Err(Box::new(response_builder.denied(&denial))),
+        };
+        if request.method() != Method::GET {
+            return Err(Box::new(response_builder.denied(&denial)));
+        }
+        let order = Order::Describe { path: path.clone() };
+        let exchange = Self {
+            settings: settings.clone(),
+            response_builder,
+            call: Call::ShowEntity { path },
+            destinations: Vec::new(),
+            is_ordered: false,
+            denied: Some(denial.error),
+        };
+        Ok((exchange, order))
     }
 
     /// The entities to which messages are forwarded, each with its token: the request requires the
@@ -113,6 +156,17 @@ impl Exchange {
         error: &Error,
     ) -> Response {
         ResponseBuilder::new(request, now, tracking).error(error)
+    }
+
+    /// The response to a request for the root, which needs no right: a list of services without
+    /// any. (docs/spec/admin.md#3)
+    #[must_use]
+    pub fn root<T>(request: &Request<T>, now: Wall, tracking: u128) -> Response {
+        let respond = ResponseBuilder::new(request, now, tracking);
+        match *request.method() {
+            Method::GET | Method::HEAD => respond.nothing(),
+            ref other => respond.error(&Error::verb(other)),
+        }
     }
 
     /// Handles the broker's answer to the last order.
@@ -204,6 +258,9 @@ impl Exchange {
                 };
             }
         };
+        if let Some(denied) = &self.denied {
+            return Err(denied.clone());
+        }
         let respond = &self.response_builder;
         let response = match (&self.call, answer) {
             (Call::PutEntity(put), Answer::Entity(info)) if !put.update => {

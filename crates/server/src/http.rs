@@ -2,7 +2,8 @@
 //! the opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's
 //! management everywhere else.
 //!
-//! The health check says whether a send would succeed; it needs no right (docs/spec/admin.md#1).
+//! The health check says whether a send would succeed; it and the root, an empty list of services,
+//! need no right (docs/spec/admin.md#1, #3).
 //! All other paths need Manage, except with the development key on a loopback listener. A queue
 //! may be called `health` or `metrics` too: clients of management name a version.
 
@@ -227,7 +228,7 @@ async fn respond(
         return health(request.method(), !*server.stopping.borrow());
     }
     if path == "/" {
-        return answer::not_found();
+        return admin::root(&request, server);
     }
     let is_metrics = path == METRICS && !is_management;
     let operation = match (is_own, is_metrics) {

@@ -4,14 +4,16 @@ use broker::{EntityInfo, EntityKind, Listing, NamespaceInfo, Page, RuleDescripti
 use bytes::Bytes;
 use entity::time;
 use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, RETRY_AFTER};
-use http::{Request, StatusCode};
+use http::{Method, Request, StatusCode};
 
-use super::Response;
+use super::denied::{self, Denial};
+use super::{ReasonPhrase, Response};
 use crate::description::{Extent, View};
 use crate::entry::{self, Content};
 use crate::error::Error;
 use crate::feed::{self, Feed};
 use crate::query::{Query, Version, sent_version};
+use crate::resource::Resource;
 use crate::settings::Settings;
 use crate::xml::{Element, Writer};
 
@@ -193,6 +195,23 @@ impl ResponseBuilder {
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+
+    /// What a caller without the right is told of a resource.
+    pub(super) fn denial(&self, method: &Method, resource: &Resource) -> Denial {
+        let address = self.address();
+        let endpoint = format!("sb{}", address.trim_start_matches("https"));
+        denied::denial(method, resource, &endpoint, &self.tracking)
+    }
+
+    pub(super) fn denied(&self, denial: &Denial) -> Response {
+        let mut response = self.error(&denial.error);
+        if denial.is_reason_phrase {
+            let mut phrase = denial.error.text.clone();
+            phrase.retain(|character| matches!(character, ' '..='~'));
+            response.extensions_mut().insert(ReasonPhrase(phrase));
         }
         response
     }

@@ -5,6 +5,7 @@
 mod world;
 
 mod bad_input;
+mod denied;
 mod dotnet;
 mod errors;
 mod lists;

@@ -1,6 +1,6 @@
 //! World: a broker on a disk in memory, and requests that are carried to it at once.
 
-use admin::{Exchange, RequestContext, Response, Settings, Step};
+use admin::{Exchange, ReasonPhrase, RequestContext, Response, Settings, Step};
 use broker::{
     BrokerSettings, Command, ConnectionId, DeadLetterReason, ForwardError, Mono, Now, Output,
     RequestId, Shard, Wall,
@@ -145,6 +145,20 @@ impl World {
             },
         };
         let begun = Exchange::begin(&self.settings, request, context);
+        self.answer(begun)
+    }
+
+    /// Carries a request to the broker whose caller may not manage; with the reason phrase.
+    pub fn deny(&mut self, request: &Request<Bytes>) -> (Answered, Option<String>) {
+        let now = Wall(START + self.mono);
+        let begun = Exchange::begin_denied(&self.settings, request, now, 7);
+        let response = self.answer(begun);
+        let phrase = response.extensions().get::<ReasonPhrase>();
+        let phrase = phrase.map(|phrase| phrase.0.clone());
+        (Answered::of(&response), phrase)
+    }
+
+    fn answer(&mut self, begun: Result<(Exchange, broker::Order), Box<Response>>) -> Response {
         let (mut exchange, mut order) = match begun {
             Ok(begun) => begun,
             Err(response) => return *response,

@@ -6,10 +6,15 @@
 use std::sync::Arc;
 
 use access::{Operation, Unauthorized};
-use admin::{Error, Exchange, RequestContext, Response as AdminResponse, Step};
+use admin::{
+    Error, Exchange, ReasonPhrase as AdminReasonPhrase, RequestContext, Response as AdminResponse,
+    Step,
+};
+use broker::Order;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
 use hyper::{Request, StatusCode};
 
 use super::answer::Response;
@@ -30,6 +35,12 @@ pub fn is_management_request<T>(request: &Request<T>) -> bool {
         .is_some_and(|query| query.contains(VERSION))
 }
 
+/// Answers a request for the root, which anyone may send.
+pub fn root(request: &Request<Incoming>, server: &ServerState) -> Response {
+    let now = server.clock.moment().wall;
+    whole(Exchange::root(request, now, u128::from_be_bytes(random())))
+}
+
 /// Answers a request, if its caller may manage what its path names.
 pub async fn respond(
     request: Request<Incoming>,
@@ -43,9 +54,10 @@ pub async fn respond(
     };
     let (head, incoming) = request.into_parts();
     let head = Request::from_parts(head, ());
-    let allowed = caller.check(server, Operation::Administer, head.uri().path());
-    if let Err(reason) = allowed {
-        return refuse(&head, &unauthorized(&reason));
+    match caller.check(server, Operation::Administer, head.uri().path()) {
+        Ok(()) => {}
+        Err(Unauthorized::Claim(_)) => return whole(deny(&head, tracking, server).await),
+        Err(reason) => return refuse(&head, &unauthorized(&reason)),
     }
     let limits = server.limits();
     let read = body::read(incoming, limits.http_body_bytes, limits.handshake).await;
@@ -71,6 +83,15 @@ pub async fn respond(
     }
 }
 
+/// Answers a request whose caller may not manage.
+async fn deny(request: &Request<()>, tracking: u128, server: &ServerState) -> AdminResponse {
+    let now = server.clock.moment().wall;
+    match Exchange::begin_denied(&server.admin, request, now, tracking) {
+        Ok((exchange, order)) => carry_out(exchange, order, server).await,
+        Err(response) => *response,
+    }
+}
+
 async fn manage(
     request: &Request<Bytes>,
     caller: &Caller,
@@ -83,7 +104,7 @@ async fn manage(
         tracking,
         random: &mut random,
     };
-    let (mut exchange, mut order) = match Exchange::begin(&server.admin, request, context) {
+    let (exchange, order) = match Exchange::begin(&server.admin, request, context) {
         Ok(begun) => begun,
         Err(response) => return *response,
     };
@@ -94,6 +115,15 @@ async fn manage(
             return exchange.refuse(&unauthorized(&reason));
         }
     }
+    carry_out(exchange, order, server).await
+}
+
+/// Asks the broker until there is a response.
+async fn carry_out(
+    mut exchange: Exchange,
+    mut order: Order,
+    server: &ServerState,
+) -> AdminResponse {
     let Ok(mut shard_client) = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await
     else {
         return exchange.refuse(&Error::unavailable());
@@ -114,6 +144,11 @@ pub fn unauthorized(reason: &Unauthorized) -> Error {
     Error::new(StatusCode::UNAUTHORIZED, Some(reason.sub_code()), text)
 }
 
-pub fn whole(response: AdminResponse) -> Response {
+pub fn whole(mut response: AdminResponse) -> Response {
+    let extensions = response.extensions_mut();
+    let phrase = extensions.remove::<AdminReasonPhrase>();
+    if let Some(phrase) = phrase.and_then(|phrase| ReasonPhrase::try_from(phrase.0).ok()) {
+        extensions.insert(phrase);
+    }
     response.map(Full::new)
 }
