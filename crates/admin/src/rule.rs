@@ -1,7 +1,9 @@
 //! Rules: their descriptions, in and out. (docs/spec/admin.md#5.4, #7)
 
 use amqp::Value;
-use broker::{Correlation, DEFAULT_RULE, FilterDescription, OriginalValue, RuleDescription};
+use broker::{
+    Correlation, CorrelationField, DEFAULT_RULE, FilterDescription, OriginalValue, RuleDescription,
+};
 use entity::time;
 
 use crate::error::Error;
@@ -50,7 +52,11 @@ fn read_filter(filter: &Element) -> Result<FilterDescription, Error> {
         "FalseFilter" => Ok(FilterDescription::False),
         "SqlFilter" => Ok(FilterDescription::Sql(expression(filter, "Filter")?)),
         "CorrelationFilter" => {
-            let correlation = Box::new(read_correlation(filter));
+            let mut correlation = Box::new(Correlation::default());
+            for field in CorrelationField::ALL {
+                let text = filter.child(field.element).map(|child| child.text.clone());
+                *(field.slot)(&mut correlation) = text.filter(|text| !text.is_empty());
+            }
             Ok(FilterDescription::Correlation(correlation))
         }
         _ => Err(Error::value(
@@ -78,25 +84,6 @@ fn expression(element: &Element, property: &str) -> Result<String, Error> {
         .child("SqlExpression")
         .map(|child| child.text.clone());
     text.ok_or_else(|| Error::value(property, "the SqlExpression is missing"))
-}
-
-/// Without its properties.
-fn read_correlation(filter: &Element) -> Correlation {
-    let text = |name: &str| {
-        let text = filter.child(name).map(|child| child.text.clone());
-        text.filter(|text| !text.is_empty())
-    };
-    Correlation {
-        content_type: text("ContentType"),
-        correlation_id: text("CorrelationId"),
-        label: text("Label"),
-        message_id: text("MessageId"),
-        reply_to: text("ReplyTo"),
-        reply_to_session_id: text("ReplyToSessionId"),
-        session_id: text("SessionId"),
-        to: text("To"),
-        properties: Vec::new(),
-    }
 }
 
 /// Keys and values, and how the values were written.
@@ -171,14 +158,9 @@ fn write_sql(
 
 fn write_correlation(writer: &mut Writer, fields: &Correlation, texts: &[OriginalValue]) {
     writer.open("Filter", &[("i:type", "CorrelationFilter")]);
-    writer.optional("CorrelationId", fields.correlation_id.as_ref());
-    writer.optional("MessageId", fields.message_id.as_ref());
-    writer.optional("To", fields.to.as_ref());
-    writer.optional("ReplyTo", fields.reply_to.as_ref());
-    writer.optional("Label", fields.label.as_ref());
-    writer.optional("SessionId", fields.session_id.as_ref());
-    writer.optional("ReplyToSessionId", fields.reply_to_session_id.as_ref());
-    writer.optional("ContentType", fields.content_type.as_ref());
+    for field in CorrelationField::ALL {
+        writer.optional(field.element, field.of(fields));
+    }
     write_values(writer, "Properties", (&fields.properties, texts));
     writer.close("Filter");
 }

@@ -58,6 +58,6 @@ pub use api::traffic::Traffic;
 pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
-pub use filter::{Correlation, Selector};
+pub use filter::{Correlation, CorrelationField, Selector};
 pub use send::enqueue::MAX_GROWTH;
 pub use shard::Shard;

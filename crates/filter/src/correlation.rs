@@ -36,6 +36,55 @@ pub struct Correlation {
     pub properties: Vec<(String, amqp::Value)>,
 }
 
+/// A field of a correlation filter that is a text: its names, and where it is.
+#[derive(Debug)]
+pub struct CorrelationField {
+    /// The property of a message that it is compared with.
+    pub property: Property,
+    /// In Atom descriptions and in a `Config.json`.
+    pub element: &'static str,
+    /// In requests of AMQP.
+    pub key: &'static str,
+    /// Its value.
+    pub slot: fn(&mut Correlation) -> &mut Option<String>,
+    get: fn(&Correlation) -> &Option<String>,
+}
+
+macro_rules! fields {
+    ($($property:ident $element:literal $key:literal $field:ident;)*) => {
+        impl CorrelationField {
+            /// All of them, in the order in which Atom descriptions and AMQP list them.
+            /// (docs/spec/admin.md#7)
+            pub const ALL: &[Self] = &[$(Self {
+                property: Property::$property,
+                element: $element,
+                key: $key,
+                slot: |fields| &mut fields.$field,
+                get: |fields| &fields.$field,
+            },)*];
+        }
+    };
+}
+
+fields! {
+    CorrelationId "CorrelationId" "correlation-id" correlation_id;
+    MessageId "MessageId" "message-id" message_id;
+    To "To" "to" to;
+    ReplyTo "ReplyTo" "reply-to" reply_to;
+    Label "Label" "label" label;
+    SessionId "SessionId" "session-id" session_id;
+    ReplyToSessionId "ReplyToSessionId" "reply-to-session-id" reply_to_session_id;
+    ContentType "ContentType" "content-type" content_type;
+}
+
+impl CorrelationField {
+    /// Its text, if it is set.
+    #[must_use]
+    pub fn of<'a>(&self, fields: &'a Correlation) -> Option<&'a String> {
+        (self.get)(fields).as_ref()
+    }
+}
+
 /// Why fields make no correlation filter.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "each variant says in its text what happened")]
@@ -135,19 +184,9 @@ impl CorrelationFilter {
 }
 
 fn system_conditions(fields: &Correlation) -> Vec<(Field, Key<'static>)> {
-    let all = [
-        (Property::ContentType, &fields.content_type),
-        (Property::CorrelationId, &fields.correlation_id),
-        (Property::Label, &fields.label),
-        (Property::MessageId, &fields.message_id),
-        (Property::ReplyTo, &fields.reply_to),
-        (Property::ReplyToSessionId, &fields.reply_to_session_id),
-        (Property::SessionId, &fields.session_id),
-        (Property::To, &fields.to),
-    ];
-    let set = all.into_iter().filter_map(|(property, value)| {
-        let text = value.clone()?;
-        Some((Field::System(property), Key::Text(Cow::Owned(text))))
+    let set = CorrelationField::ALL.iter().filter_map(|field| {
+        let text = field.of(fields)?.clone();
+        Some((Field::System(field.property), Key::Text(Cow::Owned(text))))
     });
     set.collect()
 }

@@ -55,7 +55,7 @@ mod value;
 pub use action::{Action, MAX_STATEMENTS};
 pub use action_error::ActionError;
 pub use changes::{Changes, HeaderSizeExceeded, SystemChange};
-pub use correlation::{Correlation, CorrelationError, CorrelationFilter};
+pub use correlation::{Correlation, CorrelationError, CorrelationField, CorrelationFilter};
 pub use error::{Fault, ParseError};
 pub use evaluation::{Environment, EvaluationError, TypeMismatch};
 pub use lexer::MAX_TEXT;

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use broker::{Correlation, FilterDescription};
+use broker::{Correlation, CorrelationField, FilterDescription};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::TypedValue;
@@ -28,7 +29,7 @@ impl Serialize for Filter {
             FilterDescription::False => serializer.serialize_bool(false),
             FilterDescription::Sql(text) => Condition::Sql(text.clone()).serialize(serializer),
             FilterDescription::Correlation(fields) => {
-                let fields = CorrelationFields::from((**fields).clone());
+                let fields = CorrelationFields((**fields).clone());
                 Condition::Correlation(fields).serialize(serializer)
             }
         }
@@ -46,27 +47,87 @@ enum Condition {
 }
 
 /// What has to be equal, as far as it is there. (docs/spec/entities.md#17.4)
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct CorrelationFields {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    correlation_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reply_to_session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<String>,
-    #[serde(alias = "label", skip_serializing_if = "Option::is_none")]
-    subject: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    properties: BTreeMap<String, TypedValue>,
+#[derive(Clone, Debug, Default)]
+pub struct CorrelationFields(Correlation);
+
+const PROPERTIES: &str = "properties";
+
+/// What a field is called in our own files: the label is the subject.
+fn name_of(field: &CorrelationField) -> &'static str {
+    match field.key {
+        "label" => "subject",
+        key => key,
+    }
+}
+
+impl Serialize for CorrelationFields {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for field in CorrelationField::ALL {
+            if let Some(text) = field.of(&self.0) {
+                map.serialize_entry(name_of(field), text)?;
+            }
+        }
+        if !self.0.properties.is_empty() {
+            let properties = self.0.properties.iter();
+            let properties = properties.map(|(name, value)| (name, TypedValue(value.clone())));
+            let properties: BTreeMap<_, _> = properties.collect();
+            map.serialize_entry(PROPERTIES, &properties)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for CorrelationFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsReader).map(Self)
+    }
+}
+
+struct FieldsReader;
+
+impl<'de> Visitor<'de> for FieldsReader {
+    type Value = Correlation;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the fields of a correlation filter")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Correlation, M::Error> {
+        let mut read = Correlation::default();
+        let mut seen = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let mut fields = CorrelationField::ALL.iter();
+            let field = fields.find(|field| [name_of(field), field.key].contains(&&*key));
+            let name = field.map_or(PROPERTIES, name_of);
+            if field.is_none() && key != PROPERTIES {
+                return Err(unknown(&key));
+            }
+            if seen.contains(&name) {
+                return Err(M::Error::custom(format!("duplicate field `{name}`")));
+            }
+            seen.push(name);
+            match field {
+                Some(field) => *(field.slot)(&mut read) = map.next_value()?,
+                None => {
+                    let properties: BTreeMap<String, TypedValue> = map.next_value()?;
+                    let properties = properties.into_iter();
+                    read.properties = properties.map(|(name, value)| (name, value.0)).collect();
+                }
+            }
+        }
+        Ok(read)
+    }
+}
+
+fn unknown<E: Error>(key: &str) -> E {
+    let names = CorrelationField::ALL
+        .iter()
+        .map(name_of)
+        .chain([PROPERTIES]);
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    let names = names.join(", ");
+    E::custom(format!("unknown field `{key}`, expected one of {names}"))
 }
 
 impl<'de> Visitor<'de> for Reader {
@@ -94,47 +155,9 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-impl From<CorrelationFields> for Correlation {
-    fn from(fields: CorrelationFields) -> Self {
-        let properties = fields.properties.into_iter();
-        Self {
-            content_type: fields.content_type,
-            correlation_id: fields.correlation_id,
-            label: fields.subject,
-            message_id: fields.message_id,
-            reply_to: fields.reply_to,
-            reply_to_session_id: fields.reply_to_session_id,
-            session_id: fields.session_id,
-            to: fields.to,
-            properties: properties
-                .map(|(name, TypedValue(value))| (name, value))
-                .collect(),
-        }
-    }
-}
-
-impl From<Correlation> for CorrelationFields {
-    fn from(fields: Correlation) -> Self {
-        let properties = fields.properties.into_iter();
-        Self {
-            content_type: fields.content_type,
-            correlation_id: fields.correlation_id,
-            message_id: fields.message_id,
-            reply_to: fields.reply_to,
-            reply_to_session_id: fields.reply_to_session_id,
-            session_id: fields.session_id,
-            subject: fields.label,
-            to: fields.to,
-            properties: properties
-                .map(|(name, value)| (name, TypedValue(value)))
-                .collect(),
-        }
-    }
-}
-
 impl From<CorrelationFields> for FilterDescription {
     fn from(fields: CorrelationFields) -> Self {
-        Self::Correlation(Box::new(fields.into()))
+        Self::Correlation(Box::new(fields.0))
     }
 }
 
@@ -197,7 +220,11 @@ mod tests {
         check(r#"{"sql": "a = 1", "correlation": {}}"#, "");
         check(
             r#"{"correlation": {"color": "red"}}"#,
-            "unknown field `color`",
+            "unknown field `color`, expected one of `correlation-id`, `message-id`",
+        );
+        check(
+            r#"{"correlation": {"subject": "a", "label": "b"}}"#,
+            "duplicate field `subject`",
         );
         check(r#"{"correlation": {"to": 5}}"#, "expected a string");
         check(r#"{"correlation": {"properties": {"a": []}}}"#, "sequence");

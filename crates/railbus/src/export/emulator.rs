@@ -5,7 +5,8 @@
 
 use amqp::Value as Amqp;
 use broker::{
-    Correlation, EntityDescription, EntityKind, FilterDescription, QueueSettings, RuleDescription,
+    Correlation, CorrelationField, EntityDescription, EntityKind, FilterDescription, QueueSettings,
+    RuleDescription,
 };
 use entity::{InEmulator, QueueDefinition, Slot, SubscriptionDefinition, TopicDefinition};
 use serde_json::{Map, Value, json};
@@ -125,18 +126,9 @@ impl Writer {
 
     fn correlation(&mut self, path: &str, fields: &Correlation) -> Object {
         let mut filter = Object::new();
-        for (name, text) in [
-            ("ContentType", &fields.content_type),
-            ("CorrelationId", &fields.correlation_id),
-            ("Label", &fields.label),
-            ("MessageId", &fields.message_id),
-            ("ReplyTo", &fields.reply_to),
-            ("ReplyToSessionId", &fields.reply_to_session_id),
-            ("SessionId", &fields.session_id),
-            ("To", &fields.to),
-        ] {
-            if let Some(text) = text {
-                filter.insert(name.to_owned(), text.clone().into());
+        for field in CorrelationField::ALL {
+            if let Some(text) = field.of(fields) {
+                filter.insert(field.element.to_owned(), text.clone().into());
             }
         }
         let mut properties = Object::new();

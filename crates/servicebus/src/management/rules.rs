@@ -2,7 +2,10 @@
 //! (docs/spec/amqp.md#7.3, #7.4)
 
 use amqp::{Error, Map, Value, encode, value};
-use broker::{Command, Correlation, FilterDescription, RequestId, RuleDescription, RuleError};
+use broker::{
+    Command, Correlation, CorrelationField, FilterDescription, RequestId, RuleDescription,
+    RuleError,
+};
 
 use super::{Body, Prepared};
 use crate::client::Client;
@@ -162,22 +165,18 @@ fn correlation_of(fields: &Map) -> Result<Correlation, Error> {
         };
         properties.push((key.to_owned(), value.clone()));
     }
-    Ok(Correlation {
-        content_type: text("content-type")?,
-        correlation_id: text("correlation-id")?,
-        label: text("label")?,
-        message_id: text("message-id")?,
-        reply_to: text("reply-to")?,
-        reply_to_session_id: text("reply-to-session-id")?,
-        session_id: text("session-id")?,
-        to: text("to")?,
+    let mut correlation = Correlation {
         properties,
-    })
+        ..Correlation::default()
+    };
+    for field in CorrelationField::ALL {
+        *(field.slot)(&mut correlation) = text(field.key)?;
+    }
+    Ok(correlation)
 }
 
 /// A rule as it is listed.
 fn shown(rule: &RuleDescription) -> Value {
-    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
     let filter = match &rule.filter {
         FilterDescription::Sql(expression) => sql(SQL_FILTER, expression),
         FilterDescription::True => described(TRUE_FILTER, Vec::new()),
@@ -185,18 +184,10 @@ fn shown(rule: &RuleDescription) -> Value {
         FilterDescription::Correlation(fields) => {
             let properties = fields.properties.iter();
             let properties = properties.map(|(key, value)| (Value::from(&**key), value.clone()));
-            let fields = vec![
-                text(&fields.correlation_id),
-                text(&fields.message_id),
-                text(&fields.to),
-                text(&fields.reply_to),
-                text(&fields.label),
-                text(&fields.session_id),
-                text(&fields.reply_to_session_id),
-                text(&fields.content_type),
-                Value::Map(properties.collect()),
-            ];
-            described(CORRELATION_FILTER, fields)
+            let texts = CorrelationField::ALL.iter().map(|field| field.of(fields));
+            let texts = texts.map(|text| text.cloned().map_or(Value::Null, Value::String));
+            let properties = [Value::Map(properties.collect())];
+            described(CORRELATION_FILTER, texts.chain(properties).collect())
         }
     };
     let action = match &rule.action {
