@@ -1,7 +1,8 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
 //! A missing property takes the emulator's default, not the cloud's. A value inside either's
-//! limits is accepted. Unknown members cause a warning.
+//! limits is accepted. Unknown members cause a warning, in a correlation filter an error: without it
+//! the filter would select more than was meant.
 
 mod settings;
 mod topics;
@@ -103,6 +104,19 @@ impl Reader {
             ));
         }
         Ok(())
+    }
+}
+
+/// Refuses members of a correlation filter that are not known.
+fn refuse_unknown(object: &Cursor<'_>, known: &[&str]) -> Result<(), Error> {
+    match object.unknown(known)?.first() {
+        None => Ok(()),
+        Some(member) => {
+            let known = known.join(", ");
+            let text =
+                format!("this member is not known in a correlation filter; there are {known}");
+            Err(member.error(text))
+        }
     }
 }
 

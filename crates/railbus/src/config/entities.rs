@@ -61,14 +61,22 @@ struct EntitiesConfig {
 
 /// Reads and checks `file`. TOML is recognized by its extension.
 pub fn read_entities(file: &Path) -> Result<Entities, Error> {
-    if file
+    let is_toml = file
         .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"))
-    {
-        read_toml(file)
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let mut entities = if is_toml {
+        read_toml(file)?
     } else {
-        read_json(file)
+        read_json(file)?
+    };
+    if entities.queues.is_empty() && entities.topics.is_empty() {
+        let text = format!(
+            "{}:1: the file declares no queue and no topic",
+            file.display()
+        );
+        entities.warnings.push(text);
     }
+    Ok(entities)
 }
 
 fn read_toml(file: &Path) -> Result<Entities, Error> {

@@ -1,8 +1,10 @@
 //! JSON with comments: a walk over a parsed file that knows line and path of every value.
 //!
 //! Names of members are compared without regard to case, a byte-order mark, comments and trailing
-//! commas are tolerated, and `null` is the same as absent. (docs/spec/admin.md#12)
+//! commas are tolerated, and `null` is the same as absent. A key that comes twice is an error.
+//! (docs/spec/admin.md#12)
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use jsonc_parser::ast::{Object, Value};
@@ -57,10 +59,32 @@ pub fn parse<'a>(file: &Path, text: &'a str) -> Result<Value<'a>, Error> {
             message: error.kind().to_string(),
         }
     })?;
-    parsed.value.ok_or_else(|| Error::Value {
+    let value = parsed.value.ok_or_else(|| Error::Value {
         location: location(None),
         message: "the file is empty".to_owned(),
-    })
+    })?;
+    check_keys(&Cursor::root(file, text, &value))?;
+    Ok(value)
+}
+
+/// Refuses a key that an object has twice, for one of its values would be lost.
+fn check_keys(value: &Cursor<'_>) -> Result<(), Error> {
+    if value.value.as_array().is_some() {
+        return value.elements()?.iter().try_for_each(check_keys);
+    }
+    let Some(object) = value.value.as_object() else {
+        return Ok(());
+    };
+    let mut seen = HashMap::new();
+    for member in &object.properties {
+        let name = member.name.as_str();
+        let member = value.step(name, &member.value);
+        if let Some(first) = seen.insert(name, member.line()) {
+            return Err(member.twice(name, first));
+        }
+        check_keys(&member)?;
+    }
+    Ok(())
 }
 
 /// Parses `text` into a value of a type.
@@ -82,12 +106,22 @@ impl<'a> Cursor<'a> {
 
     /// Where this value stands.
     pub fn location(&self) -> SourceLocation {
-        let line = line_of(self.text, self.value.start());
         SourceLocation {
             file: self.file.to_owned(),
-            line: Some(line),
+            line: Some(self.line()),
             path: self.path.clone(),
         }
+    }
+
+    fn line(&self) -> usize {
+        line_of(self.text, self.value.start())
+    }
+
+    /// An error about this value, whose key was in line `first` already, as `name`.
+    fn twice(&self, name: &str, first: usize) -> Error {
+        self.error(format!(
+            "this key is there twice, first in line {first} as `{name}`"
+        ))
     }
 
     /// An error about this value.
@@ -110,16 +144,20 @@ impl<'a> Cursor<'a> {
         Error::Value { location, message }
     }
 
-    /// The member `name`, unless it is absent or null.
+    /// The member `name`, unless it is absent or null. It is an error if there are two that differ
+    /// only in case.
     pub fn member(&self, name: &str) -> Result<Option<Self>, Error> {
-        let found = self
-            .object()?
-            .properties
-            .iter()
-            .find(|member| member.name.as_str().eq_ignore_ascii_case(name));
-        Ok(found
-            .map(|member| self.step(name, &member.value))
-            .filter(|value| !value.is_null()))
+        let members = self.object()?.properties.iter();
+        let mut found = members.filter(|member| member.name.as_str().eq_ignore_ascii_case(name));
+        let Some(member) = found.next() else {
+            return Ok(None);
+        };
+        let value = self.step(name, &member.value);
+        if let Some(second) = found.next() {
+            let second = self.step(second.name.as_str(), &second.value);
+            return Err(second.twice(member.name.as_str(), value.line()));
+        }
+        Ok(Some(value).filter(|value| !value.is_null()))
     }
 
     /// The member `name`, which must be there.

@@ -8,6 +8,8 @@ mod emulator;
 mod entities;
 mod error;
 mod json;
+#[cfg(test)]
+mod mistake_tests;
 mod railbus_toml;
 mod toml_file;
 #[cfg(test)]

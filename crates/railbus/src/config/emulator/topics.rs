@@ -1,11 +1,12 @@
 //! Topics of a `Config.json`: with their subscriptions and rules. (docs/spec/admin.md#12)
 
 use broker::{
-    Correlation, EntityKind, FilterDescription, RuleDescription, SubscriptionSettings, Value,
+    Correlation, CorrelationField, EntityKind, FilterDescription, RuleDescription,
+    SubscriptionSettings, Value,
 };
 use entity::{SubscriptionDefinition, SubscriptionName, TopicDefinition};
 
-use super::{Reader, checked, path};
+use super::{Reader, checked, path, refuse_unknown};
 use crate::config::error::Error;
 use crate::config::json::{Cursor, Scalar};
 
@@ -54,10 +55,12 @@ impl Reader {
         let filter_type = properties.required("FilterType")?;
         let filter = match filter_type.string()? {
             sql if sql.eq_ignore_ascii_case("sql") => {
+                self.warn_unchosen(&properties, "CorrelationFilter", "Sql")?;
                 FilterDescription::Sql(self.expression(&properties.required("SqlFilter")?)?)
             }
-            correlation if correlation.eq_ignore_ascii_case("correlation") => {
-                let fields = self.correlation(&properties.required("CorrelationFilter")?)?;
+            other if other.eq_ignore_ascii_case("correlation") => {
+                self.warn_unchosen(&properties, "SqlFilter", "Correlation")?;
+                let fields = correlation(&properties.required("CorrelationFilter")?)?;
                 FilterDescription::Correlation(Box::new(fields))
             }
             other => {
@@ -75,47 +78,45 @@ impl Reader {
         })
     }
 
+    /// Warns of the filter that the type does not choose.
+    fn warn_unchosen(
+        &mut self,
+        properties: &Cursor<'_>,
+        name: &str,
+        chosen: &str,
+    ) -> Result<(), Error> {
+        if let Some(filter) = properties.member(name)? {
+            self.entities.warnings.push(format!(
+                "{}: this filter has no effect, since the FilterType is {chosen}",
+                filter.location()
+            ));
+        }
+        Ok(())
+    }
+
     fn expression(&mut self, member: &Cursor<'_>) -> Result<String, Error> {
         self.warn_unknown(member, &["SqlExpression"])?;
         Ok(member.required("SqlExpression")?.string()?.to_owned())
     }
+}
 
-    fn correlation(&mut self, member: &Cursor<'_>) -> Result<Correlation, Error> {
-        const KNOWN: [&str; 9] = [
-            "ContentType",
-            "CorrelationId",
-            "Label",
-            "MessageId",
-            "Properties",
-            "ReplyTo",
-            "ReplyToSessionId",
-            "SessionId",
-            "To",
-        ];
-        self.warn_unknown(member, &KNOWN)?;
-        let text = |name: &str| {
-            let member = member.member(name)?;
-            let text = member.map(|member| member.string().map(str::to_owned));
-            text.transpose()
-        };
-        let mut properties = Vec::new();
-        if let Some(object) = member.member("Properties")? {
-            for (name, value) in object.scalars()? {
-                properties.push((name, amqp_value(value)));
-            }
+fn correlation(filter: &Cursor<'_>) -> Result<Correlation, Error> {
+    const PROPERTIES: &str = "Properties";
+    let names = CorrelationField::ALL.iter().map(|field| field.element);
+    let known: Vec<_> = names.chain([PROPERTIES]).collect();
+    refuse_unknown(filter, &known)?;
+    let mut correlation = Correlation::default();
+    for field in CorrelationField::ALL {
+        if let Some(text) = filter.member(field.element)? {
+            *(field.slot)(&mut correlation) = Some(text.string()?.to_owned());
         }
-        Ok(Correlation {
-            content_type: text("ContentType")?,
-            correlation_id: text("CorrelationId")?,
-            label: text("Label")?,
-            message_id: text("MessageId")?,
-            reply_to: text("ReplyTo")?,
-            reply_to_session_id: text("ReplyToSessionId")?,
-            session_id: text("SessionId")?,
-            to: text("To")?,
-            properties,
-        })
     }
+    if let Some(object) = filter.member(PROPERTIES)? {
+        let properties = object.scalars()?.into_iter();
+        let properties = properties.map(|(name, value)| (name, amqp_value(value)));
+        correlation.properties = properties.collect();
+    }
+    Ok(correlation)
 }
 
 fn amqp_value(value: Scalar<'_>) -> Value {

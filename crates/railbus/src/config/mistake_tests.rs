@@ -1,0 +1,149 @@
+//! Tests of what files of entities say that they hardly mean: unknown members, keys that come
+//! twice, filters without effect, nothing at all. (docs/spec/admin.md#12)
+
+use broker::FilterDescription;
+
+use super::entities::{Entities, read_entities};
+
+fn check(name: &str, text: &str) -> Result<Entities, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(name);
+    std::fs::write(&file, text).unwrap();
+    let without_directory =
+        |text: String| text.replace(&format!("{}/", directory.path().display()), "");
+    let mut entities =
+        read_entities(&file).map_err(|error| without_directory(error.to_string()))?;
+    let warnings = entities.warnings.into_iter();
+    entities.warnings = warnings.map(without_directory).collect();
+    Ok(entities)
+}
+
+fn emulator(queues: &str) -> Result<Entities, String> {
+    let text = format!(
+        "{{\"UserConfig\": {{\"Namespaces\": [{{\"Name\": \"sbemulatorns\",\n\"Queues\": [\n{queues}\n]}}]}}}}"
+    );
+    check("Config.json", &text)
+}
+
+fn topics(topics: &str) -> Result<Entities, String> {
+    let text =
+        format!(r#"{{"UserConfig": {{"Namespaces": [{{"Name": "n", "Topics": [{topics}]}}]}}}}"#);
+    check("Config.json", &text)
+}
+
+#[test]
+fn an_unknown_member_of_a_correlation_filter_is_refused_by_its_name() {
+    let filter = r#"{"Name": "t", "Subscriptions": [{"Name": "s", "Rules": [
+        {"Name": "r", "Properties": {"FilterType": "Correlation",
+        "CorrelationFilter": {"To": "a", "Subject": "b"}}}]}]}"#;
+    let error = topics(filter).unwrap_err();
+    let location = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0]";
+    assert_eq!(
+        error,
+        format!(
+            "Config.json:3: {location}.Properties.CorrelationFilter.Subject: this member is not known in a correlation filter; there are CorrelationId, MessageId, To, ReplyTo, Label, SessionId, ReplyToSessionId, ContentType, Properties"
+        )
+    );
+    let own = "[[topics]]\nname = 't'\n[[topics.subscriptions]]\nname = 's'\n\
+        [[topics.subscriptions.rules]]\nname = 'r'\nfilter = {correlation = {sub = 'b'}}\n";
+    let error = check("t.toml", own).unwrap_err();
+    assert!(
+        error.starts_with("t.toml:7: topics[0].subscriptions[0].rules[0].filter"),
+        "{error}"
+    );
+    assert!(error.contains("unknown field `sub`"), "{error}");
+}
+
+#[test]
+fn a_filter_that_the_type_does_not_choose_is_worth_a_warning() {
+    let both = |kind: &str| {
+        let text = format!(
+            r#"{{"Name": "t", "Subscriptions": [{{"Name": "s", "Rules": [{{"Name": "r",
+            "Properties": {{"FilterType": "{kind}", "SqlFilter": {{"SqlExpression": "n > 5"}},
+            "CorrelationFilter": {{"To": "a"}}}}}}]}}]}}"#
+        );
+        topics(&text).unwrap()
+    };
+    let location = "UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0].Properties";
+    let entities = both("Sql");
+    let rules = entities.topics[0].subscriptions[0].rules.as_ref().unwrap();
+    assert_eq!(rules[0].filter, FilterDescription::Sql("n > 5".to_owned()));
+    assert_eq!(
+        entities.warnings,
+        [format!(
+            "Config.json:3: {location}.CorrelationFilter: this filter has no effect, since the FilterType is Sql"
+        )]
+    );
+    let entities = both("correlation");
+    let rules = entities.topics[0].subscriptions[0].rules.as_ref().unwrap();
+    assert!(matches!(rules[0].filter, FilterDescription::Correlation(_)));
+    assert_eq!(
+        entities.warnings,
+        [format!(
+            "Config.json:2: {location}.SqlFilter: this filter has no effect, since the FilterType is Correlation"
+        )]
+    );
+    let own = "[[topics]]\nname = 't'\n[[topics.subscriptions]]\nname = 's'\n\
+        [[topics.subscriptions.rules]]\nname = 'r'\nfilter = {sql = '1=1', correlation = {to = 'b'}}\n";
+    let error = check("t.toml", own).unwrap_err();
+    assert!(
+        error.starts_with("t.toml:7: topics[0].subscriptions[0].rules[0].filter"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_key_that_comes_twice_is_refused() {
+    let namespace = "UserConfig.Namespaces[0].Queues[0]";
+    assert_eq!(
+        emulator("{\"Name\": \"a\",\n\"Name\": \"b\"}").unwrap_err(),
+        format!(
+            "Config.json:4: {namespace}.Name: this key is there twice, first in line 3 as `Name`"
+        )
+    );
+    assert_eq!(
+        emulator("{\"Name\": \"a\",\n\"name\": \"b\"}").unwrap_err(),
+        format!(
+            "Config.json:4: {namespace}.name: this key is there twice, first in line 3 as `Name`"
+        )
+    );
+    assert_eq!(
+        emulator(
+            "{\"Name\": \"a\", \"Properties\": {\"MaxDeliveryCount\": 1,\n\"maxDeliveryCount\": 2}}"
+        )
+        .unwrap_err(),
+        format!(
+            "Config.json:4: {namespace}.Properties.maxDeliveryCount: this key is there twice, first in line 3 as `MaxDeliveryCount`"
+        )
+    );
+    // Names of application properties are the user's.
+    let rule = |properties: &str| {
+        topics(&format!(
+            r#"{{"Name": "t", "Subscriptions": [{{"Name": "s", "Rules": [{{"Name": "r", "Properties":
+            {{"FilterType": "Correlation", "CorrelationFilter": {{"Properties": {properties}}}}}}}]}}]}}"#
+        ))
+    };
+    assert!(rule(r#"{"a": 1, "A": 2}"#).is_ok());
+    assert!(rule(r#"{"a": 1, "a": 2}"#).unwrap_err().contains("twice"));
+    assert_eq!(
+        check(
+            "q.json",
+            "{\"queues\": [{\"name\": \"a\",\n\"name\": \"b\"}]}"
+        )
+        .unwrap_err(),
+        "q.json:2: queues[0].name: this key is there twice, first in line 1 as `name`"
+    );
+    let error = check("q.toml", "[[queues]]\nname = 'a'\nname = 'b'\n").unwrap_err();
+    assert!(error.starts_with("q.toml:3: "), "{error}");
+}
+
+#[test]
+fn a_file_without_entities_is_worth_a_warning() {
+    let expected = |name: &str| format!("{name}:1: the file declares no queue and no topic");
+    assert_eq!(emulator("").unwrap().warnings, [expected("Config.json")]);
+    assert_eq!(
+        check("q.json", "{}").unwrap().warnings,
+        [expected("q.json")]
+    );
+    assert_eq!(check("q.toml", "").unwrap().warnings, [expected("q.toml")]);
+}
