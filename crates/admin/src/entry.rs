@@ -1,6 +1,6 @@
 //! Entries: the Atom envelope of one entity, rule or namespace. (docs/spec/admin.md#4.3)
 
-use broker::{EntityInfo, EntityKind, NamespaceInfo, RuleDescription};
+use broker::{EntityInfo, EntityKind, NamespaceInfo, RuleDescription, Tier};
 use entity::time;
 
 use crate::description::{self, View};
@@ -100,8 +100,8 @@ fn write_namespace(writer: &mut Writer, info: NamespaceInfo, settings: &Settings
     let attributes = [("xmlns", SERVICE_BUS), ("xmlns:i", INSTANCE)];
     writer.open("NamespaceInfo", &attributes);
     writer.text("CreatedTime", time::text(info.created));
-    writer.text("MessagingSKU", settings.sku());
-    if settings.premium {
+    writer.text("MessagingSKU", settings.tier.name());
+    if settings.tier == Tier::Premium {
         writer.number("MessagingUnits", 1);
     }
     writer.text("ModifiedTime", time::text(info.modified));

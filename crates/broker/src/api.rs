@@ -19,4 +19,5 @@ pub(crate) mod name;
 pub(crate) mod order;
 pub(crate) mod rule;
 pub(crate) mod store_only;
+pub(crate) mod tier;
 pub(crate) mod traffic;

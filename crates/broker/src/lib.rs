@@ -53,6 +53,7 @@ pub use api::settings::{
     Status, SubscriptionSettings, TransactionSettings,
 };
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
+pub use api::tier::Tier;
 pub use api::time::{Mono, Now, Wall};
 pub use api::traffic::Traffic;
 pub use api::{command, id, output, settings, time};

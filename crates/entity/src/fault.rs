@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
-use broker::{QueueSettings, RuleDescription, RuleError, RuleUsage};
+use broker::{EntityKind, QueueSettings, RuleDescription, RuleError, RuleUsage, Tier};
 
 use crate::definition::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
@@ -92,6 +92,26 @@ pub fn check(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Result<(
         let location = FaultLocation::Topic(index);
         names.add("entity", &topic.path, location)?;
         check_topic(index, topic)?;
+    }
+    Ok(())
+}
+
+/// Finds the first entity that the tier does not have. Queues get the tier's limits.
+///
+/// # Errors
+/// When there is one.
+pub fn admit(
+    tier: Tier,
+    queues: &mut [QueueDefinition],
+    topics: &[TopicDefinition],
+) -> Result<(), Fault> {
+    for (index, queue) in queues.iter_mut().enumerate() {
+        tier.admit(EntityKind::Queue, &mut queue.settings)
+            .map_err(|error| Fault::new(FaultLocation::Queue(index), error.to_string()))?;
+    }
+    for (index, topic) in topics.iter().enumerate() {
+        tier.admit(EntityKind::Topic, &mut topic.settings.clone())
+            .map_err(|error| Fault::new(FaultLocation::Topic(index), error.to_string()))?;
     }
     Ok(())
 }

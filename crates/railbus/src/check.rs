@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use broker::Tier;
+
 use crate::command_error::CommandError;
 use crate::config::{self, Entities, read_entities, read_railbus_toml};
 
@@ -31,11 +33,14 @@ fn entities(file: &Path) -> Result<Entities, config::Error> {
         .extension()
         .is_none_or(|extension| !extension.eq_ignore_ascii_case("toml"))
     {
-        return read_entities(file);
+        return read_entities(file, Tier::Standard);
     }
     let (config, of_settings) = read_railbus_toml(file)?;
     let mut entities = match &config.entities {
-        Some(path) => read_entities(&file.parent().unwrap_or(Path::new("")).join(path))?,
+        Some(path) => {
+            let path = file.parent().unwrap_or(Path::new("")).join(path);
+            read_entities(&path, config.sku.unwrap_or_default())?
+        }
         None => Entities::default(),
     };
     entities.add(of_settings);

@@ -7,15 +7,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use broker::{BrokerSettings, TransactionSettings};
+use broker::{BrokerSettings, Tier, TransactionSettings};
 use rocks::Durability;
 use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
 use crate::config::{
-    self, Auth, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size, Sku,
-    read_entities, read_railbus_toml,
+    self, Auth, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size, read_entities,
+    read_railbus_toml,
 };
 use crate::data_directory::Location;
 use crate::entropy;
@@ -78,7 +78,7 @@ impl Settings {
         let entities_file = entities_file.or_else(emulator_config_path);
         stamps.extend(entities_file.iter().map(|file| stamp::of(file)));
         files.extend(entities_file.clone());
-        let entities = entities(entities_file, of_settings)?;
+        let entities = entities(entities_file, of_settings, config.sku.unwrap_or_default())?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, resolve);
         let connections = connections(arguments, &config)?;
@@ -188,9 +188,10 @@ fn emulator_http_port() -> Result<Option<u16>, config::Error> {
 fn entities(
     entities_file: Option<PathBuf>,
     of_settings: Entities,
+    tier: Tier,
 ) -> Result<Entities, config::Error> {
     let mut entities = match entities_file {
-        Some(file) => read_entities(&file)?,
+        Some(file) => read_entities(&file, tier)?,
         None => Entities::default(),
     };
     entities.add(of_settings);
@@ -301,7 +302,7 @@ fn admin(config: &RailbusToml, max_message_size: u64) -> admin::Settings {
     let namespace = config.namespace.clone();
     admin::Settings {
         namespace: namespace.map_or(default.namespace, NamespaceName::into_string),
-        premium: config.sku == Sku::Premium,
+        tier: config.sku.unwrap_or_default(),
         max_message_size,
     }
 }
@@ -318,9 +319,10 @@ fn connections(
     Ok(servicebus::Settings {
         max_message_size: match (max_message_size, config.sku) {
             (Some(size), _) => size.0,
-            (None, Sku::Premium) => PREMIUM_MESSAGE_SIZE,
-            (None, Sku::Standard) => default.max_message_size,
+            (None, Some(Tier::Premium)) => PREMIUM_MESSAGE_SIZE,
+            (None, _) => default.max_message_size,
         },
+        transactions: config.sku != Some(Tier::Basic),
         batch_delete: batch_delete.map_or(default.batch_delete, |count| {
             usize::try_from(count.0).unwrap_or(usize::MAX)
         }),
@@ -418,6 +420,7 @@ fn broker(
     let default = BrokerSettings::default();
     let output_buffer = config.limits.outgoing_bytes_per_connection;
     Ok(BrokerSettings {
+        tier: config.sku.unwrap_or_default(),
         seed: entropy::seed()?,
         expiry: arguments.expiry.or(config.expiry).unwrap_or_default(),
         locks_on_disconnect: arguments

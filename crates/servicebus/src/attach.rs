@@ -45,6 +45,15 @@ impl Client {
     /// Answers a client's attach.
     pub(crate) fn handle_attach(&mut self, link: LinkId, session: SessionId, attach: Box<Attach>) {
         if coordinator::is_coordinator_attach(&attach) {
+            if !self.settings.transactions {
+                let origin = Origin {
+                    link: Some(&attach.name),
+                    ..Origin::default()
+                };
+                let error = errors::no_transactions();
+                self.refusals.note(Subject::Attach, origin, &error);
+                return self.connection.refuse(link, error);
+            }
             return self.attach_coordinator(link, session, &attach);
         }
         let (name, node) = (attach.name.clone(), requested_node(&attach));

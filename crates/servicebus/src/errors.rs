@@ -115,6 +115,14 @@ pub(crate) fn token_expired(link: &str, required_right: RequiredRight, resource:
     )
 }
 
+/// A coordinator where there are no transactions. (docs/spec/entities.md#4)
+pub(crate) fn no_transactions() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "Transactions are not supported in the Basic tier.",
+    )
+}
+
 /// A message to a coordinator that is neither a declare nor a discharge. [AMQP 4.2]
 pub(crate) fn no_control() -> Error {
     Error::new(

@@ -9,6 +9,8 @@ pub struct Settings {
     pub sender_credit: u32,
     /// Most messages that one request may delete. (docs/spec/entities.md#4)
     pub batch_delete: usize,
+    /// Whether there are transactions: not in the Basic tier. (docs/spec/entities.md#4)
+    pub transactions: bool,
     /// How long a link outlives its token.
     pub token_grace: u32,
     /// Close a connection without links after this long; `None` keeps it. (docs/spec/amqp.md#1.5)
@@ -26,6 +28,7 @@ impl Default for Settings {
             max_message_size: 262_144,
             sender_credit: 1_000,
             batch_delete: 4_000,
+            transactions: true,
             token_grace: 60_000,
             idle_connection: None,
             authentication_time_out: 60_000,

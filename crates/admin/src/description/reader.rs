@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use broker::{EntityDescription, EntityInfo, EntityKind, Status};
+use broker::{EntityDescription, EntityInfo, EntityKind, Status, Tier};
 use entity::{Property, Slot, duration};
 
 use super::description_of;
@@ -191,7 +191,7 @@ impl Field<'_> {
             return Ok(*current);
         }
         let factor = if self.is_partitioned { PARTITIONS } else { 1 };
-        let allowed = if self.settings.premium {
+        let allowed = if self.settings.tier == Tier::Premium {
             &PREMIUM_MEGABYTES[..]
         } else {
             &MEGABYTES[..]
@@ -219,7 +219,7 @@ impl Field<'_> {
             return Ok(*current);
         } else if default >> 10 == kilobytes {
             return Ok(None);
-        } else if !self.settings.premium {
+        } else if self.settings.tier != Tier::Premium {
             let why = "only entities of the Premium tier have a limit of their own";
             return Err(self.error(why));
         }

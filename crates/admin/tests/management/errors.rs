@@ -2,6 +2,8 @@
 
 use expect_test::expect;
 
+use broker::Tier;
+
 use crate::world::{World, entry, queue};
 
 #[test]
@@ -312,6 +314,45 @@ fn what_is_immutable_is_refused_in_the_clouds_words_and_nothing_changes() {
         }
         assert_eq!(world.get(uri).value("UserMetadata"), None);
     }
+}
+
+#[test]
+fn a_namespace_of_the_basic_tier_has_plain_queues_that_forget_after_14_days() {
+    let mut world = World::of(Tier::Basic);
+    let shown = world.get("/$namespaceinfo");
+    assert_eq!(shown.value("MessagingSKU"), Some("Basic"));
+    let made = world.make("/q", "QueueDescription", "");
+    assert_eq!(made.value("DefaultMessageTimeToLive"), Some("P14D"));
+    let never = "<DefaultMessageTimeToLive>P10675199DT2H48M5.4775807S</DefaultMessageTimeToLive>";
+    let changed = world.update("/q", &queue(never));
+    assert_eq!(changed.value("DefaultMessageTimeToLive"), Some("P14D"));
+    let short = "<DefaultMessageTimeToLive>PT1H</DefaultMessageTimeToLive>";
+    assert_eq!(world.update("/q", &queue(short)).status, 200);
+    world.restart();
+    for (property, value) in [
+        ("RequiresSession", "true"),
+        ("RequiresDuplicateDetection", "true"),
+        ("ForwardTo", "q"),
+        ("ForwardDeadLetteredMessagesTo", "sb://host/q"),
+        ("AutoDeleteOnIdle", "PT5M"),
+        ("DefaultMessageTimeToLive", "P14DT1S"),
+    ] {
+        let body = queue(&format!("<{property}>{value}</{property}>"));
+        for refused in [world.put("/r", &body), world.update("/q", &body)] {
+            assert_eq!(refused.status, 400, "{property}");
+            let detail = refused.value("Detail").unwrap();
+            assert!(detail.starts_with("SubCode=40000. "), "{detail}");
+            assert!(detail.contains(property), "{detail}");
+        }
+    }
+    let refused = world.put("/t", &entry("TopicDescription", ""));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.body.contains("SubCode=40000. "), "{refused:?}");
+    assert!(world.get("/r").is_missing() && world.get("/t").is_missing());
+    assert_eq!(
+        world.get("/q").value("DefaultMessageTimeToLive"),
+        Some("PT1H")
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Queues: made, shown, changed and deleted, with every property.
 
-use broker::{Command, ConnectionId, Incoming, RequestId};
+use broker::{Command, ConnectionId, Incoming, RequestId, Tier};
 use bytes::Bytes;
 use expect_test::expect;
 use store::EntityId;
@@ -236,7 +236,7 @@ fn only_premium_queues_have_a_limit_of_their_own_for_messages() {
     };
     assert_eq!(world.put("/same", &body(256)).status, 201);
     assert_eq!(world.put("/q", &body(2_048)).status, 400);
-    world.settings.premium = true;
+    world.settings.tier = Tier::Premium;
     let made = world.put("/q", &body(2_048));
     assert_eq!(made.value("MaxMessageSizeInKilobytes"), Some("2048"));
     assert_eq!(world.put("/r", &body(1_023)).status, 400);
@@ -246,7 +246,7 @@ fn only_premium_queues_have_a_limit_of_their_own_for_messages() {
     assert!(refused.body.contains(text), "{refused:?}");
     let large = queue("<MaxSizeInMegabytes>81920</MaxSizeInMegabytes>");
     assert_eq!(world.put("/r", &large).status, 201);
-    world.settings.premium = false;
+    world.settings.tier = Tier::Standard;
     assert_eq!(
         world.update("/q", &body(2_048)).status,
         200,

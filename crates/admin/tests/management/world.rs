@@ -3,7 +3,7 @@
 use admin::{Exchange, ReasonPhrase, RequestContext, Response, Settings, Step};
 use broker::{
     BrokerSettings, Command, ConnectionId, DeadLetterReason, ForwardError, Mono, Now, Output,
-    RequestId, Shard, Wall,
+    RequestId, Shard, Tier, Wall,
 };
 use bytes::Bytes;
 use http::Request;
@@ -113,19 +113,28 @@ impl Answered {
 
 impl World {
     pub fn new() -> Self {
+        Self::of(Tier::Standard)
+    }
+
+    /// A namespace of a tier.
+    pub fn of(tier: Tier) -> Self {
         let disk = MemoryDisk::new();
         disk.set_automatic(true);
+        let settings = Settings {
+            tier,
+            ..Settings::default()
+        };
         Self {
-            settings: Settings::default(),
+            shard: open(&disk, 0, tier),
+            settings,
             mono: 0,
-            shard: open(&disk, 0),
             disk,
             keys: 0,
         }
     }
 
     pub fn restart(&mut self) {
-        self.shard = open(&self.disk, self.mono);
+        self.shard = open(&self.disk, self.mono, self.settings.tier);
     }
 
     /// Carries a request to the broker.
@@ -223,9 +232,13 @@ impl World {
     }
 }
 
-fn open(disk: &MemoryDisk, mono: u64) -> Shard {
+fn open(disk: &MemoryDisk, mono: u64, tier: Tier) -> Shard {
     let store = Box::new(disk.crash());
-    Shard::open(BrokerSettings::default(), describe, store, now(mono)).unwrap()
+    let settings = BrokerSettings {
+        tier,
+        ..BrokerSettings::default()
+    };
+    Shard::open(settings, describe, store, now(mono)).unwrap()
 }
 
 /// Forward errors in the broker's own words.

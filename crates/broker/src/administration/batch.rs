@@ -75,7 +75,8 @@ pub(super) fn carry_out(
     for (subscription, name) in batch.removed_rules {
         draft.remove_rule(&subscription, name)?;
     }
-    for ensured in batch.ensured {
+    for mut ensured in batch.ensured {
+        ensured.admit(cx.shared.settings.tier)?;
         draft.ensure(ensured)?;
     }
     let steps = draft.finish()?;

@@ -32,9 +32,11 @@ pub(super) fn create(
     rules: Option<Vec<RuleDescription>>,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
-    let settings = description.settings;
+    let mut settings = description.settings;
     let flag = description.dead_lettering_on_filter_evaluation_exceptions;
     let (path, kind) = place(directory, namespace, path, flag)?;
+    let tier = cx.shared.settings.tier;
+    tier.admit(kind.seen(), &mut settings)?;
     check_free(directory, namespace, &path)?;
     check_room(directory, &kind)?;
     check_targets(directory, namespace, &settings, None)?;
@@ -62,7 +64,9 @@ pub(super) fn update(
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
     let queue = directory.get(entity).ok_or(EntityError::NotFound)?;
-    let settings = description.settings;
+    let mut settings = description.settings;
+    let tier = cx.shared.settings.tier;
+    tier.admit(queue.kind.seen(), &mut settings)?;
     let store_only = &queue.store_only;
     let fixed = fixed_difference(&queue.settings, &settings)
         .or_else(|| store_only.fixed_difference(&description.store_only));

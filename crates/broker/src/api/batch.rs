@@ -4,8 +4,10 @@
 //! out. What is checked of it besides is in `administration/batch.rs`.
 
 use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
 use crate::api::rule::RuleDescription;
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
+use crate::api::tier::Tier;
 
 /// Entities and rules of one batch, so that a turn that carries one out stays one of moderate
 /// length. Twice as many as one topic can have.
@@ -48,6 +50,26 @@ pub enum Ensured {
         settings: Box<SubscriptionSettings>,
         rules: Option<Vec<RuleDescription>>,
     },
+}
+
+impl Ensured {
+    /// Whether the namespace's tier has that.
+    pub(crate) fn admit(&mut self, tier: Tier) -> Result<(), EntityError> {
+        let (path, admitted) = match self {
+            Self::Queue { path, settings } => (path, tier.admit(EntityKind::Queue, settings)),
+            Self::Topic { path, settings } => (path, tier.admit(EntityKind::Topic, settings)),
+            Self::Subscription {
+                topic, settings, ..
+            } => {
+                let settings = &mut settings.queue;
+                (topic, tier.admit(EntityKind::Subscription, settings))
+            }
+        };
+        admitted.map_err(|error| EntityError::At {
+            path: path.clone(),
+            error: Box::new(error),
+        })
+    }
 }
 
 /// Whether a batch is not too large to be carried out in one turn.

@@ -24,6 +24,8 @@ pub enum EntityError {
     Destination(String),
     #[error("there can be {limit} {what}")]
     TooMany { limit: usize, what: &'static str },
+    #[error("a namespace of the Basic tier does not have {0}")]
+    NotInTier(&'static str),
     #[error("{0}")]
     Invalid(String),
     #[error("{path}: {error}")]

@@ -8,6 +8,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::tier::Tier;
+
 /// When messages past their deadline leave. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,6 +142,7 @@ impl Default for SubscriptionSettings {
 pub struct BrokerSettings {
     /// Seeds the generator of lock tokens.
     pub seed: [u8; 32],
+    pub tier: Tier,
     pub expiry: Expiry,
     pub locks_on_disconnect: LocksOnDisconnect,
     pub forward_failures: ForwardFailures,
@@ -217,6 +220,7 @@ impl Default for BrokerSettings {
     fn default() -> Self {
         Self {
             seed: [0; 32],
+            tier: Tier::Standard,
             expiry: Expiry::Eager,
             locks_on_disconnect: LocksOnDisconnect::Keep,
             forward_failures: ForwardFailures::Transfer,

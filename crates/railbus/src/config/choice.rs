@@ -1,6 +1,6 @@
 //! Choices: settings with a few named values, the same on the command line and in files.
 
-use broker::{Expiry, ForwardFailures, LocksOnDisconnect};
+use broker::{Expiry, ForwardFailures, LocksOnDisconnect, Tier};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rocks::Durability;
@@ -70,6 +70,18 @@ impl Choice for ForwardFailures {
     ];
 }
 
+impl Choice for Tier {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "basic",
+            Self::Basic,
+            "Queues without sessions, forwarding and the like",
+        ),
+        ("standard", Self::Standard, "Everything"),
+        ("premium", Self::Premium, "Larger entities and messages"),
+    ];
+}
+
 fn find<T: Choice>(name: &str) -> Option<T> {
     let found = T::VALUES.iter().find(|(known, ..)| *known == name);
     found.map(|(_, value, _)| *value)
@@ -95,16 +107,6 @@ pub fn read<'de, T: Choice, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
         D::Error::custom(format!("unknown variant `{name}`, expected one of {names}"))
     })?;
     Ok(Some(value))
-}
-
-/// The tier whose limits management over HTTP keeps.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sku {
-    #[default]
-    Standard,
-    /// Larger entities, and a limit for messages of their own
-    Premium,
 }
 
 /// How logs look.

@@ -7,7 +7,7 @@
 mod settings;
 mod topics;
 
-use broker::EntityKind;
+use broker::{EntityKind, Tier};
 use entity::fault::{self, FaultLocation, RulePart};
 use entity::{EntityPath, QueueDefinition};
 
@@ -24,7 +24,7 @@ pub fn is_emulator(root: &Cursor<'_>) -> Result<bool, Error> {
 }
 
 /// Reads the entities.
-pub fn read(root: &Cursor<'_>) -> Result<Entities, Error> {
+pub fn read(root: &Cursor<'_>, tier: Tier) -> Result<Entities, Error> {
     let mut reader = Reader {
         entities: Entities::default(),
     };
@@ -39,7 +39,9 @@ pub fn read(root: &Cursor<'_>) -> Result<Entities, Error> {
             return Err(second.error(format!("only {NAMESPACES} namespace is possible")));
         }
     }
-    fault::check(&reader.entities.queues, &reader.entities.topics)
+    let Entities { queues, topics, .. } = &mut reader.entities;
+    fault::check(queues, topics)
+        .and_then(|()| fault::admit(tier, queues, topics))
         .map_err(|fault| root.error_at(&key_of(fault.location), fault.text(path_of)))?;
     Ok(reader.entities)
 }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use broker::Tier;
 use entity::fault::{self, FaultLocation, RulePart};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
@@ -59,15 +60,15 @@ struct EntitiesConfig {
     topics: Vec<TopicDefinition>,
 }
 
-/// Reads and checks `file`. TOML is recognized by its extension.
-pub fn read_entities(file: &Path) -> Result<Entities, Error> {
+/// Reads and checks `file` for a namespace of a tier. TOML is recognized by its extension.
+pub fn read_entities(file: &Path, tier: Tier) -> Result<Entities, Error> {
     let is_toml = file
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     let mut entities = if is_toml {
-        read_toml(file)?
+        read_toml(file, tier)?
     } else {
-        read_json(file)?
+        read_json(file, tier)?
     };
     if entities.queues.is_empty() && entities.topics.is_empty() {
         let text = format!(
@@ -79,21 +80,23 @@ pub fn read_entities(file: &Path) -> Result<Entities, Error> {
     Ok(entities)
 }
 
-fn read_toml(file: &Path) -> Result<Entities, Error> {
+fn read_toml(file: &Path, tier: Tier) -> Result<Entities, Error> {
     let mut file = TomlFile::<EntitiesConfig>::read(file)?;
     let EntitiesConfig { queues, topics } = std::mem::take(&mut file.value);
-    collect(queues, topics, |path, message| file.error(path, message))
+    collect(queues, topics, tier, |path, message| {
+        file.error(path, message)
+    })
 }
 
-fn read_json(file: &Path) -> Result<Entities, Error> {
+fn read_json(file: &Path, tier: Tier) -> Result<Entities, Error> {
     let text = read(file)?;
     let value = json::parse(file, &text)?;
     let root = Cursor::root(file, &text, &value);
     if emulator::is_emulator(&root)? {
-        return emulator::read(&root);
+        return emulator::read(&root, tier);
     }
     let EntitiesConfig { queues, topics } = root.read()?;
-    collect(queues, topics, |path, message| {
+    collect(queues, topics, tier, |path, message| {
         root.error_at(&path, message)
     })
 }
@@ -102,14 +105,17 @@ fn read_json(file: &Path) -> Result<Entities, Error> {
 pub fn collect(
     queues: Vec<QueueDefinition>,
     topics: Vec<TopicDefinition>,
+    tier: Tier,
     refuse: impl Fn(String, String) -> Error,
 ) -> Result<Entities, Error> {
-    let entities = Entities {
+    let mut entities = Entities {
         queues,
         topics,
         warnings: Vec::new(),
     };
-    match fault::check(&entities.queues, &entities.topics) {
+    let checked = fault::check(&entities.queues, &entities.topics)
+        .and_then(|()| fault::admit(tier, &mut entities.queues, &entities.topics));
+    match checked {
         Ok(()) => Ok(entities),
         Err(fault) => Err(refuse(key_of(fault.location), fault.text(path_of))),
     }
@@ -151,8 +157,8 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let without_directory =
             |text: String| text.replace(&format!("{}/", directory.path().display()), "");
-        let mut entities =
-            read_entities(&file).map_err(|error| without_directory(error.to_string()))?;
+        let mut entities = read_entities(&file, Tier::Standard)
+            .map_err(|error| without_directory(error.to_string()))?;
         entities.warnings = entities
             .warnings
             .into_iter()

@@ -1,7 +1,7 @@
 //! Tests of what files of entities say that they hardly mean: unknown members, keys that come
 //! twice, filters without effect, nothing at all. (docs/spec/admin.md#12)
 
-use broker::FilterDescription;
+use broker::{FilterDescription, Tier};
 
 use super::entities::{Entities, read_entities};
 
@@ -11,8 +11,8 @@ fn check(name: &str, text: &str) -> Result<Entities, String> {
     std::fs::write(&file, text).unwrap();
     let without_directory =
         |text: String| text.replace(&format!("{}/", directory.path().display()), "");
-    let mut entities =
-        read_entities(&file).map_err(|error| without_directory(error.to_string()))?;
+    let mut entities = read_entities(&file, Tier::Standard)
+        .map_err(|error| without_directory(error.to_string()))?;
     let warnings = entities.warnings.into_iter();
     entities.warnings = warnings.map(without_directory).collect();
     Ok(entities)
@@ -135,6 +135,28 @@ fn a_key_that_comes_twice_is_refused() {
     );
     let error = check("q.toml", "[[queues]]\nname = 'a'\nname = 'b'\n").unwrap_err();
     assert!(error.starts_with("q.toml:3: "), "{error}");
+}
+
+#[test]
+fn a_namespace_of_the_basic_tier_refuses_a_file_with_more_than_it_has() {
+    let check = |name: &str, text: &str, expected: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let error = read_entities(&file, Tier::Basic).unwrap_err().to_string();
+        let error = error.replace(&format!("{}/", directory.path().display()), "");
+        assert_eq!(error, expected);
+    };
+    check(
+        "q.toml",
+        "[[queues]]\nname = 'a'\n[[queues]]\nname = 'b'\nrequires-session = true\n",
+        "q.toml:4: queues[1].name: a namespace of the Basic tier does not have RequiresSession",
+    );
+    check(
+        "Config.json",
+        "{\"UserConfig\": {\"Namespaces\": [{\"Name\": \"n\",\n\"Topics\": [{\"Name\": \"t\"}]}]}}",
+        "Config.json:2: UserConfig.Namespaces[0].Topics[0].Name: a namespace of the Basic tier does not have topics",
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod toml_file;
 #[cfg(test)]
 mod topic_tests;
 
-pub use choice::{LogFormat, Right, Sku};
+pub use choice::{LogFormat, Right};
 pub use entities::{Entities, read_entities};
 pub use entity::{EntityPath, NamespaceName, Size};
 pub use error::{Error, read};

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use broker::Tier;
 use entity::{Count, EntityPath, Millis, NamespaceName, QueueDefinition, Size, TopicDefinition};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
-use super::choice::{self, LogFormat, Right, Sku};
+use super::choice::{self, LogFormat, Right};
 use super::entities::{Entities, collect};
 use super::error::Error;
 use super::toml_file::TomlFile;
@@ -40,7 +41,8 @@ pub struct RailbusToml {
     pub log_format: Option<LogFormat>,
     /// What management over HTTP calls the namespace.
     pub namespace: Option<NamespaceName>,
-    pub sku: Sku,
+    #[serde(deserialize_with = "choice::read")]
+    pub sku: Option<Tier>,
     pub max_message_size: Option<Size<1_024, { 100 << 20 }>>,
     pub memory: Option<Size<{ 16 << 20 }, { 1 << 40 }>>,
     #[serde(deserialize_with = "choice::read")]
@@ -148,7 +150,10 @@ pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> 
     check_rules(&file)?;
     let queues = std::mem::take(&mut file.value.queues);
     let topics = std::mem::take(&mut file.value.topics);
-    let entities = collect(queues, topics, |path, message| file.error(path, message))?;
+    let tier = file.value.sku.unwrap_or_default();
+    let entities = collect(queues, topics, tier, |path, message| {
+        file.error(path, message)
+    })?;
     Ok((file.value, entities))
 }
 
@@ -284,7 +289,7 @@ mod tests {
         assert_eq!(config.listen.len(), 2);
         assert_eq!(config.max_message_size, Some(Size(1_048_576)));
         assert_eq!(config.namespace.unwrap().into_string(), "shop");
-        assert_eq!(config.sku, Sku::Premium);
+        assert_eq!(config.sku, Some(Tier::Premium));
         assert_eq!(config.memory, Some(Size(256 << 20)));
         assert!(config.virtual_clock);
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Tests of how topics are read from files of our own shape.
 
-use broker::{FilterDescription, QueueSettings, Status, SubscriptionSettings, Value};
+use broker::{FilterDescription, QueueSettings, Status, SubscriptionSettings, Tier, Value};
 
 use super::entities::{Entities, read_entities};
 
@@ -57,7 +57,7 @@ fn check(name: &str, text: &str) -> Result<Entities, String> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(name);
     std::fs::write(&file, text).unwrap();
-    read_entities(&file).map_err(|error| {
+    read_entities(&file, Tier::Standard).map_err(|error| {
         let directory = format!("{}/", directory.path().display());
         error.to_string().replace(&directory, "")
     })

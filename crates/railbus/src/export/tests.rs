@@ -46,7 +46,7 @@ fn read(name: &str, text: &str) -> Entities {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(name);
     std::fs::write(&file, text).unwrap();
-    read_entities(&file).unwrap()
+    read_entities(&file, Default::default()).unwrap()
 }
 
 fn found(text: &str) -> ExportedEntities {

@@ -50,7 +50,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             "namespace",
             old.server.admin.namespace != new.server.admin.namespace,
         ),
-        ("sku", old.server.admin.premium != new.server.admin.premium),
+        ("sku", old.server.admin.tier != new.server.admin.tier),
         (
             "max-message-size",
             old.server.admin.max_message_size != new.server.admin.max_message_size,

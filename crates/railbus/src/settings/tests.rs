@@ -84,6 +84,20 @@ fn a_premium_namespace_takes_messages_of_a_mebibyte_by_default() {
 }
 
 #[test]
+fn a_basic_namespace_has_no_transactions_and_queues_that_forget_after_14_days() {
+    let text = "sku = 'basic'\n[[queues]]\nname = 'a'\n";
+    let settings = resolve(text, |_| {});
+    assert!(!settings.server.connections.transactions);
+    assert_eq!(settings.server.broker.tier, broker::Tier::Basic);
+    assert_eq!(settings.server.admin.tier, broker::Tier::Basic);
+    assert_eq!(settings.server.connections.max_message_size, 262_144);
+    let kept = settings.server.queues[0]
+        .settings
+        .default_message_time_to_live;
+    assert_eq!(kept, 14 * 24 * 3_600_000);
+}
+
+#[test]
 fn limits_of_transactions_and_of_unused_connections_are_taken_over() {
     let text = "[limits]\nunused-connection-time-out = 'PT5M'\ntransaction-time-out = 'PT30S'\n\
                 operations-per-transaction = 1000\ntransactions-per-connection = 2\n\

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use broker::Tier;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
@@ -31,7 +32,7 @@ pub async fn respond(
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let wanted = match parse(&body) {
+    let wanted = match parse(&body, server.admin.tier) {
         Ok(wanted) => wanted,
         Err(message) => return answer::error(StatusCode::BAD_REQUEST, &message),
     };
@@ -51,10 +52,12 @@ pub async fn respond(
     }
 }
 
-fn parse(body: &[u8]) -> Result<DesiredNamespace, String> {
-    let wanted: DesiredNamespace = serde_json::from_slice(body)
+fn parse(body: &[u8], tier: Tier) -> Result<DesiredNamespace, String> {
+    let mut wanted: DesiredNamespace = serde_json::from_slice(body)
         .map_err(|error| format!("the body is not an object with queues and topics: {error}"))?;
-    match fault::check(&wanted.queues, &wanted.topics) {
+    let checked = fault::check(&wanted.queues, &wanted.topics)
+        .and_then(|()| fault::admit(tier, &mut wanted.queues, &wanted.topics));
+    match checked {
         Ok(()) => Ok(wanted),
         Err(fault) => Err(fault.message),
     }
@@ -79,7 +82,7 @@ mod tests {
     use super::*;
 
     fn check(body: &str, expected: Result<(usize, usize), &str>) {
-        let parsed = parse(body.as_bytes());
+        let parsed = parse(body.as_bytes(), Tier::Standard);
         let parsed = parsed.map(|wanted| (wanted.queues.len(), wanted.topics.len()));
         match (parsed, expected) {
             (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),

@@ -168,6 +168,16 @@ fn condition_inside(outcome: &DeliveryState) -> &str {
 }
 
 #[test]
+fn a_namespace_of_the_basic_tier_has_no_transactions() {
+    let login = Login::Mechanism("ANONYMOUS");
+    let mut world = World::with(login, |settings| settings.transactions = false);
+    let error = world.refusal(coordinator_attach(Vec::new()));
+    assert_eq!(error.condition.as_str(), "amqp:not-allowed");
+    let text = error.description.expect("a text");
+    assert!(text.contains("Basic tier"), "{text}");
+}
+
+#[test]
 fn a_coordinator_is_let_in_and_echoed() {
     let mut world = World::new();
     let session = world.session();

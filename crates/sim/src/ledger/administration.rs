@@ -225,9 +225,10 @@ fn reason(error: &EntityError) -> Reason {
         EntityError::Immutable { .. } => Reason::Immutable,
         EntityError::TooMany { .. } => Reason::Limit,
         EntityError::Rule(error) => rule_reason(error),
-        EntityError::Invalid(_) | EntityError::Destination(_) | EntityError::At { .. } => {
-            Reason::Invalid
-        }
+        EntityError::NotInTier(_)
+        | EntityError::Invalid(_)
+        | EntityError::Destination(_)
+        | EntityError::At { .. } => Reason::Invalid,
     }
 }
 
