@@ -39,7 +39,7 @@ pub enum CallerLoad {
     /// It has, or will have soon.
     Busy,
     /// It has not.
-    Alone,
+    Idle,
 }
 
 /// The durable storage of one shard. A callback that is passed at opening reports progress.
