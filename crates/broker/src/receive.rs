@@ -7,6 +7,7 @@ pub(crate) mod attach;
 pub(crate) mod credit;
 pub(crate) mod deferred;
 pub(crate) mod dispatch;
+pub(crate) mod evict;
 pub(crate) mod hand_out;
 pub(crate) mod page;
 pub(crate) mod peek;

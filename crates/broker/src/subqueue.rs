@@ -19,6 +19,7 @@ pub(crate) mod read_ahead;
 pub(crate) mod refill;
 pub(crate) mod selections;
 pub(crate) mod taker;
+pub(crate) mod unreadable;
 pub(crate) mod window;
 
 use std::collections::VecDeque;
@@ -39,6 +40,7 @@ use crate::subqueue::lock::{Lock, Locks, Origin};
 use crate::subqueue::pump::Pump;
 use crate::subqueue::read_ahead::ReadAhead;
 use crate::subqueue::selections::Selections;
+use crate::subqueue::unreadable::Unreadable;
 use crate::subqueue::window::Window;
 
 /// Reads of a subqueue's bodies at a time: two ahead of their turn as a rule, and those that a
@@ -66,6 +68,10 @@ pub(crate) struct SubqueueState {
     pub read_ahead: ReadAhead,
     /// After a read that met a damaged body: one at a time, to find it.
     pub cautious: bool,
+    /// After a refill that met damaged rows: how many can be read before the first of them.
+    pub intact_rows: Option<usize>,
+    /// What the store has and cannot read.
+    pub unreadable: Unreadable,
     /// After a read that failed: not again before this moment.
     pub retry_at: Option<Mono>,
     /// When evaluating goes on that a turn's budget has stopped.
@@ -95,6 +101,8 @@ impl SubqueueState {
             fetch: Fetch::default(),
             read_ahead: ReadAhead::default(),
             cautious: false,
+            intact_rows: None,
+            unreadable: Unreadable::default(),
             retry_at: None,
             resume_at: None,
             pump: Pump::default(),
@@ -150,6 +158,7 @@ impl SubqueueState {
     /// The row of a message has gone.
     pub(crate) fn forget(&mut self, number: SequenceNumber) {
         self.window.forget(number);
+        self.unreadable.forget(number);
         self.selections.gone(number);
     }
 
@@ -181,6 +190,7 @@ impl SubqueueState {
             let token = cx.shared.tokens.next(number);
             let lock = Lock::new(message, token, None, Origin::Unreadable);
             self.lock(number, lock, ms, cx.now.mono);
+            self.unreadable.note_message(number);
         }
     }
 

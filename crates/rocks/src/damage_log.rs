@@ -26,12 +26,14 @@ impl DamageLog {
 
     /// Notes an error, if it tells of damage that is not known yet.
     pub fn note(&self, error: &StoreError) {
-        let StoreError::Corrupt { .. } = error else {
+        // A damaged block is met from many sides; the detail names the file and the offset.
+        let (StoreError::Corrupt { detail, .. } | StoreError::UnreadableRows { detail, .. }) =
+            error
+        else {
             return;
         };
-        let text = error.to_string();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = seen.len() >= MOST_REMEMBERED || seen.insert(text);
+        let is_news = seen.len() >= MOST_REMEMBERED || seen.insert(detail.clone());
         drop(seen);
         if is_news {
             self.statistics.count_damage();

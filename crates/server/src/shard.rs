@@ -279,7 +279,7 @@ impl ShardTask {
                 let found = reader.read(request.after, &request.query);
                 // The store logs damage itself, and only once.
                 if let Err(error) = &found
-                    && !matches!(error, StoreError::Corrupt { .. })
+                    && !error.is_damage()
                 {
                     tracing::error!(%error, query = ?request.query, "a read failed");
                 }

@@ -76,6 +76,10 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
         Eviction::Disabled => disabled(resource),
         Eviction::Forwarding => forwarding_source(),
         Eviction::SessionRequired => sessionless_receiver(),
+        Eviction::Unreadable { .. } => Error::new(
+            condition::INTERNAL_ERROR,
+            format!("{reason}. Resource: '{resource}'."),
+        ),
     }
 }
 

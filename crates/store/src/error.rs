@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, reason = "the texts say it")]
 
+use crate::id::SequenceNumber;
+
 /// Why the store fails. All of them are final for this process.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StoreError {
@@ -19,8 +21,25 @@ pub enum StoreError {
     },
     #[error("{what} is damaged: {detail}")]
     Corrupt { what: String, detail: String },
+    /// Of an answer to a range of messages: those numbers cannot be read, be there messages or not.
+    /// What is in front of them can: so many rows.
+    #[error("messages {from} to #{} cannot be read: {detail}", until.0.saturating_sub(1))]
+    UnreadableRows {
+        intact: usize,
+        from: SequenceNumber,
+        until: SequenceNumber,
+        detail: String,
+    },
     #[error("the disk refused: {0}")]
     Io(String),
     #[error("the store stopped after an earlier failure: {0}")]
     Poisoned(String),
+}
+
+impl StoreError {
+    /// Whether what was asked for is damaged, and the disk gave what it has.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Corrupt { .. } | Self::UnreadableRows { .. })
+    }
 }

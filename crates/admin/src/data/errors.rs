@@ -76,6 +76,10 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
         Eviction::SessionRequired => {
             invalid("The entity requires sessions, which are received over AMQP only.")
         }
+        Eviction::Unreadable { .. } => {
+            let text = format!("No message was taken: {reason}.");
+            Error::new(StatusCode::INTERNAL_SERVER_ERROR, Some(50_000), text)
+        }
     }
 }
 

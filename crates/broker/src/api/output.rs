@@ -112,6 +112,11 @@ pub enum Eviction {
     Forwarding,
     #[error("the entity requires sessions")]
     SessionRequired,
+    #[error("the store is damaged: messages {first} to {last} cannot be read")]
+    Unreadable {
+        first: SequenceNumber,
+        last: SequenceNumber,
+    },
 }
 
 /// What is to be known of an entity that was created or changed, or that is gone.

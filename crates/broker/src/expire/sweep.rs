@@ -21,6 +21,8 @@ pub(crate) struct Sweep {
     pub(super) cursor: SequenceNumber,
     pub(super) found: index::Outcome,
     pub(super) waiting: Option<ReadId>,
+    /// The most rows that the next read asks for.
+    pub(super) limit: usize,
     /// Due, but their patches have to be read first.
     pub(super) unpatched: Vec<SequenceNumber>,
     pub(super) unpatched_bytes: usize,
@@ -36,6 +38,7 @@ impl Sweep {
                 again: None,
             },
             waiting: None,
+            limit: usize::MAX,
             unpatched: Vec::new(),
             unpatched_bytes: 0,
         }

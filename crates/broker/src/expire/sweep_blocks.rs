@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use store::record::EXPIRY_BLOCK;
-use store::{CommitId, Query, SequenceNumber, StoredMessage};
+use store::{CommitId, Query, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
 use crate::context::read::Purpose;
@@ -122,8 +122,7 @@ fn sweep_available(
 }
 
 fn sweep_disk(queue: &mut Queue, mut sweep: Sweep, cx: &mut Context<'_>) {
-    let limit = cx.shared.settings.turn_work.max(1);
-    let limit = limit.min(usize::try_from(EXPIRY_BLOCK).unwrap_or(limit));
+    let limit = limit_of(&sweep, cx);
     let query = Query::Range {
         entity: queue.id,
         part: Subqueue::Main.part(),
@@ -150,8 +149,25 @@ pub(crate) fn loaded(queue: &mut Queue, read: ReadId, rows: ReadRows, cx: &mut C
             go_on(queue, sweep, cx);
         }
         Ok(_) => queue.expiry.postpone(sweep.block, cx.now.wall.0),
+        Err(StoreError::UnreadableRows { intact, until, .. }) => {
+            // Rows before the damage are read by themselves; those behind it are next.
+            if intact > 0 {
+                sweep.limit = intact;
+            } else {
+                sweep.limit = usize::MAX;
+                sweep.look_again(cx);
+                sweep.cursor = until.clamp(sweep.cursor.next(), sweep.end());
+            }
+            queue.sweep = Some(sweep);
+        }
         Err(_) => retry_sweep(queue, &sweep, cx),
     }
+}
+
+/// How many rows are read at once.
+fn limit_of(sweep: &Sweep, cx: &Context<'_>) -> usize {
+    let limit = cx.shared.settings.turn_work.max(1).min(sweep.limit);
+    limit.min(usize::try_from(EXPIRY_BLOCK).unwrap_or(limit))
 }
 
 /// The sweep that has waited for a read.
@@ -169,8 +185,8 @@ fn sweep_rows(
     cx: &mut Context<'_>,
 ) {
     let last = rows.last().map(|row| row.number.next());
-    let limit = cx.shared.settings.turn_work.max(1);
-    let whole = rows.len() < limit.min(usize::try_from(EXPIRY_BLOCK).unwrap_or(limit));
+    let whole = rows.len() < limit_of(sweep, cx);
+    sweep.limit = usize::MAX;
     let until = last.filter(|_| !whole).unwrap_or(sweep.end());
     sweep.look_at_locks(&queue.sub(Subqueue::Main).locks, until, cx);
     for stored in rows {

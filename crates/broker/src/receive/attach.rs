@@ -14,7 +14,7 @@ use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::api::output::{Eviction, Output};
 use crate::api::settings::LocksOnDisconnect;
 use crate::context::Context;
-use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
+use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
 use crate::receive::credit;
@@ -84,19 +84,25 @@ pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut C
     let Some(slot) = cx.shared.clients.find(receiver) else {
         return;
     };
+    let queue = queue_of(directory, cx.shared.clients.get(slot));
+    remove(queue, slot, cx);
+    run(queue, cx);
+}
+
+/// A receiver leaves its queue. Returns its id.
+pub(crate) fn remove(queue: &mut Queue, slot: ReceiverSlot, cx: &mut Context<'_>) -> ReceiverId {
     let receiver = cx.shared.clients.detach(slot);
-    let queue = queue_of(directory, &receiver);
     if receiver.waits() {
         // It has waited until now.
         queue.note_access(cx);
     }
-    if receiver.session_role != SessionRole::None {
+    if receiver.session_role == SessionRole::None {
+        let sub = queue.sub_mut(receiver.place.subqueue);
+        sub.leave(slot, receiver.choice);
+    } else {
         sessions::release::leave(queue, &receiver, cx);
-        return run(queue, cx);
     }
-    let sub = queue.sub_mut(receiver.place.subqueue);
-    sub.leave(slot, receiver.choice);
-    run(queue, cx);
+    receiver.id
 }
 
 /// Where a receiver is, or was until now.

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::message::Message;
 use crate::queue::Queue;
+use crate::receive::evict;
 use crate::receive::hand_out;
 use crate::receive::hand_out::{Progress, Source};
 use crate::subqueue::taker::next_taker;
@@ -25,6 +26,7 @@ pub(crate) fn dispatch(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'
         while hand_out_one(queue, subqueue, cx) {}
     }
     queue.subs[subqueue as usize].answer_drains(&queue.rows, cx);
+    evict::evict_drained(queue, subqueue, cx);
 }
 
 /// Does what can be done for sessions now, and hands out their messages.
@@ -35,9 +37,14 @@ fn dispatch_sessions(queue: &mut Queue, cx: &mut Context<'_>) {
         && let Some(id) = sessions.next_pending()
     {
         let progress = hand_out_session(queue, id, cx);
-        let (sessions, mut parts) = queue.sessions_mut();
-        sessions.answer_drain(id, &parts, cx);
+        let (sessions, parts) = queue.sessions_mut();
+        if let Some(reason) = sessions.answer_drain(id, &parts, cx) {
+            let holder = sessions.existing_hold(id).slot;
+            evict::evict(queue, holder, reason, cx);
+            continue;
+        }
         if progress == Progress::Interrupted {
+            let (sessions, mut parts) = queue.sessions_mut();
             return sessions.wake_hold(id, &mut parts);
         }
     }

@@ -6,7 +6,7 @@ use crate::api::id::Subqueue;
 use crate::context::Context;
 use crate::delete::pieces;
 use crate::queue::Queue;
-use crate::receive::dispatch;
+use crate::receive::{dispatch, evict};
 
 /// The end of a step: delivers what can be delivered and sets the alarm.
 pub(crate) fn run(queue: &mut Queue, cx: &mut Context<'_>) {
@@ -18,6 +18,7 @@ pub(crate) fn run(queue: &mut Queue, cx: &mut Context<'_>) {
 pub(crate) fn run_on(queue: &mut Queue, cx: &mut Context<'_>) {
     // Ascending: the main queue may add to the dead-letter queue, never the reverse.
     for subqueue in Subqueue::ALL {
+        evict::evict_for_news(queue, subqueue, cx);
         if std::mem::take(&mut queue.sub_mut(subqueue).needs_dispatch) {
             dispatch::dispatch(queue, subqueue, cx);
             if queue.forwards(subqueue) {

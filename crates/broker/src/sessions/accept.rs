@@ -103,6 +103,8 @@ impl Sessions {
             extra: 0,
             fetch: Fetch::default(),
             cautious: false,
+            damage: None,
+            is_news: false,
             resting: false,
             states: std::collections::VecDeque::new(),
             state_cost: None,

@@ -6,12 +6,14 @@
 //! since there may be many holds; it grows as its holder takes messages.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 use bytes::Bytes;
 use store::SequenceNumber;
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::ReceiverId;
+use crate::api::output::Eviction;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Mono;
 use crate::context::clients::{HoldId, ReceiverSlot};
@@ -20,6 +22,7 @@ use crate::queue::session_key::SessionKey;
 use crate::sessions::Sessions;
 use crate::sessions::state_request::StateRequest;
 use crate::subqueue::fetch::Fetch;
+use crate::subqueue::unreadable;
 use crate::subqueue::window::Window;
 
 /// Most messages of one session that are known in memory, however many its holder takes.
@@ -63,6 +66,10 @@ pub(crate) struct Hold {
     pub fetch: Fetch,
     /// After a read that met a damaged body: one at a time, to find it.
     pub cautious: bool,
+    /// What of it cannot be read, if anything is damaged.
+    pub damage: Option<Eviction>,
+    /// Whether its holder is evicted for that once it has been given the rest.
+    pub is_news: bool,
     /// After a read that failed: not again before the others that failed.
     pub resting: bool,
     /// What is to be done with its state, once that is read.
@@ -143,6 +150,12 @@ impl Hold {
             left = left.saturating_sub(size);
             left == 0
         })
+    }
+
+    /// Messages of it cannot be read.
+    pub(crate) fn note_damage(&mut self, numbers: Range<SequenceNumber>, is_news: bool) {
+        self.damage = self.damage.or(unreadable::eviction(&numbers));
+        self.is_news |= is_news;
     }
 
     /// Whether it may be lent more.

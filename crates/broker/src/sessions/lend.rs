@@ -5,7 +5,7 @@
 
 use store::SequenceNumber;
 
-use crate::api::output::{LockTime, Output};
+use crate::api::output::{Eviction, LockTime, Output};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::HoldId;
@@ -83,17 +83,27 @@ impl Sessions {
         }
     }
 
-    /// Answers the drain of a holder, if that is over.
-    pub(crate) fn answer_drain(&self, id: HoldId, parts: &Parts<'_>, cx: &mut Context<'_>) {
+    /// Answers the drain of a holder, if that is over. Returns why the holder is evicted instead.
+    pub(crate) fn answer_drain(
+        &self,
+        id: HoldId,
+        parts: &Parts<'_>,
+        cx: &mut Context<'_>,
+    ) -> Option<Eviction> {
         let full = parts.main.is_full_of_locks(&cx.shared.settings);
         let hold = self.existing_hold(id);
         let is_over = !hold.is_live(cx.now.mono);
         let exhausted = hold.is_exhausted() || full || !hold.has_room() || is_over;
         let receiver = cx.shared.clients.get_mut(hold.slot);
+        let is_told = receiver.draining || hold.is_news;
+        if hold.is_exhausted() && is_told && receiver.credit() > 0 && hold.damage.is_some() {
+            return hold.damage;
+        }
         if receiver.draining && (exhausted || receiver.credit() == 0) {
             receiver.finish_drain();
             let receiver = receiver.id;
             cx.emit(Output::Drained { receiver });
         }
+        None
     }
 }

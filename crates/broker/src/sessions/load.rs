@@ -2,7 +2,8 @@
 //!
 //! The session's order tells the numbers, then the messages are read by number. Both are read
 //! only while the holder wants messages. A read that failed is tried again after a second; a
-//! damaged message is set aside for as long as the session is held.
+//! damaged message is set aside for as long as the session is held. Its holder is told when it has
+//! been given all others.
 
 use store::{Entry, Index, Query, SequenceNumber, StoreError, StoredMessage};
 
@@ -82,8 +83,16 @@ impl Sessions {
         let Some(key) = self.hold(id).map(|hold| hold.key.clone()) else {
             return;
         };
-        let Ok(entries) = found else {
-            return self.loading_failed(id, read, parts, cx);
+        let entries = match found {
+            Ok(entries) => entries,
+            Err(error) => {
+                if error.is_damage() {
+                    // Of which messages the session is cannot be told.
+                    let hold = self.existing_hold_mut(id);
+                    hold.note_damage(hold.window.end()..hold.last.next(), true);
+                }
+                return self.loading_failed(id, read, parts, cx);
+            }
         };
         self.note_others(&key, &entries, until);
         let covered = match entries.last() {
@@ -146,6 +155,9 @@ impl Sessions {
             Err(StoreError::Corrupt { .. }) if bodies => {
                 return Self::ask_rows(id, asked, numbers, covered, false, parts, cx);
             }
+            Err(error) if error.is_damage() => {
+                return self.pass_damaged_rows(id, asked, numbers, covered, parts, cx);
+            }
             Err(_) => return self.loading_failed(id, asked, parts, cx),
         };
         let sizes = rows.iter().filter_map(|row| row.body.as_ref());
@@ -155,6 +167,26 @@ impl Sessions {
             _ => covered,
         };
         self.take_rows(id, asked, rows, covered, parts, cx);
+    }
+
+    /// Rows cannot be read: half of them are asked for, down to one that is passed over.
+    fn pass_damaged_rows(
+        &mut self,
+        id: HoldId,
+        asked: ReadId,
+        mut numbers: Vec<SequenceNumber>,
+        covered: SequenceNumber,
+        parts: &mut Parts<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if let [number] = numbers[..] {
+            let is_news = parts.main.unreadable.note_message(number);
+            let hold = self.existing_hold_mut(id);
+            hold.note_damage(number..number.next(), is_news);
+            return self.take_rows(id, asked, Vec::new(), covered, parts, cx);
+        }
+        let covered = numbers.split_off(numbers.len() / 2)[0];
+        Self::ask_rows(id, asked, numbers, covered, false, parts, cx);
     }
 
     fn take_rows(
@@ -304,6 +336,9 @@ impl Sessions {
             let token = cx.shared.tokens.next(number);
             let lock = Lock::new(message, token, None, Origin::Unreadable);
             self.lock(id, number, lock, parts, cx.now.mono);
+            parts.main.unreadable.note_message(number);
+            let hold = self.existing_hold_mut(id);
+            hold.note_damage(number..number.next(), false);
         }
     }
 }

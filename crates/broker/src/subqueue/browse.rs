@@ -113,7 +113,11 @@ impl SubqueueState {
                 browser.cursor = rows.last().map_or(asked.until, |row| row.number.next());
             }
             Ok(rows) => return self.show(slot, &asked, &rows, cx),
-            Err(StoreError::Corrupt { .. }) => browser.meet_damage(asked.points.as_ref()),
+            Err(StoreError::UnreadableRows { intact: 0, until, .. }) => {
+                let from = browser.pass_damage(until);
+                self.unreadable.note_rows(from..until);
+            }
+            Err(error) if error.is_damage() => browser.meet_damage(asked.points.as_ref()),
             Err(_) => self.retry_at = Some(cx.retry_at()),
         }
         false

@@ -152,6 +152,14 @@ impl Browser {
         self.cursor = self.cursor.max(number.next());
     }
 
+    /// Goes on behind rows that cannot be read. Returns where they begin.
+    pub(super) fn pass_damage(&mut self, until: SequenceNumber) -> SequenceNumber {
+        self.stride = Stride::Many;
+        let from = self.cursor;
+        self.cursor = from.max(until);
+        from
+    }
+
     pub(super) fn meet_damage(&mut self, points: Option<&Vec<SequenceNumber>>) {
         self.stride = match (self.stride, points) {
             (Stride::Many, _) => Stride::One,

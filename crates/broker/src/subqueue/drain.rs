@@ -1,7 +1,8 @@
 //! Drain: a receiver that drains is told when nothing more can come.
 //!
 //! That is after the last delivery: when nothing is available, or nothing is handed out for now.
-//! What becomes available later is another credit's business.
+//! What becomes available later is another credit's business. While messages cannot be read no
+//! receiver is told that there is nothing: it is evicted.
 
 use crate::api::output::Output;
 use crate::context::Context;
@@ -17,9 +18,11 @@ impl SubqueueState {
         }
         let exhausted = self.is_exhausted(rows, cx);
         let (end, stopped) = (rows.end(), self.is_stopped(cx));
-        let unreadable = self.retry_at.is_some();
+        let failed = self.retry_at.is_some();
+        let is_damaged = self.unreadable.eviction().is_some();
         let Self {
             draining,
+            unreadable,
             selections,
             browsers,
             ..
@@ -30,9 +33,11 @@ impl SubqueueState {
                 _ if receiver.credit() == 0 => true,
                 Choice::Next => exhausted,
                 Choice::Selected(id) => stopped || selections.is_exhausted(id, end),
-                Choice::Shown => unreadable || browsers.is_exhausted(*slot, end),
+                Choice::Shown => failed || browsers.is_exhausted(*slot, end),
             };
-            if done {
+            if done && is_damaged && receiver.credit() > 0 {
+                unreadable.drained(*slot);
+            } else if done {
                 receiver.finish_drain();
                 let receiver = receiver.id;
                 cx.emit(Output::Drained { receiver });

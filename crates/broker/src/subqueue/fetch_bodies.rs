@@ -163,6 +163,7 @@ impl SubqueueState {
             {
                 drop(cx.shared.bodies.take(entry.body));
                 entry.body = cx.shared.bodies.put(entity, body);
+                self.unreadable.forget(stored.number);
                 taken += 1;
             }
         }

@@ -62,6 +62,8 @@ pub(crate) struct Selections {
     /// After a read that met a damaged body: the number of messages that are read one at a time, to
     /// find it.
     cautious: usize,
+    /// After a read that met damaged rows: how many can be read before the first of them.
+    most_rows: Option<usize>,
     /// Whether the last message went to a receiver with a selector.
     pub had_turn: bool,
     /// How many messages may still be evaluated though the turn's budget is used up.

@@ -28,6 +28,17 @@ pub(crate) enum Ask {
     From(SequenceNumber, usize),
 }
 
+impl Ask {
+    /// Asks for no more than so many messages, if it is said how many.
+    pub(crate) fn shorten(&mut self, most: Option<usize>) {
+        let Some(most) = most else { return };
+        match self {
+            Self::Stragglers(numbers) => numbers.truncate(most),
+            Self::From(_, limit) => *limit = most.min(*limit),
+        }
+    }
+}
+
 /// A refill that is under way.
 #[derive(Debug)]
 struct Refill {
@@ -223,6 +234,12 @@ impl Window {
         });
     }
 
+    /// What the refill under way asked for, if that is `read`.
+    pub(crate) fn asked_by(&self, read: ReadId) -> Option<Ask> {
+        let refill = self.refill.as_ref().filter(|refill| refill.read == read);
+        refill.map(|refill| refill.ask.clone())
+    }
+
     /// The refill did not succeed; it may be asked for again.
     pub(crate) fn failed(&mut self, read: ReadId) {
         self.refill.take_if(|refill| refill.read == read);
@@ -240,12 +257,12 @@ impl Window {
         let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
             return rows.into_iter().map(|(_, entry)| entry).collect();
         };
-        match refill.ask {
-            Ask::Stragglers(_) => self.merge_stragglers(rows),
+        match &refill.ask {
+            Ask::Stragglers(asked) => self.merge_stragglers(asked, rows),
             Ask::From(_, limit) => {
                 let last = rows.last().map(|(number, _)| *number);
                 let covered = match last {
-                    Some(last) if rows.len() >= limit => last.next(),
+                    Some(last) if rows.len() >= *limit => last.next(),
                     _ => refill.until,
                 };
                 self.merge(&refill, rows, covered, is_locked);
@@ -266,7 +283,7 @@ impl Window {
         let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
             return rows.into_iter().map(|(_, entry)| entry).collect();
         };
-        self.merge(&refill, rows, covered, is_locked);
+        self.merge(&refill, rows, covered.min(refill.until), is_locked);
         self.spill()
     }
 
@@ -289,8 +306,10 @@ impl Window {
         self.end = covered;
     }
 
-    fn merge_stragglers(&mut self, rows: Vec<(SequenceNumber, Entry)>) {
-        let still = std::mem::take(&mut self.stragglers);
+    /// Those of `asked` that are stragglers still are known now, or there is no row of them.
+    fn merge_stragglers(&mut self, asked: &[SequenceNumber], rows: Vec<(SequenceNumber, Entry)>) {
+        let is_asked = |number: &mut SequenceNumber| asked.binary_search(number).is_ok();
+        let still: Vec<_> = self.stragglers.extract_if(.., is_asked).collect();
         let rows = rows.into_iter();
         self.available
             .extend(rows.filter(|(number, _)| still.binary_search(number).is_ok()));

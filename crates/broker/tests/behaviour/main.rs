@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod script;
+mod unreadable;
 mod world;
 
 mod administration;

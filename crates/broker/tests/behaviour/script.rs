@@ -554,6 +554,12 @@ impl Stage {
                 what: "a body".to_owned(),
                 detail: "its checksum is wrong".to_owned(),
             }),
+            ["unreadable", intact, from, until] => Some(StoreError::UnreadableRows {
+                intact: intact.parse().unwrap(),
+                from: SequenceNumber(from.parse().unwrap()),
+                until: SequenceNumber(until.parse().unwrap()),
+                detail: "a block fails its checksum".to_owned(),
+            }),
             ["broken"] => Some(StoreError::Io("no answer".to_owned())),
             _ => None,
         };

@@ -51,12 +51,17 @@ impl View<'_> {
         limit: usize,
         max_bytes: usize,
     ) -> Result<Vec<StoredMessage>, StoreError> {
-        let (from, until) = (self.key(from), self.key(until));
-        let mut scan = Scan::with(self.db, self.families.message, from, until, self.options());
+        let mut scan = self.scan(from, until);
         let mut found = Vec::new();
         let mut collected = 0_usize;
+        // Behind the rows that were read.
+        let mut next = from;
         loop {
-            let rows = self.next_rows(&mut scan, limit - found.len(), max_bytes - collected)?;
+            let mut rows = Vec::new();
+            let (most, room) = (limit - found.len(), max_bytes - collected);
+            let read = self.next_rows(&mut scan, most, room, &mut rows);
+            next = rows.last().map_or(next, |row| row.number.next());
+            read.map_err(|error| self.unreadable(found.len() + rows.len(), next, until, error))?;
             if rows.is_empty() {
                 return Ok(found);
             }
@@ -74,9 +79,9 @@ impl View<'_> {
         scan: &mut Scan<'_>,
         limit: usize,
         max_bytes: usize,
-    ) -> Result<Vec<Row>, StoreError> {
+        rows: &mut Vec<Row>,
+    ) -> Result<(), StoreError> {
         let limit = limit.min(self.rows_per_round());
-        let mut rows = Vec::new();
         let mut bytes = 0_usize;
         while rows.len() < limit
             && (bytes < max_bytes || rows.is_empty() || !self.bodies)
@@ -86,7 +91,64 @@ impl View<'_> {
             bytes = bytes.saturating_add(row.row.size as usize);
             rows.push(row);
         }
-        Ok(rows)
+        Ok(())
+    }
+
+    /// Tells which rows cannot be read, if `error` is damage from `from` on: up to `until`, or up
+    /// to the next one that can be read.
+    fn unreadable(
+        &self,
+        intact: usize,
+        from: SequenceNumber,
+        until: SequenceNumber,
+        error: StoreError,
+    ) -> StoreError {
+        let StoreError::Corrupt { detail, .. } = error else {
+            return error;
+        };
+        StoreError::UnreadableRows {
+            intact,
+            from,
+            until: self.readable_from(from, until),
+            detail,
+        }
+    }
+
+    /// Where rows can be read again that cannot be read at `from`: by ever larger steps, then
+    /// between the last two of them. So what can be read is passed over only where it is less than
+    /// what is damaged before it.
+    fn readable_from(&self, from: SequenceNumber, until: SequenceNumber) -> SequenceNumber {
+        let (mut damaged, mut readable) = (from.0, until.0);
+        let mut step = 1;
+        while let Some(number) = damaged.checked_add(step).filter(|number| *number < readable) {
+            if self.can_read(SequenceNumber(number), until) {
+                readable = number;
+            } else {
+                damaged = number;
+                step *= 2;
+            }
+        }
+        while readable.saturating_sub(damaged) > 1 {
+            let middle = damaged + (readable - damaged) / 2;
+            if self.can_read(SequenceNumber(middle), until) {
+                readable = middle;
+            } else {
+                damaged = middle;
+            }
+        }
+        SequenceNumber(readable)
+    }
+
+    /// Whether the first row from a number on can be read, or there is none.
+    fn can_read(&self, from: SequenceNumber, until: SequenceNumber) -> bool {
+        let mut rows = Vec::new();
+        let mut scan = self.scan(from, until);
+        self.next_rows(&mut scan, 1, usize::MAX, &mut rows).is_ok()
+    }
+
+    fn scan(&self, from: SequenceNumber, until: SequenceNumber) -> Scan<'_> {
+        let (from, until) = (self.key(from), self.key(until));
+        Scan::with(self.db, self.families.message, from, until, self.options())
     }
 
     pub fn points(

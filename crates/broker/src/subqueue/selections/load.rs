@@ -37,6 +37,8 @@ pub(super) struct Reading {
     ask: Ask,
     /// Above every number in use when it was asked for.
     until: SequenceNumber,
+    /// The most rows that were asked for.
+    limit: usize,
     /// Whether bodies were asked for.
     bodies: bool,
     /// What became of messages that it is about: available as given, or not at all.
@@ -59,7 +61,7 @@ impl Reading {
         let bytes = rows.iter().filter_map(|row| row.body.as_ref());
         let bytes: usize = bytes.map(bytes::Bytes::len).sum();
         match rows.last() {
-            Some(last) if rows.len() >= PAGE_MESSAGES || bytes >= PAGE_BYTES => last.number.next(),
+            Some(last) if rows.len() >= self.limit || bytes >= PAGE_BYTES => last.number.next(),
             _ => self.until,
         }
     }
@@ -77,12 +79,14 @@ impl SubqueueState {
         let bodies = selections.cautious == 0 || matches!(ask, Ask::Points(_));
         selections.cautious -= usize::from(selections.cautious > 0 && bodies);
         let (place, until) = (self.place, rows.end());
-        let query = query_for(place, &ask, until, bodies);
+        let limit = selections.most_rows.take().unwrap_or(PAGE_MESSAGES);
+        let query = query_for(place, &ask, until, limit, bodies);
         let read = cx.ask(query, Purpose::Select(place));
         self.selections.reading = Some(Reading {
             read,
             ask,
             until,
+            limit,
             bodies,
             changed: BTreeMap::new(),
         });
@@ -99,11 +103,35 @@ impl SubqueueState {
         self.selections.resume();
         match rows {
             Ok(rows) => self.take_page(&reading, &rows, cx),
+            Err(StoreError::UnreadableRows { intact, until, .. }) => {
+                self.pass_damaged_rows(reading, intact, until, cx);
+            }
             Err(StoreError::Corrupt { .. }) if reading.bodies => {
                 self.selections.look_for_damage(&reading.ask);
             }
             Err(_) => self.retry_at = Some(cx.retry_at()),
         }
+    }
+
+    /// The next page ends before damaged rows, or this one has nothing up to their end.
+    fn pass_damaged_rows(
+        &mut self,
+        mut reading: Reading,
+        intact: usize,
+        until: SequenceNumber,
+        cx: &mut Context<'_>,
+    ) {
+        let Ask::From(from) = reading.ask else {
+            unreachable!("only what reads on meets damaged rows");
+        };
+        if intact > 0 {
+            self.selections.most_rows = Some(intact);
+            return;
+        }
+        self.selections.most_rows = None;
+        reading.until = until.clamp(from.next(), reading.until);
+        self.unreadable.note_rows(from..reading.until);
+        self.take_page(&reading, &[], cx);
     }
 
     fn take_page(&mut self, reading: &Reading, rows: &[StoredMessage], cx: &mut Context<'_>) {
@@ -191,7 +219,7 @@ impl Selections {
     }
 }
 
-fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber, bodies: bool) -> Query {
+fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber, limit: usize, bodies: bool) -> Query {
     let entity = place.entity;
     let part = place.subqueue.part();
     match ask {
@@ -200,7 +228,7 @@ fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber, bodies: bool) 
             part,
             from: *from,
             until,
-            limit: PAGE_MESSAGES,
+            limit,
             bodies,
             max_bytes: PAGE_BYTES,
         },

@@ -186,7 +186,7 @@ fn evicted(reason: Eviction) -> ApiError {
     let hint = match reason {
         Eviction::SessionRequired => "; only a purge without a filter is possible",
         Eviction::Forwarding => "; messages cannot be taken from it",
-        Eviction::NotFound | Eviction::Disabled => "",
+        Eviction::NotFound | Eviction::Disabled | Eviction::Unreadable { .. } => "",
     };
     ApiError::Bad(format!("{reason}{hint}"))
 }

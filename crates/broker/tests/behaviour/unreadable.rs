@@ -1,0 +1,260 @@
+//! Unreadable: rows that the store cannot read are passed over, and receivers are told.
+
+use broker::BrokerSettings;
+use expect_test::expect;
+
+use crate::script::{check, check_after};
+
+#[test]
+fn rows_before_and_behind_damaged_ones_are_delivered_and_receivers_are_told_once() {
+    check(
+        "
+        0s send a b c d e
+        0s reads late
+        1s restart
+        1s attach r1
+        1s limit r1 9
+        1s asked
+        1s answer unreadable 1 2 5
+        1s asked
+        1s answer
+        1s answer
+        2s asked
+        2s answer unreadable 0 2 5
+        2s asked
+        3s attach r2
+        3s limit r2 9
+        3s asked
+        3s answer
+        3s answer
+        4s send f
+        4s answer
+        4s answer
+        5s complete r2 #5
+        5s limit r2 9 drain
+        5s attach r3
+        5s limit r3 1
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 4096 of Active #1..#6
+            1s asked for 1 of Active #1..#6
+            1s r1 gets #1 a until 31s
+            2s asked for 4096 of Active #2..#6
+            2s r1 evicted: the store is damaged: messages #2 to #4 cannot be read
+            2s asked for 
+            3s asked for 4096 of Active #5..#6
+            3s r2 gets #5 e until 33s
+            4s sent from #6
+            4s r2 gets #6 f until 34s
+            5s complete r2 #5: done
+            5s r2 evicted: the store is damaged: messages #2 to #4 cannot be read
+        "#]],
+    );
+}
+
+#[test]
+fn stragglers_that_cannot_be_read_are_passed_over_one_by_one() {
+    check_after(
+        BrokerSettings::default(),
+        "
+        0s queue lock=1h
+        0s send a b
+        0s attach r1
+        0s limit r1 2
+        0s send x*2000
+        0s attach r2 delete
+        0s limit r2 1999
+        0s reads late
+        1s restart
+        1s attach r1
+        1s limit r1 9
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s attach r1
+        1s limit r1 9
+        1s asked
+        1s answer
+        1s asked
+        1s answer
+        1s asked
+        1s answer
+        ",
+        2003,
+        expect![[r#"
+            1s asked for Active #1 #2
+            1s asked for Active #1
+            1s r1 evicted: the store is damaged: messages #1 to #1 cannot be read
+            1s asked for Active #2
+            1s asked for Active #2
+            1s r1 gets #2 b until 3601s
+            1s asked for 4096 of Active #2002..#2003
+            1s r1 gets #2002 x until 3601s
+        "#]],
+    );
+}
+
+#[test]
+fn a_browser_is_told_and_goes_on_behind_damaged_rows() {
+    check(
+        "
+        0s send a b c d
+        0s reads late
+        1s restart
+        1s attach r1 copy
+        1s limit r1 9
+        1s answer unreadable 1 2 4
+        1s asked
+        1s answer
+        1s answer unreadable 0 2 4
+        2s attach r1 copy
+        2s limit r1 9
+        2s answer unreadable 1 2 4
+        2s answer
+        2s answer unreadable 0 2 4
+        2s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 1 of Active #1..#5 with bodies
+            1s r1 gets #1 a
+            1s r1 evicted: the store is damaged: messages #2 to #3 cannot be read
+            2s r1 gets #1 a
+            2s r1 gets #4 d
+        "#]],
+    );
+}
+
+#[test]
+fn a_selection_goes_on_behind_damaged_rows() {
+    check(
+        "
+        0s send a b c d encoded n=1
+        0s reads late
+        1s restart
+        1s attach r1 where n = 1
+        1s limit r1 9
+        1s asked
+        1s answer unreadable 1 2 4
+        1s asked
+        1s answer
+        1s answer unreadable 0 2 4
+        2s attach r1 where n = 1
+        2s limit r1 9
+        2s asked
+        2s answer
+        2s asked
+        2s answer
+        2s asked
+        2s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 4096 of Active #1..#5, 256 of Active #1..#5 with bodies
+            1s asked for 1 of Active #1..#5, 1 of Active #1..#5 with bodies
+            1s r1 gets #1 a n=1 until 31s
+            1s r1 evicted: the store is damaged: messages #2 to #3 cannot be read
+            2s asked for 4096 of Active #4..#5, 256 of Active #4..#5 with bodies
+            2s r1 gets #4 d n=1 until 32s
+            2s asked for 
+            2s asked for 
+        "#]],
+    );
+}
+
+#[test]
+fn a_sweep_goes_on_behind_damaged_rows() {
+    check(
+        "
+        0s send a b c d ttl=5s
+        0s reads late
+        1s restart
+        6s asked
+        6s answer unreadable 1 2 4
+        6s asked
+        6s answer
+        6s answer unreadable 0 2 4
+        6s asked
+        6s answer
+        7s asked
+        7s rows
+        ",
+        expect![[r#"
+            0s sent from #1
+            6s asked for 1024 of Active #0..#1024
+            6s asked for 1 of Active #0..#1024
+            6s asked for 1024 of Active #4..#1024
+            7s asked for 
+            7s 2 rows and 2 bodies
+        "#]],
+    );
+}
+
+#[test]
+fn a_holder_is_given_the_rest_of_its_session_and_told_then() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:A c:A
+        1s reads late
+        1s restart
+        1s accept r1 A
+        1s limit r1 9
+        1s answer
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer
+        1s asked
+        1s answer
+        1s answer
+        1s answer
+        2s accept r1 A
+        2s asked
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s r1 holds A until 31s
+            1s asked for Active #1 #2 #3
+            1s asked for Active #1 #2 #3
+            1s asked for Active #1
+            1s asked for 256 of Session 15714681980508694717ms #2..15714681980508694717ms #4
+            1s asked for Active #2 #3
+            1s r1 gets #2 b until 31s
+            1s r1 gets #3 c until 31s
+            1s r1 evicted: the store is damaged: messages #1 to #1 cannot be read
+            2s r1 holds A until 32s
+            2s asked for 
+        "#]],
+    );
+}
+
+#[test]
+fn a_holder_is_told_that_its_session_cannot_be_read() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:A c:A
+        1s reads late
+        1s restart
+        1s accept r1 A
+        1s limit r1 9
+        1s asked
+        1s answer damaged
+        2s asked
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s r1 holds A until 31s
+            1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 256 of Session 15714681980508694717ms #1..15714681980508694717ms #4
+            1s r1 evicted: the store is damaged: messages #1 to #3 cannot be read
+            2s asked for 1024 groups of Session after None, 8 of Session 15714681980508694717ms #1..15714681980508694717ms #4, 1024 of SessionExpiry 0s #0..max
+        "#]],
+    );
+}
