@@ -30,6 +30,7 @@ impl Dialect for Minimal {
         self.1.push(Command::Written {
             connection: ID,
             bytes: input.len(),
+            is_congested: false,
         });
         self.0.handle_input(now.mono, input);
         while self.0.poll_event().is_some() {}

@@ -59,6 +59,8 @@ pub struct Client {
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) unreported_bytes: usize,
+    /// Whether some of them wait for the peer, as far as the broker knows.
+    is_congested: bool,
     /// Whether the rules of a topic took long for the last delivery.
     pub(crate) is_slow: bool,
     /// Whether the client has not presented a valid credential yet.
@@ -105,6 +107,7 @@ impl Client {
             now,
             head: BytesMut::new(),
             unreported_bytes: 0,
+            is_congested: false,
             is_slow: false,
             is_unauthenticated: true,
             failures: 0,
@@ -254,13 +257,19 @@ impl Client {
         }
     }
 
+    /// Tells the broker of deliveries that are written, and whether the peer takes the rest.
     pub(crate) fn report_written(&mut self, bytes: usize) {
         if bytes > 0 {
-            self.command(Command::Written {
-                connection: self.id,
-                bytes,
-            });
+            self.command_written(bytes);
         }
+    }
+
+    fn command_written(&mut self, bytes: usize) {
+        self.command(Command::Written {
+            connection: self.id,
+            bytes,
+            is_congested: self.is_congested,
+        });
     }
 
     pub(crate) fn receiver_id(&self, link: LinkId) -> ReceiverId {
@@ -419,7 +428,10 @@ impl Dialect for Client {
         let waiting = self.unreported_bytes.min(self.connection.buffered());
         let written = self.unreported_bytes - waiting;
         self.unreported_bytes = waiting;
-        self.report_written(written);
+        let was_congested = std::mem::replace(&mut self.is_congested, waiting > 0);
+        if written > 0 || self.is_congested != was_congested {
+            self.command_written(written);
+        }
     }
 
     fn unwritten(&self) -> usize {

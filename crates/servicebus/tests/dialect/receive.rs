@@ -341,6 +341,36 @@ fn the_broker_learns_what_was_written() {
 }
 
 #[test]
+fn a_peer_that_does_not_read_is_given_nothing_more_until_it_does() {
+    let mut world = World::new();
+    let receiver = world.receiver("orders", UNSETTLED, 9);
+    world.client_stalls = true;
+    world.enqueue("orders", &message("first"));
+    world.pump();
+    for _ in 0..3 {
+        world.enqueue("orders", &message("later"));
+    }
+    world.pump();
+    let congested = |command: &Command| {
+        matches!(
+            command,
+            Command::Written {
+                bytes: 0,
+                is_congested: true,
+                ..
+            }
+        )
+    };
+    let told = world.commands.iter().filter(|it| congested(it)).count();
+    assert_eq!(told, 1, "{:?}", world.commands);
+    let bytes = world.server.output(world.clock_reading()).len();
+    assert!(bytes < 2 * 512, "one delivery waits, not four: {bytes}");
+    world.client_stalls = false;
+    world.pump();
+    assert_eq!(world.received(receiver).len(), 4);
+}
+
+#[test]
 fn competing_receivers_each_get_what_they_have_credit_for() {
     let mut world = World::new();
     let one = world.receiver("orders", UNSETTLED, 2);

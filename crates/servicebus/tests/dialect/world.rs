@@ -267,12 +267,13 @@ impl World {
 
     fn move_output(&mut self) -> bool {
         if self.client_stalls {
-            return false;
+            self.server.written();
+            return !self.server.commands().is_empty();
         }
         let mut bytes = self.server.output(self.clock_reading()).split();
         let moved = !bytes.is_empty();
+        self.server.written();
         if moved {
-            self.server.written();
             self.client.handle_input(Mono(self.elapsed), &mut bytes);
         }
         while let Some(event) = self.client.poll_event() {
