@@ -64,7 +64,7 @@ pub fn run(workspace: &Workspace, quick: bool, wanted: &[String]) -> Result<()> 
 /// Prints the names that select steps.
 pub fn list(workspace: &Workspace) -> Result<()> {
     for step in step::all(workspace)? {
-        println!("{:<16} {}", step.name, step.about);
+        println!("{:<18} {}", step.name, step.about);
     }
     Ok(())
 }

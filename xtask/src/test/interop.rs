@@ -1,9 +1,9 @@
 //! Interop: the suites of other people's clients, each against a broker of its own.
 //!
 //! A suite is a folder of `interop/` with an executable `run`, which a crate of the workspace has
-//! for use by hand only. `setup` installs the client, while the broker is still compiling; exit
-//! code 3 says that the language is missing on this machine, which is reported by name and fails
-//! only under `CI=true`.
+//! for use by hand only; so is each folder of `interop/frameworks/`. `setup` installs the client,
+//! while the broker is still compiling; exit code 3 says that the language is missing on this
+//! machine, which is reported by name and fails only under `CI=true`.
 
 use std::env;
 use std::fs;
@@ -24,6 +24,8 @@ use crate::workspace::Workspace;
 
 /// Suites that run at once; they mostly wait for locks to expire.
 const AT_ONCE: usize = 3;
+/// The folder of `interop/` whose folders are suites: a language each, with its frameworks.
+const FRAMEWORKS: &str = "frameworks";
 /// What `setup` says when the machine lacks the language.
 const MISSING: i32 = 3;
 
@@ -38,17 +40,25 @@ pub struct Suites<'scope> {
     handle: ScopedJoinHandle<'scope, Vec<Suite>>,
 }
 
-/// The names of all suites.
+/// The names of all suites. Those of frameworks begin with the name of their folder.
 pub fn names(workspace: &Workspace) -> Result<Vec<String>> {
-    let folder = workspace.root().join("interop");
+    let interop = workspace.root().join("interop");
+    let mut names = suites_within(&interop)?;
+    let frameworks = suites_within(&interop.join(FRAMEWORKS))?;
+    names.extend(frameworks.iter().map(|name| format!("{FRAMEWORKS}-{name}")));
+    names.sort();
+    Ok(names)
+}
+
+/// The folders in `folder` that have a suite.
+fn suites_within(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
         let entry = entry?;
         if entry.path().join("run").is_file() {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
-    names.sort();
     Ok(names)
 }
 
@@ -191,8 +201,16 @@ fn script(path: &Path) -> Command {
     command
 }
 
-fn folder(workspace: &Workspace, name: &str) -> PathBuf {
-    workspace.root().join("interop").join(name)
+/// Where the suite called `name` lies.
+pub fn folder(workspace: &Workspace, name: &str) -> PathBuf {
+    let interop = workspace.root().join("interop");
+    let framework = name
+        .strip_prefix(FRAMEWORKS)
+        .and_then(|rest| rest.strip_prefix('-'));
+    match framework {
+        Some(language) => interop.join(FRAMEWORKS).join(language),
+        None => interop.join(name),
+    }
 }
 
 /// Whether the suite is a crate of the workspace, compiled with everything else.

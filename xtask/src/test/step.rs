@@ -123,7 +123,9 @@ pub fn all(workspace: &Workspace) -> Result<Vec<Step>> {
         Step::many("workspace", Group::Tests, "tests of every crate in release"),
     ];
     for name in interop::names(workspace)? {
-        let about = format!("interop/{name} against a running broker");
+        let folder = interop::folder(workspace, &name);
+        let folder = folder.strip_prefix(workspace.root())?.display();
+        let about = format!("{folder} against a running broker");
         steps.push(Step::many(&name, Group::Interop, &about));
     }
     let about = "no log of any broker of the run holds a secret";
