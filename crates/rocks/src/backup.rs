@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
+use journal::{FileSystem, Files};
 use store::backup::BackupSummary;
 use store::{Backup, BackupError, StoreError};
 
@@ -24,7 +25,6 @@ use crate::commit_progress::CommitProgress;
 use crate::committer::Submission;
 use crate::database::Database;
 use crate::directory::{Layout, sync_directory};
-use crate::journal::Files;
 use crate::open_store::OpenStore;
 use crate::witness::Witness;
 
@@ -40,6 +40,7 @@ pub(crate) struct RocksBackup {
 
 /// What the committer is asked for.
 pub(crate) struct BackupOrder {
+    system: Arc<dyn FileSystem>,
     /// Where the copy is put together; `format` is in it already.
     staging: Layout,
     /// Where it is moved to.
@@ -63,9 +64,15 @@ impl RocksBackup {
     }
 
     /// Has the committer make the copy and waits for it.
-    fn order(&self, staging: Layout, target: &Path) -> Result<u64, BackupError> {
+    fn order(
+        &self,
+        system: Arc<dyn FileSystem>,
+        staging: Layout,
+        target: &Path,
+    ) -> Result<u64, BackupError> {
         let (answer, made) = mpsc::sync_channel(1);
         let order = BackupOrder {
+            system,
             staging,
             target: target.to_path_buf(),
             answer,
@@ -99,14 +106,14 @@ impl Backup for RocksBackup {
         check_place(open_store.directory.layout().root(), target)?;
         let staging = open_store.directory.layout().staging();
         let made = prepare(&open_store, &staging)
-            .and_then(|()| self.order(staging.clone(), target))
+            .and_then(|()| self.order(open_store.system.clone(), staging.clone(), target))
             .and_then(|position| {
                 let bytes = bytes_below(target).map_err(|error| refused(&error, target))?;
                 Ok(BackupSummary { position, bytes })
             });
         if made.is_err() {
             // What cannot be removed now goes at the next opening.
-            drop(staging.remove());
+            drop(staging.remove(&*open_store.system));
         }
         made
     }
@@ -127,7 +134,7 @@ impl BackupOrder {
         database.checkpoint(&path).map_err(io::Error::other)?;
         fs::create_dir(self.staging.journal())?;
         files.link_into(&self.staging.journal())?;
-        Witness::open(&self.staging.witness(), position)
+        Witness::open(&self.system, &self.staging.witness(), position)
             .map(drop)
             .map_err(io::Error::other)?;
         sync_directory(self.staging.root())?;
@@ -157,7 +164,7 @@ fn check_place(root: &Path, target: &Path) -> Result<(), BackupError> {
 /// Does what commits need not wait for.
 fn prepare(open_store: &OpenStore, staging: &Layout) -> Result<(), BackupError> {
     let begin = || {
-        staging.remove()?;
+        staging.remove(&*open_store.system)?;
         fs::create_dir(staging.root())?;
         // A new version of the file replaces it, so it may be shared.
         fs::hard_link(open_store.directory.layout().format(), staging.format())?;

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use journal::file_system::os;
+use journal::{Files, JournalLocation};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
 use crate::directory::Layout;
-use crate::journal::{Files, JournalLocation};
 use crate::key;
 use crate::manifest;
 use crate::open_store;
@@ -83,14 +84,14 @@ fn check_in_use(
     let check = || manifest::check(&layout.database());
     check().or_else(|_| check())?;
     let database = Database::open_beside(&layout.database(), options)?;
-    let files = Files::beside(layout.journal(), options.access());
+    let files = Files::beside(os(), layout.journal(), options.access());
     let is_still_so = |pointer, location: JournalLocation| {
         for _attempt in 0..2 {
             database.catch_up()?;
             if !has_place(&database, pointer, location)? {
                 return Ok(false);
             }
-            let files = Files::beside(layout.journal(), options.access());
+            let files = Files::beside(os(), layout.journal(), options.access());
             if read_body(&files, pointer, location)?.is_ok() {
                 return Ok(false);
             }

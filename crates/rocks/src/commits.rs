@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use journal::Files;
 use store::StoreError;
 
 use crate::backup;
@@ -18,7 +19,6 @@ use crate::database::Database;
 use crate::disk_space::DiskSpace;
 use crate::group::Group;
 use crate::incremental_free;
-use crate::journal::Files;
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
 use crate::statistics::{Counts, Statistics};

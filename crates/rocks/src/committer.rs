@@ -9,12 +9,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use journal::Moves;
 use store::{CommitId, StoreError, WriteSet};
 
 use crate::backup;
 use crate::commit_progress::CommitProgress;
 use crate::group::Group;
-use crate::journal::Moves;
 use crate::submitter::CommitLock;
 use crate::unapplied::Unapplied;
 

@@ -1,8 +1,7 @@
 //! Group: write sets that become durable together, and their size.
 
+use journal::Moves;
 use store::{CommitId, Write, WriteSet};
-
-use crate::journal::Moves;
 
 /// A group ends at this many bytes of bodies and of whatever else may be long.
 const GROUP_BYTES: usize = 8 << 20;

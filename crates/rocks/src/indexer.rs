@@ -9,13 +9,13 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use journal::{Handle, Moves, SealedSegment};
 use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
 
 use crate::commit_progress::CommitProgress;
 use crate::committer::{Submission, Wake};
 use crate::database::Database;
-use crate::journal::{Handle, Moves, SealedSegment};
 use crate::key;
 use crate::merge::Merger;
 use crate::range_reclaim::RangeReclaim;

@@ -9,22 +9,18 @@
 mod audit;
 mod backup;
 mod check;
-mod chunk;
 mod commit_progress;
 mod commits;
 mod committer;
 mod damage_log;
 mod database;
-mod directory;
 mod disk_space;
 mod entries;
 mod group;
 #[cfg(test)]
 mod hooks;
-mod incremental_free;
 mod indexer;
-mod journal;
-mod key;
+#[cfg(test)]
 mod log;
 mod loss;
 mod manifest;
@@ -46,12 +42,14 @@ mod stager;
 pub mod statistics;
 mod submitter;
 mod unapplied;
-mod value;
 mod verify;
 mod walk;
-mod witness;
 mod writer_lock;
 mod yield_filter;
+
+#[cfg(not(test))]
+use journal::log;
+use journal::{chunk, directory, incremental_free, key, value, witness};
 
 pub use check::{Checked, Progress, check};
 pub use options::{Durability, Options};

@@ -1,45 +1,31 @@
-//! Commit log: the only way to write to the journal.
+//! Commit log: the journal's, which tests can stop or make fail.
 //!
-//! The first error is final. After a failed sync the content of the disk is unknown, and a second
-//! sync may succeed without the data being there, so nothing is ever retried.
+//! See [`journal::log`]: it is the only way to write to the journal, and its first error is final.
 
-use std::io;
-#[cfg(test)]
 use std::sync::Arc;
-use std::time::Instant;
 
+use journal::log::CommitLog as JournalLog;
+pub(crate) use journal::log::Sync;
+use journal::{AppendedRecord, Moves, SealedSegment, Writer};
 use store::{StoreError, WriteSet};
 
-use crate::journal::{AppendedRecord, Moves, SealedSegment, Writer};
-
-/// When a record has to be on stable storage.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Sync {
-    /// Before the call returns, with everything before it.
-    Now,
-    /// With the next record that is synced.
-    Later,
-}
+use crate::hooks::Hooks;
 
 /// Writes records, until the first failure.
 pub(crate) struct CommitLog {
-    journal: Writer,
-    broken: Option<StoreError>,
-    #[cfg(test)]
-    pub hooks: Arc<crate::hooks::Hooks>,
+    log: JournalLog,
+    pub hooks: Arc<Hooks>,
 }
 
 impl CommitLog {
     pub fn new(journal: Writer) -> Self {
         Self {
-            journal,
-            broken: None,
-            #[cfg(test)]
+            log: JournalLog::new(journal),
             hooks: Arc::default(),
         }
     }
 
-    /// Writes `sets` and `moves` as the record `position`; see [`Writer::append`].
+    /// As [`JournalLog::append`].
     pub fn append(
         &mut self,
         position: u64,
@@ -47,57 +33,26 @@ impl CommitLog {
         moves: &mut Moves,
         sync: Sync,
     ) -> Result<AppendedRecord, StoreError> {
-        self.attempt(sync, |journal| {
-            let mut appended = journal.append(position, sets, moves)?;
-            if sync == Sync::Now {
-                let began = Instant::now();
-                journal.sync()?;
-                appended.sync = Some(began.elapsed());
-            }
-            Ok(appended)
-        })
+        self.pass_hooks(sync)?;
+        self.log.append(position, sets, moves, sync)
     }
 
-    /// Makes everything appended so far durable.
+    /// As [`JournalLog::sync`].
     pub fn sync(&mut self) -> Result<(), StoreError> {
-        self.attempt(Sync::Now, Writer::sync)
+        self.pass_hooks(Sync::Now)?;
+        self.log.sync()
     }
 
-    /// Ends the newest segment, so that nothing is added to what a copy links to.
+    /// As [`JournalLog::seal`].
     pub fn seal(&mut self) -> Option<SealedSegment> {
-        self.journal.seal()
+        self.log.seal()
     }
 
-    fn attempt<T>(
-        &mut self,
-        sync: Sync,
-        write: impl FnOnce(&mut Writer) -> io::Result<T>,
-    ) -> Result<T, StoreError> {
-        if let Some(error) = &self.broken {
-            return Err(StoreError::Poisoned(error.to_string()));
+    fn pass_hooks(&mut self, sync: Sync) -> Result<(), StoreError> {
+        let passed = self.hooks.pass(sync);
+        if let Err(error) = &passed {
+            self.log.break_with(error.clone());
         }
-        let failed = |error: io::Error| StoreError::Io(format!("writing the journal: {error}"));
-        let outcome = self
-            .pass_hooks(sync)
-            .and_then(|()| write(&mut self.journal).map_err(failed));
-        if let Err(error) = &outcome {
-            self.broken = Some(error.clone());
-        }
-        outcome
-    }
-
-    #[cfg(test)]
-    fn pass_hooks(&self, sync: Sync) -> Result<(), StoreError> {
-        self.hooks.pass(sync)
-    }
-
-    #[cfg(not(test))]
-    #[allow(
-        clippy::unnecessary_wraps,
-        clippy::unused_self,
-        reason = "as its twin in tests"
-    )]
-    fn pass_hooks(&self, _sync: Sync) -> Result<(), StoreError> {
-        Ok(())
+        passed
     }
 }

@@ -16,11 +16,11 @@ mod remove;
 
 use std::collections::BTreeMap;
 
+use journal::Moves;
 use rocksdb::WriteBatch;
 use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
 use crate::database::{Database, Families};
-use crate::journal::Moves;
 use crate::key::single;
 use crate::range_reclaim::RangeReclaim;
 use crate::removal::Removals;

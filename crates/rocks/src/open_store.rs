@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use journal::{FileSystem, Files, JournalLocation, Moves, Removal, SealedSegment};
 use rocksdb::{ReadOptions, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
@@ -17,7 +18,6 @@ use crate::database::Database;
 use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
 use crate::disk_space::{self, Reserve};
 use crate::indexer::Index;
-use crate::journal::{self, Files, JournalLocation, Moves, SealedSegment};
 use crate::key::{self, KeyKind, single};
 use crate::loss;
 use crate::manifest;
@@ -44,6 +44,9 @@ pub(crate) struct OpenStore {
     pub database: Arc<Database>,
     pub files: Arc<Files>,
     pub directory: Directory,
+    pub system: Arc<dyn FileSystem>,
+    #[cfg(test)]
+    pub staging_hooks: Arc<crate::hooks::Hooks>,
 }
 
 /// Where the store goes on.
@@ -76,12 +79,13 @@ impl OpenStore {
 
 /// Opens what is at `path`, or makes it.
 pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recovered), StoreError> {
-    let directory = Directory::acquire(path)?;
+    let system = journal::file_system::os();
+    let directory = Directory::acquire(&system, path)?;
     directory.check_format()?;
     let layout = directory.layout();
     let unfinished = layout.staging();
     let removing = |error| io_error("removing", unfinished.root(), &error);
-    unfinished.remove().map_err(removing)?;
+    unfinished.remove(&*system).map_err(removing)?;
     let asking = |error| io_error("asking for free space at", path, &error);
     let reserve = Reserve::new(layout.reserve(), options.memtables());
     let free = disk_space::free_bytes(path).map_err(asking)?;
@@ -90,8 +94,16 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recover
     let rescue = Rescue::link(&layout.database(), layout.rescue());
     let database = Arc::new(Database::open(&layout.database(), options)?);
     check_format(&database)?;
-    let files = Arc::new(Files::open(layout.journal(), options.access())?);
-    let witness_state = Witness::read(&layout.witness())?;
+    #[cfg(test)]
+    let (system, staging_hooks) = crate::hooks::file_system();
+    let files = Files::open(
+        system.clone(),
+        layout.journal(),
+        options.access(),
+        Removal::InBackground,
+    );
+    let files = Arc::new(files?);
+    let witness_state = Witness::read(&*system, &layout.witness())?;
     // Also if the opening is refused after that: what is replayed may be made permanent at any
     // time.
     directory.write_format()?;
@@ -112,6 +124,9 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recover
         database,
         files,
         directory,
+        system,
+        #[cfg(test)]
+        staging_hooks,
     };
     Ok((open_store, recovered))
 }
@@ -170,7 +185,7 @@ fn replay(
     forget_missing(&mut known, files, database, options)?;
     for id in found.useless.into_iter().chain(found.unnamed) {
         let removing = |error| io_error("removing", &files.path(id), &error);
-        fs::remove_file(files.path(id)).map_err(removing)?;
+        files.remove(id).map_err(removing)?;
     }
     let staged = found.staged.keys().filter_map(|id| known.get(id)).cloned();
     let new: Vec<_> = found.sealed.iter().cloned().chain(staged).collect();

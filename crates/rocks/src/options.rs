@@ -1,6 +1,6 @@
 //! Options: the settings of a store.
 
-use crate::journal::Access;
+use journal::Access;
 
 const MIB: u64 = 1 << 20;
 

@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use journal::file_system::OsFileSystem;
 use store::StoreError;
 
 use crate::directory::{Layout, sync_directory};
@@ -57,7 +58,7 @@ pub fn restore(source: &Path, target: &Path, options: &Options) -> Result<Conten
         .and_then(|contents| move_to(&copy, target).map(|()| contents));
     if restored.is_err() {
         // If it stays, the next restore reports it.
-        drop(copy.remove());
+        drop(copy.remove(&OsFileSystem));
     }
     restored
 }

@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use journal::{Files, JournalLocation, Moves, SealedSegment, is_staged};
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
-use crate::journal::{Files, JournalLocation, Moves, SealedSegment, is_staged};
 use crate::key;
 use crate::settled::SettledRanges;
 use crate::writer_lock::WriterLock;

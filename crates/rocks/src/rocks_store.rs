@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use journal::Writer;
 use store::{
     Backup, CallerLoad, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index,
     Reader, Recovery, Stager, Store, StoreError, WriteSet,
@@ -21,7 +22,6 @@ use crate::directory::io_error;
 use crate::disk_space::DiskSpace;
 use crate::entries;
 use crate::indexer::{self, Indexer};
-use crate::journal::Writer;
 use crate::key::{self, KeyKind};
 use crate::log::CommitLog;
 use crate::open_store::{self, OpenStore};
@@ -71,7 +71,7 @@ impl RocksStore {
         let (open_store, recovered) = open_store::open(path, &options)?;
         let open_store = Arc::new(open_store);
         let layout = open_store.directory.layout();
-        let witness = Witness::open(&layout.witness(), recovered.position)?;
+        let witness = Witness::open(&open_store.system, &layout.witness(), recovered.position)?;
         let asking = |error| io_error("asking for free space at", path, &error);
         let space = DiskSpace::new(layout.root(), options.reserve()).map_err(asking)?;
         let progress = Arc::new(CommitProgress::default());

@@ -7,10 +7,10 @@ use std::io;
 use std::sync::Weak;
 
 use bytes::Bytes;
+use journal::STAGED_FROM;
 use store::Stager;
 
 use crate::disk_space::free_bytes;
-use crate::journal::STAGED_FROM;
 use crate::open_store::OpenStore;
 
 /// Stages bodies for one store, from any thread.

@@ -7,9 +7,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use journal::{Handle, Moves, SealedSegment};
 use store::{CommitId, WriteSet};
-
-use crate::journal::{Handle, Moves, SealedSegment};
 
 /// Writes that are applied at once. Enough that most messages that are settled soon are in one
 /// batch with their sending; a write here takes about 130 bytes.

@@ -4,11 +4,11 @@
 //! and each body that a row has a place for. Between two pieces nothing is held: readers, and files
 //! that are to be removed, wait for one piece at most.
 
+use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, ReadOptions};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
-use crate::journal::{Files, JournalLocation};
 use crate::retention::location_of;
 use crate::scan::Scan;
 

@@ -5,13 +5,13 @@
 //! snapshots too.
 
 use bytes::Bytes;
+use journal::JournalLocation;
 use rocksdb::ColumnFamily;
 use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
 use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
 use crate::database::refused;
-use crate::journal::JournalLocation;
 use crate::key;
 use crate::scan::Scan;
 use crate::value;

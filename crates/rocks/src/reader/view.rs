@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
 use store::{
     BodyLocation, EntityId, KnownMessage, MessageRow, Part, SequenceNumber, StoreError,
@@ -14,7 +15,6 @@ use store::{
 
 use crate::chunk;
 use crate::database::{Families, refused};
-use crate::journal::{Files, JournalLocation};
 use crate::key::{self, KeyKind};
 use crate::scan::Scan;
 use crate::value;

@@ -4,12 +4,12 @@
 //! and the last are known to be settled there is nothing to look for, which saves a search for
 //! each of many entities.
 
+use journal::{JournalLocation, SealedSegment};
 use rocksdb::{ColumnFamily, DB};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::chunk::{self, Chunk};
 use crate::database::Database;
-use crate::journal::{JournalLocation, SealedSegment};
 use crate::key;
 use crate::scan::Scan;
 use crate::settled::SettledRanges;

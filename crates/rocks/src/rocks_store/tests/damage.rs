@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use journal::file_system::os;
+
 use super::*;
 
 fn segments(root: &Path) -> Vec<PathBuf> {
@@ -178,7 +180,7 @@ fn what_was_not_written_to_its_end_never_comes_back() {
     // The last body was on its way when the power went.
     content[used(&log) - 10..].fill(0);
     fs::write(&log, content).expect("written");
-    drop(Witness::open(&directory.path().join("witness"), 99).expect("written"));
+    drop(Witness::open(&os(), &directory.path().join("witness"), 99).expect("written"));
     let mut store = open(directory.path());
     assert_eq!(numbers_in(&store), (1..=99).collect::<Vec<_>>());
     let id = send(&mut store, [100], 700);
@@ -252,7 +254,7 @@ fn nothing_depends_on_the_begin_of_a_segment() {
 /// A store of 100 commits after a power cut: the witness on the disk is an older one.
 fn store_after_a_power_cut() -> TempDir {
     let directory = crashed_store();
-    drop(Witness::open(&directory.path().join("witness"), 20).expect("written"));
+    drop(Witness::open(&os(), &directory.path().join("witness"), 20).expect("written"));
     directory
 }
 

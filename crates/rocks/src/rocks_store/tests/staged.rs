@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use journal::STAGED_FROM;
 use store::{Query, Stager, StoredMessage, Write};
 
 use super::*;
-use crate::journal::STAGED_FROM;
 use crate::settled::SettledRanges;
 
 const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
@@ -285,18 +285,18 @@ fn a_staged_body_that_is_missing_is_not_passed_over() {
 fn commits_go_on_while_a_body_is_being_staged() {
     let directory = new_directory();
     let mut store = open(directory.path());
-    let staged = store.open_store.files.staged.clone();
-    staged.hooks.hold(Sync::Now);
+    let hooks = store.open_store.staging_hooks.clone();
+    hooks.hold(Sync::Now);
     let stager = stager(&store);
     let pointer = BodyPointer {
         home: QUEUE,
         number: SequenceNumber(1),
     };
     let staging = std::thread::spawn(move || stager.stage(body_of(pointer, LARGE)));
-    staged.hooks.wait_until_held();
+    hooks.wait_until_held();
     let id = send(&mut store, [2], 10);
     store.progress.wait_for(id).expect("committed meanwhile");
-    staged.hooks.release();
+    hooks.release();
     assert_eq!(staging.join().expect("staged"), body_of(pointer, LARGE));
     check(&store, &[2]);
 }
@@ -305,7 +305,7 @@ fn commits_go_on_while_a_body_is_being_staged() {
 fn what_can_not_be_staged_comes_back_and_is_written_with_its_record() {
     let directory = new_directory();
     let mut store = open(directory.path());
-    store.open_store.files.staged.hooks.fail_next();
+    store.open_store.staging_hooks.fail_next();
     send_staged(&mut store, 1);
     assert!(size_of_journal(directory.path()) > LARGE as u64);
     check(&store, &[1]);

@@ -1,10 +1,11 @@
 //! Sample stores: small ones that have something of everything a store can hold.
 
 use bytes::Bytes;
+use journal::STAGED_FROM;
+use journal::file_system::{OsFileSystem, os};
 use store::{BodyPointer, Entry, EntryKey, Head, Index, Write};
 
 use super::*;
-use crate::journal::STAGED_FROM;
 use crate::restore;
 use crate::witness::WitnessState;
 
@@ -76,14 +77,16 @@ impl Shape {
                 copy_at_rest(&store, directory.path(), copy.path());
             }
             Self::PowerCut => {
-                let witnessed = Witness::read(&directory.path().join("witness"));
+                let witnessed = Witness::read(&OsFileSystem, &directory.path().join("witness"));
                 fill(&mut store, 200);
                 store.hooks.hold(Sync::Later);
                 copy_at_rest(&store, directory.path(), copy.path());
                 let WitnessState::Position(witnessed) = witnessed.expect("read") else {
                     panic!("the witness of a store that has commits");
                 };
-                drop(Witness::open(&copy.path().join("witness"), witnessed).expect("written"));
+                drop(
+                    Witness::open(&os(), &copy.path().join("witness"), witnessed).expect("written"),
+                );
             }
             Self::Backup => {
                 let target = copy.path().join("backup");

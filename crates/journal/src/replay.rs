@@ -1,0 +1,196 @@
+//! Replay: reads the groups from the journal that the index did not get before the process ended.
+//!
+//! Positions of records follow each other without a gap, across segments too. A segment ends at
+//! the first bytes that are no record. Whether those are a record that a power cut interrupted, or
+//! damage to one that was synced, is told by the [position](ReplayedJournal::synced) up to which
+//! everything was synced: records that were written later note it. The opening compares it, and
+//! the witness, with the end that was found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use store::{BodyPointer, StoreError, WriteSet};
+
+use super::Moves;
+use crate::codec::RecordedBody;
+use crate::directory::io_error;
+use crate::files::Files;
+use crate::segment::SealedSegment;
+use crate::segment_reader::{ReadRecord, SegmentReader};
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct ReplayedJournal {
+    /// Of the last record.
+    pub position: u64,
+    /// Everything up to this position was on stable storage, as records tell that were written
+    /// after it.
+    pub synced: u64,
+    /// The segment and the offset from which on nothing counts.
+    pub end: Option<(u64, u64)>,
+    /// The writes of records that can be read and do not count, since one before them is missing.
+    pub beyond: Vec<(u64, WriteSet)>,
+    /// The segments that had to be read and have something in them.
+    pub sealed: Vec<SealedSegment>,
+    /// Those without a record that counts.
+    pub useless: Vec<u64>,
+    /// The files of staged bodies that the records name which were read.
+    pub staged: BTreeMap<u64, SealedSegment>,
+    /// The files of staged bodies that no record names and the index does not know.
+    pub unnamed: Vec<u64>,
+    /// Segments that could have had more in them than was found, by where that would begin: they
+    /// end before what the index has for good, and no other goes on there.
+    pub doubtful: BTreeMap<u64, u64>,
+    /// The least id for a new segment.
+    pub next_id: u64,
+}
+
+impl ReplayedJournal {
+    /// Keeps a segment that could not be read to its end for a body that should be in it.
+    pub fn keep_for(&mut self, segment: u64, pointer: BodyPointer) {
+        self.useless.retain(|id| *id != segment);
+        self.unnamed.retain(|id| *id != segment);
+        let known = self.sealed.iter().position(|sealed| sealed.id == segment);
+        let known = known.unwrap_or_else(|| {
+            self.sealed.push(SealedSegment::empty(segment));
+            self.sealed.len() - 1
+        });
+        self.sealed[known].body_ranges.add(pointer);
+    }
+
+    /// Whether `record` is the next one, or an earlier one.
+    fn goes_on_with(&self, record: &ReadRecord) -> bool {
+        record.position <= self.position + 1
+    }
+
+    /// Notes what a record says of those before it.
+    fn note_synced(&mut self, record: &ReadRecord) {
+        if record.follows_synced {
+            self.synced = self.synced.max(record.position.saturating_sub(1));
+        }
+    }
+
+    /// A staged body is durable before the record that names it, so nothing is verified here.
+    fn name_staged(&mut self, position: u64, recorded: &RecordedBody) {
+        let RecordedBody { pointer, location } = recorded;
+        let file = self.staged.entry(location.segment);
+        let file = file.or_insert_with(|| SealedSegment::empty(location.segment));
+        file.position = position;
+        file.bytes = location.end();
+        file.body_ranges.add(*pointer);
+    }
+}
+
+/// Where to begin.
+pub struct ReplayStart<'a> {
+    /// The index has everything up to this position for good.
+    pub position: u64,
+    /// Segments of which the index knows what is in them: nothing that it does not have.
+    pub known: &'a BTreeSet<u64>,
+    /// Up to here records were acknowledged, so they were whole. If a body in one is damaged now,
+    /// that is found when it is read; it does not end the journal.
+    pub witnessed: u64,
+}
+
+/// Reads the segments of `files` and hands on each record that the index does not have.
+pub fn replay(
+    files: &Files,
+    from: &ReplayStart<'_>,
+    mut apply: impl FnMut(u64, WriteSet, Moves) -> Result<(), StoreError>,
+) -> Result<ReplayedJournal, StoreError> {
+    let mut recovered = ReplayedJournal {
+        position: from.position,
+        next_id: files.next_id(from.known)?,
+        ..ReplayedJournal::default()
+    };
+    // Where the segment before ends, if that is known.
+    let mut before: Option<(u64, u64, u64)> = None;
+    let listing = |error| io_error("listing", &files.path(0), &error);
+    for id in files.segments().map_err(listing)? {
+        if from.known.contains(&id) {
+            continue;
+        }
+        let reading = |error| io_error("reading", &files.path(id), &error);
+        let Some(file) = files.whole(id).map_err(reading)? else {
+            continue;
+        };
+        let mut segment = SegmentReader::open(id, &*file).map_err(reading)?;
+        let mut first = None;
+        while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
+            if !recovered.goes_on_with(&record) {
+                segment.put_back(&record);
+                break;
+            }
+            recovered.note_synced(&record);
+            first.get_or_insert(record.position);
+            take_bodies(&record, &mut segment, &mut recovered);
+            recovered.end = Some((id, segment.offset));
+            if record.position > recovered.position {
+                recovered.position = record.position;
+                apply(record.position, record.said.set, record.said.moves)?;
+            }
+        }
+        look_beyond(&segment, &mut recovered).map_err(reading)?;
+        // Read from memory it may be, and what comes behind it must not outlive it.
+        file.sync().map_err(reading)?;
+        let end = (id, segment.sealed.position, segment.offset);
+        if let Some((id, position, offset)) = before.replace(end)
+            && first != Some(position + 1)
+        {
+            recovered.doubtful.insert(id, offset);
+        }
+        if segment.sealed.position == 0 {
+            recovered.useless.push(id);
+        } else {
+            recovered.sealed.push(segment.sealed);
+        }
+    }
+    if let Some((id, position, offset)) = before
+        && position < from.position
+    {
+        recovered.doubtful.insert(id, offset);
+    }
+    recovered.unnamed = files.staged().map_err(listing)?;
+    let is_named = |id: &u64| from.known.contains(id) || recovered.staged.contains_key(id);
+    recovered.unnamed.retain(|id| !is_named(id));
+    Ok(recovered)
+}
+
+/// Notes whose bodies a record has, in its segment and in files of their own.
+fn take_bodies(
+    record: &ReadRecord,
+    segment: &mut SegmentReader<'_>,
+    recovered: &mut ReplayedJournal,
+) {
+    for recorded in &record.said.staged {
+        recovered.name_staged(record.position, recorded);
+    }
+    segment.sealed.position = record.position;
+    segment.sealed.bytes = segment.offset;
+    for recorded in &record.said.bodies {
+        segment.sealed.body_ranges.add(recorded.pointer);
+    }
+}
+
+/// Looks for records behind what ends a segment, and at what ends it.
+fn look_beyond(
+    segment: &SegmentReader<'_>,
+    recovered: &mut ReplayedJournal,
+) -> std::io::Result<()> {
+    let position = recovered.position;
+    let beyond = segment.look_ahead(position)?;
+    if beyond.is_empty() && segment.is_damaged_record(position + 1)? {
+        recovered.synced = recovered.synced.max(position + 1);
+    }
+    // If there is a record, but a later one, the gap is in the segment before.
+    let begins_later = beyond
+        .first()
+        .is_some_and(|record| record.offset == segment.offset);
+    if recovered.end.is_none() || recovered.beyond.is_empty() && !begins_later {
+        recovered.end = Some((segment.sealed.id, segment.offset));
+    }
+    for record in beyond {
+        recovered.note_synced(&record);
+        recovered.beyond.push((record.position, record.said.set));
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! Segment reader: the records of one segment, one after the other.
+//!
+//! A segment is read up to the first bytes that are no record. They are the end, or a record that a
+//! power cut interrupted, or damage. [`look_ahead`](SegmentReader::look_ahead) tells damage by the
+//! records behind it, and [`is_damaged_record`](SegmentReader::is_damaged_record) by its size.
+//!
+//! The start of a segment is written for a look at the files; nothing depends on it, since the
+//! checksum of each record covers the id that the file is named for.
+
+use std::io;
+
+use crate::bit_error::is_one_bit;
+use crate::codec::{self, Decoded, RecordedBody};
+use crate::file_system::File;
+use crate::journal_location;
+use crate::record::{FIRST, HEADER, Header, MOST_WRITES};
+use crate::segment::SealedSegment;
+use crate::staged::STAGED_FROM;
+
+/// Writes up to this size are looked at bit by bit: in larger ones one bit explains too many
+/// differences. For bodies it matters less, since a wrong one is never delivered.
+const MOST_WRITES_LOOKED_AT: usize = 128 << 10;
+const MOST_BODY_LOOKED_AT: usize = STAGED_FROM;
+/// What the checksum of a record covers besides its writes: the id, and a header without checksum.
+const COVERED: usize = 8 + HEADER - 4;
+
+/// A segment that is being read.
+pub(crate) struct SegmentReader<'a> {
+    file: &'a dyn File,
+    len: u64,
+    /// Of the next record.
+    pub offset: u64,
+    pub sealed: SealedSegment,
+}
+
+/// A record whose checksum is right.
+pub(crate) struct ReadRecord {
+    pub offset: u64,
+    pub position: u64,
+    pub follows_synced: bool,
+    pub said: Decoded,
+    /// With its header.
+    len: u64,
+}
+
+impl<'a> SegmentReader<'a> {
+    pub fn open(id: u64, file: &'a dyn File) -> io::Result<Self> {
+        Ok(Self {
+            file,
+            len: file.len()?,
+            offset: FIRST,
+            sealed: SealedSegment::empty(id),
+        })
+    }
+
+    /// The next record, if there is one that is whole. A body of a record up to `witnessed` was
+    /// whole; if it is damaged now, that is found when it is read.
+    pub fn next(&mut self, witnessed: u64) -> io::Result<Option<ReadRecord>> {
+        let Some(record) = self.record_at(self.offset)? else {
+            return Ok(None);
+        };
+        if record.position > witnessed
+            && !self.are_whole(&record.said.bodies)?
+            && !self.is_followed(&record)?
+        {
+            return Ok(None);
+        }
+        self.offset += record.len;
+        Ok(Some(record))
+    }
+
+    /// Goes back to before `record`, which was read last.
+    pub fn put_back(&mut self, record: &ReadRecord) {
+        self.offset = record.offset;
+    }
+
+    /// Whether the next record was written after `record` had been synced.
+    fn is_followed(&self, record: &ReadRecord) -> io::Result<bool> {
+        let next = self.record_at(self.offset + record.len)?;
+        Ok(next.is_some_and(|next| next.follows_synced && next.position == record.position + 1))
+    }
+
+    /// The record at `offset`, if its checksum is right.
+    fn record_at(&self, offset: u64) -> io::Result<Option<ReadRecord>> {
+        let Some(header) = self.header(offset)? else {
+            return Ok(None);
+        };
+        let left = self.len - offset;
+        if header.writes > MOST_WRITES || header.len() > left {
+            return Ok(None);
+        }
+        let writes = self.writes(offset, &header)?;
+        if !header.matches(self.sealed.id, &writes) {
+            return Ok(None);
+        }
+        let bodies_at = offset + HEADER as u64 + u64::from(header.writes);
+        let said = codec::decode(&writes, self.sealed.id, bodies_at);
+        Ok(said.map(|said| ReadRecord {
+            offset,
+            position: header.position,
+            follows_synced: header.follows_synced,
+            said,
+            len: header.len(),
+        }))
+    }
+
+    /// What would be a header at `offset`.
+    fn header(&self, offset: u64) -> io::Result<Option<Header>> {
+        let mut header = [0; HEADER];
+        if self.len.saturating_sub(offset) < HEADER as u64 {
+            return Ok(None);
+        }
+        self.file.read_exact_at(&mut header, offset)?;
+        Ok(Header::parse(&header))
+    }
+
+    fn writes(&self, offset: u64, header: &Header) -> io::Result<Vec<u8>> {
+        let mut writes = vec![0; header.writes as usize];
+        self.file
+            .read_exact_at(&mut writes, offset + HEADER as u64)?;
+        Ok(writes)
+    }
+
+    /// Whether all bodies are there, but for a flipped bit, which is found when they are read.
+    fn are_whole(&self, bodies: &[RecordedBody]) -> io::Result<bool> {
+        let mut bytes = Vec::new();
+        for RecordedBody { pointer, location } in bodies {
+            if location.end() > self.len {
+                return Ok(false);
+            }
+            bytes.resize(location.len as usize, 0);
+            self.file.read_exact_at(&mut bytes, location.offset)?;
+            let found = journal_location::checksum(*pointer, &bytes);
+            let is_one_bit_off = || {
+                bytes.len() <= MOST_BODY_LOOKED_AT
+                    && is_one_bit(location.checksum, found, bytes.len())
+            };
+            if found != location.checksum && !is_one_bit_off() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The records behind the end that was found. `position` is that of the last record that
+    /// counts.
+    ///
+    /// Only places are looked at where the journal itself would have put a record: the start of the
+    /// segment, and behind the next record, of which one bit may be wrong. The bytes elsewhere may
+    /// be an earlier use's bodies, which clients chose.
+    pub fn look_ahead(&self, position: u64) -> io::Result<Vec<ReadRecord>> {
+        let mut found = Vec::new();
+        let mut next = match self.record_at(self.offset)? {
+            Some(record) if self.offset == FIRST && record.position > position => Some(record),
+            _ => self.behind_damaged(position + 1)?,
+        };
+        while let Some(record) = next {
+            let after = self.record_at(record.offset + record.len)?;
+            next = after.filter(|after| after.position == record.position + 1);
+            found.push(record);
+        }
+        Ok(found)
+    }
+
+    /// The record behind the one of `position`, which begins where the end was found and has one
+    /// wrong bit in its header, or any damage behind that.
+    fn behind_damaged(&self, position: u64) -> io::Result<Option<ReadRecord>> {
+        let Some(header) = self.header(self.offset)? else {
+            return Ok(None);
+        };
+        if (header.position ^ position).count_ones() > 1 {
+            return Ok(None);
+        }
+        let writes = (0..32).map(|bit| Header {
+            writes: header.writes ^ (1 << bit),
+            ..header
+        });
+        let bodies = (0..64).map(|bit| Header {
+            bodies: header.bodies ^ (1 << bit),
+            ..header
+        });
+        for candidate in std::iter::once(header).chain(writes).chain(bodies) {
+            let Some(offset) = self.offset.checked_add(candidate.len()) else {
+                continue;
+            };
+            let record = self.record_at(offset)?;
+            if let Some(record) = record.filter(|record| record.position == position + 1) {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a record `position` was written where the end was found, and one of its bits was
+    /// flipped.
+    pub fn is_damaged_record(&self, position: u64) -> io::Result<bool> {
+        let Some(header) = self.header(self.offset)? else {
+            return Ok(false);
+        };
+        // The end of a segment is followed by zeros, or by what another use of the file left.
+        let is_empty = header.position == 0 && header.checksum == 0;
+        if is_empty || (header.position ^ position).count_ones() > 1 {
+            return Ok(false);
+        }
+        // A wrong length hides the rest.
+        let lengths = (0..32).map(|bit| header.writes ^ (1 << bit));
+        for writes in std::iter::once(header.writes).chain(lengths) {
+            let end = self.offset + HEADER as u64 + u64::from(writes);
+            if writes as usize > MOST_WRITES_LOOKED_AT || end > self.len {
+                continue;
+            }
+            let candidate = Header { writes, ..header };
+            let bytes = self.writes(self.offset, &candidate)?;
+            let found = candidate.expected(self.sealed.id, &bytes);
+            let is_damaged = if writes == header.writes {
+                is_one_bit(header.checksum, found, COVERED + bytes.len())
+            } else {
+                found == header.checksum
+            };
+            if is_damaged {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
