@@ -20,7 +20,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("entity", &["broker", "filter", "amqp"]),
     ("admin", &["entity", "broker", "amqp"]),
-    ("rocks", &["store"]),
+    ("journal", &["store"]),
+    ("rocks", &["journal", "store"]),
     (
         "server",
         &[
@@ -44,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "servicebus",
             "endpoint",
             "broker",
+            "journal",
             "store",
             "amqp",
         ],
@@ -63,6 +65,7 @@ const OURS: &[&str] = &[
     "servicebus",
     "entity",
     "admin",
+    "journal",
     "rocks",
     "server",
     "sim",
