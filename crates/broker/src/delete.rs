@@ -19,7 +19,6 @@ use crate::context::Context;
 use crate::delete::deletion::Deletion;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::queue::session_key::SessionKey;
 use crate::receive::run::{run, run_on};
 
 /// What is to be deleted.
@@ -81,7 +80,11 @@ fn start_deletion(
     queue.deletions.add(Deletion {
         request,
         subqueue,
-        session: wanted.session.as_ref().map(|id| SessionKey::new(id)),
+        session: wanted
+            .session
+            .as_ref()
+            .zip(queue.rows.session_ids)
+            .map(|(id, ids)| ids.key(id)),
         before: wanted.before,
         left: wanted.count,
         deleted: 0,

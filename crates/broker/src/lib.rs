@@ -60,5 +60,6 @@ pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
 pub use filter::{Correlation, CorrelationField, Selector};
+pub use queue::session_key::is_same_session;
 pub use send::enqueue::MAX_GROWTH;
 pub use shard::Shard;

@@ -9,6 +9,7 @@
 
 mod alarm;
 mod enter;
+mod fold_session_ids;
 pub(crate) mod head;
 pub(crate) mod idle;
 pub(crate) mod info;
@@ -37,6 +38,7 @@ use crate::message::entry::Entry;
 use crate::queue::idle::Idle;
 use crate::queue::kind::Kind;
 use crate::queue::rows::Rows;
+use crate::queue::session_key::SessionIds;
 use crate::send::duplicates::Duplicates;
 use crate::send::schedule::Schedule;
 use crate::sessions::{Parts, Sessions};
@@ -73,6 +75,7 @@ pub(crate) struct Description {
     pub settings: QueueSettings,
     pub times: Times,
     pub store_only: Arc<StoreOnlyProperties>,
+    pub session_ids: SessionIds,
 }
 
 /// When an entity was made what it is.
@@ -98,23 +101,24 @@ impl Queue {
             settings,
             times,
             store_only,
+            session_ids,
         } = description;
-        let by_session = settings.requires_session;
+        let session_ids = settings.requires_session.then_some(session_ids);
         let subs = Subqueue::ALL.map(|subqueue| {
             let place = SubqueueId {
                 entity: id,
                 subqueue,
             };
-            let by_session = by_session && subqueue == Subqueue::Main;
+            let by_session = session_ids.is_some() && subqueue == Subqueue::Main;
             SubqueueState::new(window, place, by_session, head.part(subqueue.part()))
         });
         let schedule = Schedule::new(window, head.schedule_from);
         let duplicates = Duplicates::new(&head);
-        let sessions = by_session.then(|| {
+        let sessions = session_ids.map(|ids| {
             let unknown = head.part(Part::Active).count > 0;
-            Box::new(Sessions::new(unknown, head.session_state_bytes))
+            Box::new(Sessions::new(ids, unknown, head.session_state_bytes))
         });
-        let rows = Rows::new(id, kind.topic(), by_session, head);
+        let rows = Rows::new(id, kind.topic(), session_ids, head);
         Self {
             id,
             namespace,

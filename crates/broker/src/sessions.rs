@@ -42,7 +42,7 @@ use crate::api::time::{Mono, Wall};
 use crate::context::clients::{HoldId, ReceiverSlot, WaiterId};
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
-use crate::queue::session_key::SessionKey;
+use crate::queue::session_key::{SessionIds, SessionKey};
 use crate::subqueue::SubqueueState;
 
 use survey::{Check, Survey};
@@ -86,6 +86,8 @@ pub(crate) type Bookmark = ((Option<Wall>, usize), SessionKey);
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
+    /// How they are told apart.
+    pub ids: SessionIds,
     idle: BTreeMap<SessionKey, Record>,
     /// Idle sessions by their first message; two may share a hash, so records are looked at too.
     order: BTreeSet<(SequenceNumber, u64)>,
@@ -120,8 +122,9 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// The sessions of a queue that may have messages, if `unknown`.
-    pub(crate) fn new(unknown: bool, state_bytes: u64) -> Self {
+    pub(crate) fn new(ids: SessionIds, unknown: bool, state_bytes: u64) -> Self {
         Self {
+            ids,
             survey: if unknown {
                 Survey::Due(None)
             } else {
@@ -140,6 +143,11 @@ impl Sessions {
     /// Whether a receiver waits for a session.
     pub(crate) fn has_waiters(&self) -> bool {
         !self.waiters.is_empty()
+    }
+
+    /// Whether there is no session, held or not, and no state of one.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.held.is_empty() && self.idle.is_empty() && self.state_bytes == 0
     }
 
     fn next_id(&mut self) -> u64 {
@@ -284,14 +292,14 @@ impl Sessions {
     }
 
     /// The session is idle no more. Others of its hash keep their place.
-    fn take_idle(&mut self, key: &SessionKey) -> Option<Record> {
-        let record = self.idle.remove(key)?;
+    fn take_idle(&mut self, key: &SessionKey) -> Option<(SessionKey, Record)> {
+        let (key, record) = self.idle.remove_entry(key)?;
         let place = (record.first, key.hash);
         let same = self.records_of(key.hash);
         if !same.iter().any(|(_, other)| other.first == record.first) {
             self.order.remove(&place);
         }
-        Some(record)
+        Some((key, record))
     }
 
     fn remember_bookmark(&mut self, bookmark: Bookmark) {

@@ -130,7 +130,7 @@ pub fn build(rng: &mut Rng, id: MessageId, options: SendOptions, size: usize) ->
     let properties = Properties {
         message_id: (!options.unnamed).then(|| Value::Ulong(options.key.unwrap_or(id))),
         subject: Some("sim".to_owned()),
-        group_id: Session::of(id).map(Session::name),
+        group_id: Session::as_sent(id),
         ..Properties::default()
     };
     properties.encode(&mut out);

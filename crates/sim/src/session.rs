@@ -3,7 +3,7 @@
 //! A message's session stands in the upper bits of its id, so a check that sees a payload knows the
 //! session too, and no hash of the broker's is needed to tell one from another.
 
-use crate::message::MessageId;
+use crate::message::{MessageId, root_of};
 use crate::rng::Rng;
 
 /// Bits of a message id below its session.
@@ -56,10 +56,22 @@ impl Session {
         format!("session-{}", self.0)
     }
 
-    /// Whose name that is.
+    /// The session of a message as its sender writes it: the letter case is not always the same.
+    #[must_use]
+    pub fn as_sent(id: MessageId) -> Option<String> {
+        let name = Self::of(id)?.name();
+        Some(match root_of(id) % 3 {
+            0 => name.to_uppercase(),
+            1 => name.replacen('s', "S", 1),
+            _ => name,
+        })
+    }
+
+    /// Whose name that is, in any letter case.
     #[must_use]
     pub fn named(name: &[u8]) -> Option<Self> {
-        let number = std::str::from_utf8(name).ok()?.strip_prefix("session-")?;
+        let name = std::str::from_utf8(name).ok()?.to_ascii_lowercase();
+        let number = name.strip_prefix("session-")?;
         number.parse().ok().filter(|number| *number > 0).map(Self)
     }
 

@@ -86,6 +86,7 @@ pub(crate) fn clock_went_back(queue: &mut Queue, cx: &mut Context<'_>) {
 }
 
 fn tick_queue(queue: &mut Queue, cx: &mut Context<'_>) {
+    queue.fold_session_ids(cx);
     for subqueue in Subqueue::ALL {
         expire_locks(queue, subqueue, cx);
         queue.sub_mut(subqueue).tick(cx.now.mono);

@@ -10,6 +10,7 @@ use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::Wall;
 use crate::queue::kind::Kind;
+use crate::queue::session_key::SessionIds;
 use crate::queue::subscription::Subscription;
 use crate::queue::{Description, Queue, Times};
 use crate::topic::Topic;
@@ -36,6 +37,13 @@ struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "kept")]
     store_only: Option<StoreOnlyProperties>,
+    /// Left out where ids are compared as they are, as all were before they were folded.
+    #[serde(default, skip_serializing_if = "is_exact")]
+    session_ids: SessionIds,
+}
+
+fn is_exact(ids: &SessionIds) -> bool {
+    *ids == SessionIds::Exact
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -90,6 +98,7 @@ impl Definition {
             settings,
             times,
             store_only: Arc::new(stored.store_only.unwrap_or_default()),
+            session_ids: stored.session_ids,
         })))
     }
 }
@@ -122,6 +131,7 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         updated: queue.times.updated.0,
         store_only: (*queue.store_only != StoreOnlyProperties::default())
             .then(|| (*queue.store_only).clone()),
+        session_ids: queue.rows.session_ids.unwrap_or_default(),
     };
     let definition = serde_json::to_vec(&stored).expect("settings are plain data");
     EntityRow {

@@ -20,6 +20,7 @@ use crate::context::token;
 use crate::entities::definition::{self, Definition};
 use crate::entities::tombstone::Tombstone;
 use crate::queue::kind::Kind;
+use crate::queue::session_key::SessionIds;
 use crate::queue::{Description, Queue, Times};
 
 /// Why there is the entity of a path.
@@ -185,6 +186,7 @@ impl Directory {
             settings,
             times,
             store_only,
+            session_ids: SessionIds::Folded,
         };
         let mut queue = Queue::new(id, namespace, path, description, head, window);
         queue.start_idle(cx.now);

@@ -21,7 +21,7 @@ impl Queue {
     }
 
     fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
-        if self.subs.iter().any(|sub| sub.needs_dispatch) {
+        if self.subs.iter().any(|sub| sub.needs_dispatch) || self.may_fold_session_ids() {
             return Some(cx.now.mono);
         }
         let sessions = self.sessions.as_ref().and_then(|s| s.deadline());

@@ -16,7 +16,7 @@ use crate::message::patch::Patch;
 use crate::message::row;
 use crate::queue::journal::Journal;
 use crate::queue::session_key;
-use crate::queue::session_key::SessionKey;
+use crate::queue::session_key::SessionIds;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub(crate) struct Rows {
     pub id: EntityId,
     /// The topic whose size these rows count towards.
     topic: Option<EntityId>,
-    /// Whether messages belong to sessions.
-    pub by_session: bool,
+    /// How sessions are told apart, if messages belong to some.
+    pub session_ids: Option<SessionIds>,
     pub head: Head,
     pub journal: Journal,
     pub traffic: Traffic,
@@ -35,11 +35,16 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// The rows of an entity as its head says.
-    pub(crate) fn new(id: EntityId, topic: Option<EntityId>, by_session: bool, head: Head) -> Self {
+    pub(crate) fn new(
+        id: EntityId,
+        topic: Option<EntityId>,
+        session_ids: Option<SessionIds>,
+        head: Head,
+    ) -> Self {
         Self {
             id,
             topic,
-            by_session,
+            session_ids,
             head,
             journal: Journal::default(),
             traffic: Traffic::default(),
@@ -101,8 +106,8 @@ impl Rows {
 
     /// What a row knows of its session; 0 where that is only a property.
     pub(crate) fn session_hash(&self, session: Option<&Bytes>) -> u64 {
-        let session = session.filter(|_| self.by_session);
-        session.map_or(0, |session| SessionKey::new(session).hash)
+        let session = self.session_ids.zip(session);
+        session.map_or(0, |(ids, session)| ids.key(session).hash)
     }
 
     /// The head is to be written at the end of the turn.
@@ -142,7 +147,7 @@ impl Rows {
         });
         // The entry of an active message tells its session's id, so it is written where that is
         // known.
-        if self.by_session && matches!(part, Part::Deferred | Part::Scheduled) {
+        if self.session_ids.is_some() && matches!(part, Part::Deferred | Part::Scheduled) {
             self.put_session_entry(part, number, row.session_hash, Bytes::new(), cx);
         }
     }
@@ -185,7 +190,9 @@ impl Rows {
             number,
         });
         self.journal.note(number);
-        if self.by_session && matches!(part, Part::Active | Part::Deferred | Part::Scheduled) {
+        if self.session_ids.is_some()
+            && matches!(part, Part::Active | Part::Deferred | Part::Scheduled)
+        {
             cx.write(Write::RemoveEntry {
                 entity: self.id,
                 index: Index::Session,

@@ -5,29 +5,124 @@
 //! id, so sessions that share a hash are told apart. The hash is part of what is stored and must
 //! never change.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use store::{EntryKey, Part, SequenceNumber};
 
-/// A session of one queue. Keys are ordered by hash.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct SessionKey {
-    pub hash: u64,
-    /// An allocation of its own, since it stays and what it came in would be pinned.
-    pub id: Box<[u8]>,
+/// How the ids of one queue's sessions are compared. (docs/spec/entities.md#18)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SessionIds {
+    /// As they are: queues of before ids were folded, until a start finds no session in them.
+    #[default]
+    Exact,
+    /// Whatever their letter case.
+    Folded,
 }
 
-impl SessionKey {
-    pub(crate) fn new(id: &[u8]) -> Self {
-        Self {
-            hash: mixed(fnv(FNV_BASIS, id)),
+impl SessionIds {
+    /// The key of the session of this id.
+    pub(crate) fn key(self, id: &[u8]) -> SessionKey {
+        let folded = match self {
+            Self::Exact => Cow::Borrowed(id),
+            Self::Folded => folded(id),
+        };
+        SessionKey {
+            hash: mixed(fnv(FNV_BASIS, &folded)),
+            folded: match folded {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(folded) => Some(folded.into()),
+            },
             id: id.into(),
+            ids: self,
         }
+    }
+}
+
+/// Whether two ids name one session: they differ in letter case at most.
+#[must_use]
+pub fn is_same_session(one: &[u8], other: &[u8]) -> bool {
+    one == other || folded(one) == folded(other)
+}
+
+/// The id after simple Unicode case folding.
+fn folded(id: &[u8]) -> Cow<'_, [u8]> {
+    let fold = |c: char| {
+        let folded = unicode_case_mapping::case_folded(c);
+        folded.map_or(c, |code| char::from_u32(code.get()).unwrap_or(c))
+    };
+    if id.is_ascii() {
+        return match id.iter().any(u8::is_ascii_uppercase) {
+            true => Cow::Owned(id.to_ascii_lowercase()),
+            false => Cow::Borrowed(id),
+        };
+    }
+    match std::str::from_utf8(id) {
+        Ok(text) if text.chars().any(|c| fold(c) != c) => {
+            Cow::Owned(text.chars().map(fold).collect::<String>().into_bytes())
+        }
+        // Ids are AMQP strings; what a damaged store made of one stays as it is.
+        _ => Cow::Borrowed(id),
+    }
+}
+
+/// A session of one queue. Keys are ordered by hash.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionKey {
+    pub hash: u64,
+    /// The id as it was seen first, in an allocation of its own: it stays, and what it came in
+    /// would be pinned.
+    pub id: Box<[u8]>,
+    /// What it is compared by, where that is not the id itself.
+    folded: Option<Box<[u8]>>,
+    ids: SessionIds,
+}
+
+impl Ord for SessionKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_hash = self.hash.cmp(&other.hash);
+        by_hash.then_with(|| self.compared().cmp(other.compared()))
+    }
+}
+
+impl PartialOrd for SessionKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for SessionKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for SessionKey {}
+
+impl SessionKey {
+    /// Whether an id names this session.
+    pub(crate) fn is_of(&self, id: &[u8]) -> bool {
+        match self.ids {
+            SessionIds::Exact => *self.id == *id,
+            SessionIds::Folded => *self.id == *id || *self.compared() == *folded(id),
+        }
+    }
+
+    fn compared(&self) -> &[u8] {
+        self.folded.as_deref().unwrap_or(&self.id)
     }
 
     /// The least key of this hash or a greater one.
     pub(crate) fn from_hash(hash: u64) -> Self {
-        let id = Box::default();
-        Self { hash, id }
+        Self {
+            hash,
+            id: Box::default(),
+            folded: None,
+            ids: SessionIds::Exact,
+        }
     }
 
     pub(crate) fn bytes(&self) -> Bytes {
@@ -46,7 +141,7 @@ impl SessionKey {
 
     /// A hash that has nothing to do with the first one.
     fn second(&self) -> SequenceNumber {
-        let hash = mixed(fnv(!FNV_BASIS, &self.id));
+        let hash = mixed(fnv(!FNV_BASIS, self.compared()));
         SequenceNumber(hash.min(u64::MAX - 1))
     }
 }
@@ -93,11 +188,35 @@ mod tests {
 
     #[test]
     fn hashes_are_what_they_were_when_they_were_stored() {
-        let hash = |id: &str| SessionKey::new(id.as_bytes()).hash;
-        assert_eq!(hash(""), 0xefd0_1f60_ba99_2926);
-        assert_ne!(hash("a"), hash("b"));
-        let key = SessionKey::new(b"a");
-        assert_ne!(key.state().group, key.state_note().group);
-        assert_eq!(key.state_note().group_u64(), Some(key.hash));
+        for ids in [SessionIds::Exact, SessionIds::Folded] {
+            let hash = |id: &str| ids.key(id.as_bytes()).hash;
+            assert_eq!(hash(""), 0xefd0_1f60_ba99_2926);
+            assert_ne!(hash("a"), hash("b"));
+            let key = ids.key(b"a");
+            assert_ne!(key.state().group, key.state_note().group);
+            assert_eq!(key.state_note().group_u64(), Some(key.hash));
+        }
+        assert_eq!(
+            SessionIds::Folded.key(b"A").hash,
+            SessionIds::Exact.key(b"a").hash
+        );
+    }
+
+    #[test]
+    fn folded_ids_are_one_session_whatever_their_case() {
+        for (one, other) in [("Order-7", "oRDER-7"), ("ÄPFEL", "äpfel"), ("ΣΑΣ", "σας")] {
+            let (one, other) = (one.as_bytes(), other.as_bytes());
+            let key = SessionIds::Folded.key(one);
+            assert_eq!(key, SessionIds::Folded.key(other));
+            assert_eq!(key.state(), SessionIds::Folded.key(other).state());
+            assert!(key.is_of(other) && is_same_session(one, other));
+            assert_eq!(&*key.id, one);
+            let exact = SessionIds::Exact.key(one);
+            assert_ne!(exact, SessionIds::Exact.key(other));
+            assert!(exact.is_of(one) && !exact.is_of(other));
+        }
+        // Full folding would make two letters of one.
+        assert!(!is_same_session("straße".as_bytes(), b"strasse"));
+        assert!(!is_same_session(b"a", b"b"));
     }
 }

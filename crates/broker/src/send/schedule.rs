@@ -56,7 +56,10 @@ impl Schedule {
             pointer: row.body,
             body: message.payload,
         });
-        let session = message.session_id.as_deref().filter(|_| rows.by_session);
+        let session = message
+            .session_id
+            .as_deref()
+            .filter(|_| rows.session_ids.is_some());
         let planned = Planned::of(&row, session);
         cx.write(Write::PutEntry {
             entity: rows.id,

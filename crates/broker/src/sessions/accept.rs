@@ -70,7 +70,11 @@ impl Sessions {
             self.holder(&key).is_none(),
             "a session has one holder at a time"
         );
-        let known = self.take_idle(&key);
+        // It keeps the id under which it was seen first.
+        let (key, known) = match self.take_idle(&key) {
+            Some((key, record)) => (key, Some(record)),
+            None => (key, None),
+        };
         let Record { first, last, .. } = if self.survey.is_complete() {
             known.unwrap_or(Record {
                 first: next_number,

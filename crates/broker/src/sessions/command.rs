@@ -14,7 +14,6 @@ use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::Queue;
-use crate::queue::session_key::SessionKey;
 use crate::receive::attach;
 use crate::receive::page::Page;
 use crate::receive::peek::MOST;
@@ -61,8 +60,8 @@ fn accept_by_id(
     id: &Bytes,
     cx: &mut Context<'_>,
 ) {
-    let key = SessionKey::new(id);
     let (sessions, _) = queue.sessions_mut();
+    let key = sessions.ids.key(id);
     if let Some(id) = sessions.holder(&key) {
         // Its end may not have been noticed.
         if sessions.existing_hold(id).ends() > cx.now.mono {
@@ -175,11 +174,11 @@ pub(crate) fn peek(
         Ok(queue) => queue,
         Err(error) => return refuse_peek(request, error, cx),
     };
-    let Some((_, parts)) = queue.by_session() else {
+    let Some((sessions, parts)) = queue.by_session() else {
         return refuse_peek(request, RequestError::SessionsNotSupported, cx);
     };
     let peek = SessionPeek {
-        key: SessionKey::new(session),
+        key: sessions.ids.key(session),
         from,
         part: Part::Scheduled,
         next: from,

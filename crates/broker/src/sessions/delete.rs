@@ -99,7 +99,7 @@ impl Sessions {
             _ => asked.covered,
         };
         let session = deletion.session.as_ref();
-        let own = |entry: &&Entry| session.is_some_and(|key| **id_of(entry) == *key.id);
+        let own = |entry: &&Entry| session.is_some_and(|key| key.is_of(id_of(entry)));
         let own = entries.iter().filter(own);
         let numbers: Vec<_> = own.map(|entry| entry.key.number).collect();
         if numbers.is_empty() {

@@ -10,7 +10,6 @@ use store::{Part, SequenceNumber};
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::message::entry::Entry;
-use crate::queue::session_key::SessionKey;
 use crate::sessions::{Parts, Sessions};
 
 impl Sessions {
@@ -23,7 +22,7 @@ impl Sessions {
         parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
-        let key = SessionKey::new(id);
+        let key = self.ids.key(id);
         entry.row.session_hash = key.hash;
         parts.rows.put(Part::Active, number, entry.row, cx);
         parts
@@ -55,7 +54,7 @@ impl Sessions {
     /// Whether the next message of a session will stay in memory, so that its body is worth
     /// keeping.
     pub(crate) fn keeps_next_of(&self, session: &Bytes) -> bool {
-        let holder = self.holder(&SessionKey::new(session));
+        let holder = self.holder(&self.ids.key(session));
         holder.is_some_and(|id| self.existing_hold(id).beyond() == 0)
     }
 }

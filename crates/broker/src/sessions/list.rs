@@ -58,7 +58,9 @@ impl Sessions {
         let notes = entries
             .iter()
             .filter(|entry| entry.key.group_u64().is_some());
-        let notes: Vec<_> = notes.filter_map(|entry| read_note(&entry.value)).collect();
+        let notes: Vec<_> = notes
+            .filter_map(|entry| read_note(&entry.value, self.ids))
+            .collect();
         let whole = entries.len() < PIECE || notes.len() < entries.len();
         self.merge(&mut listing, &notes, whole);
         if !listing.is_full() && !whole {

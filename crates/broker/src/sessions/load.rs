@@ -99,7 +99,7 @@ impl Sessions {
             Some(last) if entries.len() >= limit => last.key.number.next(),
             _ => until,
         };
-        let own = entries.iter().filter(|entry| **id_of(entry) == *key.id);
+        let own = entries.iter().filter(|entry| key.is_of(id_of(entry)));
         let numbers: Vec<_> = own.map(|entry| entry.key.number).collect();
         if numbers.is_empty() {
             return self.take_rows(id, read, Vec::new(), covered, parts, cx);

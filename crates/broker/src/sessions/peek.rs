@@ -67,7 +67,7 @@ impl Sessions {
         let full = entries.len() >= peek.page.count;
         peek.cut = entries.last().map(|last| last.key.number).filter(|_| full);
         // Only the entries of available and locked messages tell an id.
-        let own = |entry: &&Entry| peek.part != Part::Active || **id_of(entry) == *peek.key.id;
+        let own = |entry: &&Entry| peek.part != Part::Active || peek.key.is_of(id_of(entry));
         let numbers: Vec<_> = entries
             .iter()
             .filter(own)

@@ -12,7 +12,6 @@ use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::clients::{HoldId, Receiver, ReceiverSlot, SessionRole};
 use crate::queue::Queue;
-use crate::queue::session_key::SessionKey;
 use crate::sessions::{Hold, Record, Sessions};
 use crate::settle::end_lock;
 use crate::subqueue::lock::Origin;
@@ -37,7 +36,7 @@ impl Sessions {
         session: &Bytes,
         now: Mono,
     ) -> Result<HoldId, RequestError> {
-        let holder = self.holder(&SessionKey::new(session));
+        let holder = self.holder(&self.ids.key(session));
         let holder = holder.filter(|id| self.is_held_by(*id, connection, now));
         holder.ok_or(RequestError::SessionLockLost)
     }

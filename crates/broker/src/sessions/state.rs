@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
 use crate::queue::rows::Rows;
-use crate::queue::session_key::SessionKey;
+use crate::queue::session_key::{SessionIds, SessionKey};
 use crate::sessions::read::SessionRead;
 use crate::sessions::state_request::StateRequest;
 use crate::sessions::{Parts, Sessions};
@@ -219,7 +219,7 @@ fn note(updated: Wall, key: &SessionKey) -> Bytes {
 }
 
 /// When a session's state was set, and which session it is; `None` if the note makes no sense.
-pub(super) fn read_note(note: &Bytes) -> Option<(Wall, SessionKey)> {
+pub(super) fn read_note(note: &Bytes, ids: SessionIds) -> Option<(Wall, SessionKey)> {
     let (updated, id) = note.split_first_chunk()?;
-    Some((Wall(u64::from_be_bytes(*updated)), SessionKey::new(id)))
+    Some((Wall(u64::from_be_bytes(*updated)), ids.key(id)))
 }

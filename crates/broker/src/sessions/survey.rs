@@ -97,8 +97,8 @@ impl Sessions {
         entries: &[Entry],
         until: SequenceNumber,
     ) {
-        for entry in entries.iter().filter(|entry| **id_of(entry) != *key.id) {
-            let other = SessionKey::new(id_of(entry));
+        for entry in entries.iter().filter(|entry| !key.is_of(id_of(entry))) {
+            let other = self.ids.key(id_of(entry));
             self.found(other.clone(), entry.key.number, until);
             self.uncertain.insert(other);
         }
@@ -196,7 +196,7 @@ impl Sessions {
             .iter()
             .filter(|entry| entry.key.group_u64().is_some());
         for entry in active.clone() {
-            let key = SessionKey::new(id_of(entry));
+            let key = self.ids.key(id_of(entry));
             if changed.contains(&key.hash) {
                 self.uncertain.insert(key.clone());
             }
@@ -235,7 +235,7 @@ impl Sessions {
             self.uncertain.insert(check.key);
             return;
         }
-        let own = entries.iter().find(|entry| **id_of(entry) == *check.key.id);
+        let own = entries.iter().find(|entry| check.key.is_of(id_of(entry)));
         let read_all = entries.len() < CHECK;
         let next = match own {
             Some(entry) => Some((entry.key.number, true)),

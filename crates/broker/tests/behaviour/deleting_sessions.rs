@@ -292,7 +292,7 @@ fn a_deletion_does_not_walk_over_what_earlier_ones_deleted() {
             0s sent from #8
             0s asked for 4 of Active #8..#10
             0s delete 9: 1
-            0s asked for 4 of Session 15714681980508694717ms #8..15714681980508694717ms #10
+            0s asked for 4 of Session 9413270669427828315ms #8..9413270669427828315ms #10
             0s delete 9 by=r1 session=A: 1
         "#]],
     );

@@ -43,6 +43,7 @@ mod schedule_random;
 mod selecting;
 mod selecting_at_random;
 mod sending;
+mod session_ids;
 mod sessions;
 mod sessions_age;
 mod sessions_window;

@@ -16,7 +16,10 @@ use broker::{
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
-use store::{EntityId, Index, MemoryDisk, Query, SequenceNumber, StoreError};
+use store::{
+    EntityId, EntityRow, Index, MemoryDisk, Query, SequenceNumber, Store, StoreError, Write,
+    WriteSet,
+};
 
 use crate::world::administer;
 
@@ -239,7 +242,7 @@ impl Stage {
             "sync" => self.sync(args),
             "limits" => self.limits(args),
             "fail" => self.disk.fail("the disk is on fire"),
-            "restart" => self.restart(),
+            "restart" => self.restart(args == ["older"]),
             other => self.session_command(other, args),
         }
     }
@@ -486,8 +489,12 @@ impl Stage {
         }
     }
 
-    fn restart(&mut self) {
+    /// `older`: with the store as a broker would have left it that folds no session ids.
+    fn restart(&mut self, older: bool) {
         self.audit();
+        if older {
+            self.compare_session_ids_exactly();
+        }
         let mut settings = self.settings.clone();
         // A process has its own seed; an old token means nothing to a new one.
         settings.seed[0] = settings.seed[0].wrapping_add(1);
@@ -495,6 +502,28 @@ impl Stage {
         self.waiting.clear();
         let store = Box::new(self.disk.crash());
         self.shard = Shard::open(settings, describe, store, self.now()).unwrap();
+    }
+
+    fn compare_session_ids_exactly(&mut self) {
+        let mut store = self.disk.crash();
+        let mut set = WriteSet::default();
+        for row in self
+            .disk
+            .with_current(|image| image.entities.clone())
+            .values()
+        {
+            let mut definition: serde_json::Value =
+                serde_json::from_slice(&row.definition).unwrap();
+            let fields = definition.as_object_mut().unwrap();
+            assert!(fields.remove("session_ids").is_some());
+            let definition = Bytes::from(definition.to_string());
+            set.push(Write::PutEntity(EntityRow {
+                definition,
+                ..row.clone()
+            }));
+        }
+        store.submit(set);
+        self.disk.sync_all();
     }
 
     fn turn(&mut self, mut commands: Vec<Command>) {

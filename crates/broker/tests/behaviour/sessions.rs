@@ -354,7 +354,7 @@ fn nobody_is_told_that_there_is_no_session_before_all_are_known() {
             0s sent from #1
             1s sent from #2
             1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max
-            1s asked for 8 of Session 15714681980508694717ms #1..15714681980508694717ms #3
+            1s asked for 8 of Session 9413270669427828315ms #1..9413270669427828315ms #3
             1s r1 holds A until 31s
             1s r1 gets #1 a until 31s
         "#]],
@@ -380,7 +380,7 @@ fn a_session_that_is_accepted_by_id_is_there_before_all_are_known() {
             0s sent from #1
             1s r1 holds A until 31s
             1s sent from #3
-            1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 256 of Session 15714681980508694717ms #1..15714681980508694717ms #3
+            1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 256 of Session 9413270669427828315ms #1..9413270669427828315ms #3
             1s r1 gets #1 a until 31s
             1s r1 gets #2 b until 31s
             1s r1 gets #3 c until 31s

@@ -74,12 +74,16 @@ impl RequestedSession {
         }
     }
 
-    /// The filter of the reply: the assigned session, in the form that the client used.
+    /// The filter of the reply, in the form that the client used: the session that it asked for as
+    /// it wrote it, or the one that it was assigned.
     pub(crate) fn granted(self, id: &Bytes) -> Map {
-        let id = Value::String(String::from_utf8_lossy(id).into_owned());
+        let assigned = || Value::String(String::from_utf8_lossy(id).into_owned());
         let value = match self.value {
-            Value::Described(pair) => Value::Described(Box::new((pair.0, id))),
-            _ => id,
+            Value::Described(pair) if pair.1 == Value::Null => {
+                Value::Described(Box::new((pair.0, assigned())))
+            }
+            Value::Null => assigned(),
+            asked => asked,
         };
         vec![(self.key, value)]
     }

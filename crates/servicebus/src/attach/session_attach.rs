@@ -7,7 +7,7 @@
 
 use access::Operation;
 use amqp::{Error, Map, Symbol, Value};
-use broker::{Command, ReceiverId, SessionError, SessionFilter};
+use broker::{Command, ReceiverId, SessionError, SessionFilter, is_same_session};
 use bytes::Bytes;
 use dialect::{Origin, Subject};
 use endpoint::LinkId;
@@ -129,10 +129,11 @@ impl Client {
     /// Whether the connection holds a session of an entity, by one of its links.
     pub(crate) fn check_session(&self, entity_ref: &EntityRef, session: &str) -> Result<(), Error> {
         check_id(session)?;
+        let is_named = |held: &Bytes| is_same_session(held, session.as_bytes());
         let held = self.links.iter().any(|(_, link)| match &link.kind {
             LinkKind::Receiver(receiver) => {
                 receiver.entity == entity_ref.id
-                    && receiver.held_session.as_deref() == Some(session.as_bytes())
+                    && receiver.held_session.as_ref().is_some_and(is_named)
             }
             _ => false,
         });

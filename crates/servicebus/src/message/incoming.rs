@@ -8,7 +8,7 @@
 
 use amqp::message::{Header, Sections, arrange, batch_parts, check_field};
 use amqp::{DecodeError, Error};
-use broker::{Incoming, Wall};
+use broker::{Incoming, Wall, is_same_session};
 use bytes::Bytes;
 
 use crate::errors;
@@ -229,7 +229,7 @@ impl<'a> Annotations<'a> {
     fn check(&self, properties: &Properties<'_>) -> Result<(), Error> {
         if let (Some(key), Some(session)) = (self.partition_key, properties.group_id)
             && !session.is_empty()
-            && key != session
+            && !is_same_session(key.as_bytes(), session.as_bytes())
         {
             return Err(errors::partition_key_differs());
         }

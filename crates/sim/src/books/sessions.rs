@@ -193,11 +193,11 @@ impl Books {
             (Some(_), None) => return wrong("is not in its session's order"),
             (None, Some(_)) => return wrong("is in a session's order and not there"),
         };
-        let Some(session) = Session::of(id) else {
+        let (Some(session), Some(as_sent)) = (Session::of(id), Session::as_sent(id)) else {
             return wrong("has no session");
         };
         let told = if part == Part::Active {
-            session.name()
+            as_sent
         } else {
             String::new()
         };

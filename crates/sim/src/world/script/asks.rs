@@ -42,7 +42,7 @@ pub(super) fn incoming(id: MessageId, payload: Bytes, options: SendOptions) -> I
         payload,
         ttl_ms: options.ttl.map(u64::from),
         message_id: Some(message_id.freeze()),
-        session_id: Session::of(id).map(|session| Bytes::from(session.name())),
+        session_id: Session::as_sent(id).map(Bytes::from),
         scheduled: options.due.map(Wall),
         distribution: None,
     }
