@@ -17,6 +17,24 @@ public class Sessions
     }
 
     [Fact]
+    public async Task IdsThatDifferInLetterCaseAreOneSession()
+    {
+        await using var queue = await Queue.CreateWithSessions();
+        await queue.SendInSession("Order", "one");
+        await queue.SendInSession("ORDER", "two");
+        await using (var receiver = await queue.Accept("oRDER"))
+        {
+            Assert.Equal("oRDER", receiver.SessionId);
+            var received = await receiver.ReceiveMany(2);
+            Assert.Equal(["Order", "ORDER"], received.Select(message => message.SessionId));
+            await receiver.SetSessionStateAsync(new("known"));
+            foreach (var message in received) await receiver.CompleteMessageAsync(message);
+        }
+        await using var again = await queue.Accept("order");
+        Assert.Equal("known", (await again.GetSessionStateAsync()).ToString());
+    }
+
+    [Fact]
     public async Task TheNextSessionIsOneWithMessages()
     {
         await using var queue = await Queue.CreateWithSessions();

@@ -52,6 +52,25 @@ def test_a_session_is_accepted_by_id_and_comes_in_order_to_its_holder_alone(clie
         receiver.complete_message(receive(receiver)[0])
 
 
+def test_ids_that_differ_in_letter_case_are_one_session(client, session):
+    ids = [f"Order-{session}", f"ORDER-{session}", f"order-{session}"]
+    for one in ids:
+        send(client, one, one)
+    asked = f"oRDER-{session}"
+    with hold(client, asked) as receiver:
+        assert receiver.session.session_id == asked
+        received = receive(receiver, 3)
+        assert [one.session_id for one in received] == ids
+        receiver.session.set_state(b"known")
+        with connect(retry_total=0) as impatient, pytest.raises(SessionCannotBeLockedError):
+            hold(impatient, ids[0]).__enter__()
+        for one in received:
+            receiver.complete_message(one)
+    with hold(client, ids[1]) as receiver:
+        assert receiver.session.get_state() == b"known"
+        receiver.session.set_state(None)
+
+
 def test_the_next_session_is_the_one_whose_first_message_is_oldest(own_broker):
     with connect(own_broker.connection_string, retry_total=0) as client:
         send(client, "first", "one", name="sessions")
