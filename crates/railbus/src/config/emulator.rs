@@ -1,8 +1,8 @@
 //! The official emulator's `Config.json`. (docs/spec/admin.md#12)
 //!
 //! A missing property takes the emulator's default, not the cloud's. A value inside either's
-//! limits is accepted. Unknown members cause a warning, in a correlation filter an error: without it
-//! the filter would select more than was meant.
+//! limits is accepted. Unknown members cause a warning, in a correlation filter an error: without
+//! the member the filter would select more than was meant.
 
 mod settings;
 mod topics;
