@@ -8,8 +8,11 @@
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
 //! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue.
 //! (docs/spec/entities.md#14)
+//!
+//! Messages of a queue with sessions are read from the store first (`forward/session_page.rs`).
 
 pub(crate) mod hop;
+pub(crate) mod session_page;
 pub(crate) mod transfer;
 
 use store::{EntityId, SequenceNumber, StoreError};
@@ -53,10 +56,28 @@ fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) 
     let Some(path) = hop::destination(source, place.subqueue) else {
         return false;
     };
+    if source.sub(place.subqueue).by_session {
+        session_page::ask_first(source, cx);
+        run(source, cx);
+        return false;
+    }
     let Some(transfer) = hop::next_transfer(source, place.subqueue, cx) else {
         run(source, cx);
         return false;
     };
+    forward_one(directory, place, path, transfer, cx)
+}
+
+/// Moves a message that has come to its turn to the entity of a path. Returns whether it is worth
+/// going on.
+fn forward_one(
+    directory: &mut Directory,
+    place: SubqueueId,
+    path: String,
+    transfer: Transfer,
+    cx: &mut Context<'_>,
+) -> bool {
+    let source = directory.get_mut(place.entity).expect(HAS_PUMP);
     let namespace = source.namespace;
     let looked = hop::take_looked(source, place.subqueue, transfer.number);
     let unfit = TransferFailure::of_row(place.subqueue, &transfer.entry.row);

@@ -176,11 +176,6 @@ fn check_forwarding(what: &str, path: &str, settings: &QueueSettings) -> Result<
     if targets.any(|target| target.eq_ignore_ascii_case(path)) {
         return Err(format!("the {what} `{path}` cannot forward to itself"));
     }
-    if settings.requires_session && settings.forward_to.is_some() {
-        return Err(format!(
-            "the {what} `{path}` has sessions, so it cannot forward"
-        ));
-    }
     Ok(())
 }
 

@@ -257,8 +257,6 @@ fn values_out_of_range_are_refused_by_the_name_of_their_property() {
     }
     let both = "<RequiresDuplicateDetection>true</RequiresDuplicateDetection><EnableExpress>true</EnableExpress>";
     assert!(world.put("/q", &queue(both)).body.contains("EnableExpress"));
-    let sessions = "<RequiresSession>true</RequiresSession><ForwardTo>target</ForwardTo>";
-    assert_eq!(world.put("/q", &queue(sessions)).status, 400);
     let itself = "<ForwardDeadLetteredMessagesTo>sb://h/q</ForwardDeadLetteredMessagesTo>";
     assert_eq!(world.put("/q", &queue(itself)).status, 404);
     let nowhere = world.put("/q", &queue("<ForwardTo>sb://h/nowhere</ForwardTo>"));

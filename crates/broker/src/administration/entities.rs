@@ -13,7 +13,7 @@ use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
 use crate::context::Context;
 use crate::entities::change::changed;
-use crate::entities::directory::{Directory, check_forwarding};
+use crate::entities::directory::Directory;
 use crate::entities::remove;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
@@ -180,7 +180,6 @@ fn check_targets(
     new: &QueueSettings,
     old: Option<&QueueSettings>,
 ) -> Result<(), EntityError> {
-    check_forwarding(new)?;
     let known = |settings: Option<&QueueSettings>, target: &str| {
         settings.is_some_and(|settings| {
             let dead = settings.forward_dead_lettered_messages_to.iter();

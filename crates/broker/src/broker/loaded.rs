@@ -38,6 +38,10 @@ pub(crate) fn loaded(
         let known = known.and_then(|entries| Known::of(&entries));
         return forward::looked_up(directory, read, place, destination, known, cx);
     }
+    if let Purpose::SessionPage(place, after) = purpose {
+        let rows = found.and_then(Found::into_messages);
+        return forward::session_page::loaded(directory, read, place, after, rows, cx);
+    }
     if let Purpose::Transaction(_, id) = purpose {
         // It is about other entities too, and has to be decided even if this one is gone.
         return transaction::loaded(directory, id, read, found, cx);
@@ -87,7 +91,10 @@ pub(crate) fn loaded(
             duplicates.history_loaded(read, entries(found), rows, cx);
         }
         Purpose::Session(_, what) => sessions::loaded::loaded(queue, read, *what, found, cx),
-        Purpose::TransferLookup(..) | Purpose::Transaction(..) | Purpose::Tombstone(_) => {
+        Purpose::SessionPage(..)
+        | Purpose::TransferLookup(..)
+        | Purpose::Transaction(..)
+        | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }
         Purpose::Peek(peek) => peek::loaded(queue, read, *peek, rows(found), cx),

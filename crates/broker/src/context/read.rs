@@ -33,6 +33,8 @@ pub(crate) enum Purpose {
     DuplicateLoad(EntityId),
     /// The id of a message that is to be forwarded, asked of its destination.
     TransferLookup(SubqueueId, EntityId),
+    /// Messages of sessions that are to be forwarded, as they are with that commit.
+    SessionPage(SubqueueId, CommitId),
     Session(EntityId, Box<SessionRead>),
     /// Something that decides about a transaction that is to be committed.
     Transaction(EntityId, TransactionId),
@@ -55,6 +57,7 @@ impl Purpose {
     pub(crate) fn entity(&self) -> EntityId {
         match self {
             Self::Refill(place, _)
+            | Self::SessionPage(place, _)
             | Self::Fetch(place, ..)
             | Self::Select(place)
             | Self::Show(place, _)
@@ -86,6 +89,7 @@ impl Purpose {
             Self::Session(_, read) => read.refusal(gone),
             // No request waits for these, or it was answered when the entity went.
             Self::Refill(..)
+            | Self::SessionPage(..)
             | Self::Fetch(..)
             | Self::Select(_)
             | Self::Show(..)

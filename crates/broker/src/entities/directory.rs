@@ -326,15 +326,6 @@ pub(crate) fn target_itself<'a>(path: &str, settings: &'a QueueSettings) -> Opti
     targets.find(|target| path_of(target).to_lowercase() == key)
 }
 
-/// (docs/spec/entities.md#14.1)
-pub(crate) fn check_forwarding(settings: &QueueSettings) -> Result<(), RequestError> {
-    if settings.requires_session && settings.forward_to.is_some() {
-        let fault = "a queue with sessions cannot forward";
-        return Err(RequestError::Invalid(fault.to_owned()));
-    }
-    Ok(())
-}
-
 /// What a queue has become by its creation cannot be changed. (docs/spec/entities.md#2.1)
 pub(crate) fn check_unchanged(
     old: &QueueSettings,

@@ -170,6 +170,14 @@ fn check_arriving_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> 
     }))
 }
 
+/// A message leaves the window, unless it is one of sessions: their window knows none.
+fn take_out(queue: &mut Queue, subqueue: Subqueue, transfer: &Transfer, cx: &mut Context<'_>) {
+    if !queue.sub(subqueue).by_session {
+        queue.sub_mut(subqueue).take_available(transfer.number);
+    }
+    drop(cx.shared.bodies.take(transfer.entry.body));
+}
+
 /// A message goes on: it leaves this queue for good.
 pub(crate) fn leave(
     queue: &mut Queue,
@@ -177,8 +185,7 @@ pub(crate) fn leave(
     transfer: &Transfer,
     cx: &mut Context<'_>,
 ) {
-    queue.sub_mut(subqueue).take_available(transfer.number);
-    drop(cx.shared.bodies.take(transfer.entry.body));
+    take_out(queue, subqueue, transfer, cx);
     let patch = transfer.body.patch.clone();
     let message = Message::available(subqueue.part(), transfer.number, &transfer.entry, patch);
     let patched = message.patch.is_some();
@@ -283,10 +290,7 @@ pub(crate) fn dead_letter(
         ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
         ForwardFailures::DeadLetter => Subqueue::DeadLetter,
     };
-    queue
-        .sub_mut(Subqueue::Main)
-        .take_available(transfer.number);
-    drop(cx.shared.bodies.take(transfer.entry.body));
+    take_out(queue, Subqueue::Main, transfer, cx);
     let why = (cx.shared.describe_forward_error)(error);
     let old = transfer.body.patch.as_deref();
     let patch = Patch::with_reason(old, &why.reason, &why.description);

@@ -20,6 +20,9 @@ pub(crate) enum Pump {
     Lookup(ReadId, SequenceNumber),
     /// It has been looked up.
     Looked(Looked),
+    /// The first messages of a queue with sessions are being read; what was looked up of one waits
+    /// for them.
+    Reading(Option<Looked>),
 }
 
 /// What a destination's history says of a message's id.
@@ -53,7 +56,7 @@ impl Pump {
     pub(crate) fn is_waiting(&self, now: Mono) -> bool {
         match self {
             Self::Until(at) => now < *at,
-            Self::Lookup(..) => true,
+            Self::Lookup(..) | Self::Reading(_) => true,
             Self::Free | Self::Looked(_) => false,
         }
     }

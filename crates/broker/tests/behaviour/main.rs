@@ -24,6 +24,7 @@ mod duplicates;
 mod expiring_sessions;
 mod expiry;
 mod forwarding;
+mod forwarding_sessions;
 mod idle;
 mod limits;
 mod locks;

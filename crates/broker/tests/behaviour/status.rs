@@ -364,7 +364,7 @@ fn a_status_survives_a_restart() {
 }
 
 #[test]
-fn a_new_queue_forwards_neither_to_itself_nor_from_sessions() {
+fn a_new_queue_does_not_forward_to_itself() {
     check(
         "
         0s queue name=a forward=A
@@ -379,7 +379,6 @@ fn a_new_queue_forwards_neither_to_itself_nor_from_sessions() {
         expect![[r#"
             0s queue: the destination 'A' does not exist
             0s queue: the destination 'sb://localhost/a' does not exist
-            0s queue: a queue with sessions cannot forward
             0s queue: requires-session cannot be changed after the queue was created
             0s queue: requires-session cannot be changed after the queue was created
             0s queues: a

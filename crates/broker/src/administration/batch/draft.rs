@@ -18,7 +18,7 @@ use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
-use crate::entities::directory::{Directory, check_forwarding, check_unchanged, target_itself};
+use crate::entities::directory::{Directory, check_unchanged, target_itself};
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {
@@ -114,7 +114,6 @@ impl<'a> Draft<'a> {
     pub(super) fn ensure(&mut self, ensured: Ensured) -> Result<(), EntityError> {
         match ensured {
             Ensured::Queue { path, settings } => {
-                check_forwarding(&settings).map_err(|error| at(&path, error.into()))?;
                 self.ensure_root(path, EntityKind::Queue, New::Queue, settings)
             }
             Ensured::Topic { path, settings } => {
@@ -165,7 +164,6 @@ impl<'a> Draft<'a> {
         let path = format!("{topic}{SUBSCRIPTIONS}{name}");
         self.name(&path)?;
         let settings = settings.queue;
-        check_forwarding(&settings).map_err(|error| at(&path, error.into()))?;
         let known = self.known(&path, EntityKind::Subscription, &settings)?;
         let rules = match known {
             Some(_) => rules.unwrap_or_default(),

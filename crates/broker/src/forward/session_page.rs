@@ -1,0 +1,160 @@
+//! Session page: messages of a queue with sessions that go on by themselves.
+//!
+//! The window of such a queue knows none of them, so its pump reads its first messages, whatever
+//! their session, in the order of their numbers, and moves on those that were not touched since.
+//! One page is read at a time. A message that is locked, or whose session is held, is passed over;
+//! what frees it wakes the pump.
+
+use std::collections::BTreeSet;
+
+use store::{CommitId, Part, Query, SequenceNumber, StoredMessage};
+
+use super::transfer::Transfer;
+use super::{HAS_PUMP, forward_one, hop};
+use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::context::Context;
+use crate::context::read::Purpose;
+use crate::entities::directory::Directory;
+use crate::expire;
+use crate::message::Message;
+use crate::message::properties::Properties;
+use crate::message::stored::{ReadRows, body_of, entry_of, size_of_body};
+use crate::queue::Queue;
+use crate::receive::run::run;
+use crate::subqueue::is_expired;
+use crate::subqueue::pump::{Looked, Pump};
+
+/// Most messages of a page, and bytes of their bodies.
+const PAGE: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
+
+/// Asks for the first messages, if there are any.
+pub(super) fn ask_first(queue: &mut Queue, cx: &mut Context<'_>) {
+    let is_waiting = queue.sub(Subqueue::Main).pump.is_waiting(cx.now.mono);
+    if is_waiting || queue.rows.count(Part::Active) == 0 {
+        return;
+    }
+    let looked = match std::mem::take(&mut queue.sub_mut(Subqueue::Main).pump) {
+        Pump::Looked(looked) => Some(looked),
+        _ => None,
+    };
+    let (first, _) = queue.place_of_first(Subqueue::Main);
+    ask(queue, first, looked, cx);
+}
+
+fn ask(queue: &mut Queue, from: SequenceNumber, looked: Option<Looked>, cx: &mut Context<'_>) {
+    let query = Query::Range {
+        entity: queue.id,
+        part: Part::Active,
+        from,
+        until: queue.rows.end(),
+        limit: PAGE,
+        bodies: true,
+        max_bytes: PAGE_BYTES,
+    };
+    let place = queue.sub(Subqueue::Main).place;
+    let read = cx.ask(query, Purpose::SessionPage(place, cx.commit()));
+    queue.rows.journal.begin(read);
+    queue.sub_mut(Subqueue::Main).pump = Pump::Reading(looked);
+}
+
+/// What became of a page.
+enum Progress {
+    /// A message has gone, or may be free now although the page did not say so.
+    Made,
+    /// All of it was passed over.
+    None,
+    /// The pump waits for the destination, or for its next turn.
+    Waits,
+}
+
+/// A page came back, which holds that commit.
+pub(crate) fn loaded(
+    directory: &mut Directory,
+    read: ReadId,
+    place: SubqueueId,
+    after: CommitId,
+    rows: ReadRows,
+    cx: &mut Context<'_>,
+) {
+    let Some(source) = directory.get_mut(place.entity) else {
+        return;
+    };
+    let touched = source.rows.journal.finish(read);
+    let pump = std::mem::take(&mut source.sub_mut(place.subqueue).pump);
+    let Pump::Reading(looked) = pump else {
+        unreachable!("a pump waits until its page is here");
+    };
+    source.sub_mut(place.subqueue).pump = looked.map_or(Pump::Free, Pump::Looked);
+    let Ok(rows) = rows else {
+        hop::pump_again_at(source, place.subqueue, cx);
+        return run(source, cx);
+    };
+    let bytes: usize = rows.iter().map(size_of_body).sum();
+    let is_full = rows.len() >= PAGE || bytes >= PAGE_BYTES;
+    let last = rows.last().map(|row| row.number);
+    let progress = move_on(directory, place, after, rows, &touched, cx);
+    let source = directory.get_mut(place.entity).expect(HAS_PUMP);
+    match (progress, last) {
+        (Progress::Made, _) => source.sub_mut(place.subqueue).needs_dispatch = true,
+        (Progress::None, Some(last)) if is_full => ask(source, last.next(), None, cx),
+        (Progress::None | Progress::Waits, _) => {}
+    }
+    run(source, cx);
+}
+
+/// Moves on what can go.
+fn move_on(
+    directory: &mut Directory,
+    place: SubqueueId,
+    after: CommitId,
+    rows: Vec<StoredMessage>,
+    touched: &BTreeSet<SequenceNumber>,
+    cx: &mut Context<'_>,
+) -> Progress {
+    let mut progress = Progress::None;
+    for stored in rows {
+        let source = directory.get_mut(place.entity).expect(HAS_PUMP);
+        let Some(path) = hop::destination(source, place.subqueue) else {
+            return Progress::Waits;
+        };
+        if touched.contains(&stored.number) {
+            progress = Progress::Made;
+            continue;
+        }
+        if !is_free(source, &stored) {
+            continue;
+        }
+        // A message that cannot be read stays.
+        let Some(body) = body_of(&stored) else {
+            continue;
+        };
+        if !cx.take_pump_work() {
+            hop::pump_later(source, place.subqueue, cx);
+            return Progress::Waits;
+        }
+        progress = Progress::Made;
+        if is_expired(place.subqueue, &stored.row, cx.now.wall) {
+            let message = Message::stored(&stored, body.patch);
+            expire::expire(source, &message, true, cx);
+            continue;
+        }
+        let transfer = Transfer {
+            number: stored.number,
+            entry: entry_of(&stored, after),
+            properties: Properties::of(&body.payload),
+            body,
+        };
+        if !forward_one(directory, place, path, transfer, cx) {
+            return Progress::Waits;
+        }
+    }
+    progress
+}
+
+/// Whether a message is neither locked nor its session's holder's.
+fn is_free(queue: &Queue, stored: &StoredMessage) -> bool {
+    let sessions = queue.sessions.as_ref();
+    let is_held = sessions.is_some_and(|it| it.holders(stored.row.session_hash).next().is_some());
+    !is_held && !queue.sub(Subqueue::Main).locks.contains(stored.number)
+}
