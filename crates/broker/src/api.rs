@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod id;
+pub mod operation;
 pub mod output;
 pub mod settings;
 pub mod time;

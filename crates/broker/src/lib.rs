@@ -26,7 +26,7 @@ mod transaction;
 
 pub use amqp::Value;
 pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
-pub use api::command::{Access, Command, Incoming, Operation, Outcome, ReceiveMode, SessionFilter};
+pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, SessionFilter};
 pub use api::entity_error::EntityError;
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{
@@ -37,6 +37,7 @@ pub use api::kind::EntityKind;
 pub use api::name::{
     DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name,
 };
+pub use api::operation::{Operation, Refusal};
 pub use api::order::{
     Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
 };

@@ -54,6 +54,12 @@ impl Claims {
         self.plain.is_some() || !self.tokens.is_empty()
     }
 
+    /// Whether it has put a token.
+    #[must_use]
+    pub fn has_tokens(&self) -> bool {
+        !self.tokens.is_empty()
+    }
+
     /// Keeps a token; true if it allows less than the one it replaces.
     ///
     /// # Errors

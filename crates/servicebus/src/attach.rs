@@ -204,6 +204,7 @@ impl Client {
         if let Some(error) = objection {
             return Err(error);
         }
+        self.check_receiver_scope(request.session, &entity_ref)?;
         requested_session::check_exclusive(&request.attach)?;
         let mut receiver_source = ReceiverSource::of(&request.attach)?;
         let requested_session = match (entity_ref.sessions, RequestedSession::of(&request.attach)) {
@@ -303,6 +304,7 @@ impl Client {
                 kind,
             },
         );
+        self.note_session_scope(session, link);
         self.connection.accept(link, reply);
         if asks {
             // The Python SDK's lock renewer repeats them. (docs/spec/amqp.md#7.1)
@@ -327,6 +329,7 @@ impl Client {
             id: entity.id,
             path: entity.path.clone(),
             subqueue: address.subqueue,
+            top_level: self.top_level(entity.kind, entity.id, &entity.path),
             // A subqueue is never session-aware. (docs/spec/amqp.md#3.4)
             sessions: entity.settings.requires_session && address.subqueue == Subqueue::Main,
             max_message_size: self.max_message_size(&entity),

@@ -33,6 +33,7 @@ use crate::message::message_id::MessageIds;
 use crate::pending_requests::{PendingRequest, PendingRequests};
 use crate::settings::Settings;
 use crate::transactions::Transactions;
+use crate::transactions::scope::SessionScopes;
 
 /// Most characters of a host name that error texts repeat.
 const MAX_HOST: usize = 253;
@@ -49,6 +50,7 @@ pub struct Client {
     /// Links that wait for a session.
     pub(crate) pending_attaches: BTreeMap<LinkId, Box<PendingAttach>>,
     pub(crate) transactions: Transactions,
+    pub(crate) session_scopes: SessionScopes,
     /// Receivers that were detached lately.
     pub(crate) detached_receivers: VecDeque<DetachedReceiver>,
     /// The time of the current event.
@@ -103,6 +105,7 @@ impl Client {
             pending_requests: PendingRequests::default(),
             pending_attaches: BTreeMap::new(),
             transactions: Transactions::default(),
+            session_scopes: SessionScopes::default(),
             detached_receivers: VecDeque::new(),
             now,
             head: BytesMut::new(),
@@ -204,10 +207,10 @@ impl Client {
             }
             Event::Opened(open) => self.handle_opened(*open),
             Event::Closed { .. } => self.end(),
-            // Links of an ended session are reported one by one before it; the rest is of
-            // interest to the side that opens links.
-            Event::Ended { .. }
-            | Event::Begun { .. }
+            // Links of an ended session are reported one by one before it.
+            Event::Ended { session, .. } => self.session_scopes.ended(session),
+            // Of interest to the side that opens links.
+            Event::Begun { .. }
             | Event::Drained { .. }
             | Event::Updated { .. }
             | Event::Attached { .. }

@@ -157,12 +157,21 @@ pub(crate) fn transaction(error: &TransactionError) -> Error {
         TransactionError::Unknown => return unknown_transaction(),
         TransactionError::TimedOut => condition::TRANSACTION_TIMEOUT,
         TransactionError::RolledBack(_) => condition::TRANSACTION_ROLLBACK,
+        TransactionError::OtherEntity => return other_entity(),
         TransactionError::TooManyOpen { .. }
         | TransactionError::TooManyOperations { .. }
         | TransactionError::TooLarge { .. }
         | TransactionError::TooLargeTogether { .. } => condition::RESOURCE_LIMIT_EXCEEDED,
     };
     Error::new(condition, sentence(&error.to_string()))
+}
+
+/// A transaction may touch one top-level entity. (docs/spec/amqp.md#8.3)
+pub(crate) fn other_entity() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "Local transactions cannot span multiple top-level entities such as queue or topic.",
+    )
 }
 
 /// An error of the broker's as a sentence.

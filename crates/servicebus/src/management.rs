@@ -63,6 +63,7 @@ impl Client {
         let answer = result.as_ref().map_or(0, |operation| operation.answer);
         let cost = request.size + OVERHEAD + answer;
         let transaction = request.transaction;
+        let scope = self.scope_of(request.request_link);
         let pending = PendingOperation {
             request_link: request.request_link,
             response_link: request.response_link,
@@ -78,7 +79,7 @@ impl Client {
                 let id = self.register_request(PendingRequest::Manage(Box::new(pending)), cost);
                 let command = (operation.command)(id);
                 self.command(match transaction {
-                    Some(transaction) => enlist::enlist_command(transaction, command),
+                    Some(transaction) => enlist::enlist_command(transaction, scope, command),
                     None => command,
                 });
             }

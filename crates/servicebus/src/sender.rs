@@ -10,7 +10,7 @@ pub(crate) mod oversize;
 
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
-use broker::{Command, Incoming, Operation, RequestId, SendError, TransactionId};
+use broker::{Command, Incoming, Operation, Refusal, RequestId, SendError, TransactionId};
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
@@ -64,7 +64,8 @@ impl Client {
                 let cost = cost.sum();
                 let transaction = pending.transaction;
                 let request = self.register_request(PendingRequest::Send(pending), cost);
-                self.command(send(request, entity, messages, transaction));
+                let scope = self.scope_of(link);
+                self.command(send(request, entity, messages, transaction, scope, settled));
             }
         }
     }
@@ -153,6 +154,8 @@ fn send(
     entity: EntityId,
     messages: Vec<Incoming>,
     transaction: Option<TransactionId>,
+    scope: Option<EntityId>,
+    settled: bool,
 ) -> Command {
     match transaction {
         None => Command::Send {
@@ -164,7 +167,12 @@ fn send(
             request,
             transaction,
             operation: Operation::Send { entity, messages },
-            refusal_is_reported: false,
+            scope,
+            refusal: if settled {
+                Refusal::Untold
+            } else {
+                Refusal::Misread
+            },
         },
     }
 }

@@ -1,5 +1,17 @@
 //! Settings of connections, shared by all of them. Durations are milliseconds, sizes bytes.
 
+/// Which entities one transaction may touch. (docs/spec/amqp.md#8.3)
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum CrossEntity {
+    /// As in the cloud on connections that have put a token, any on others.
+    #[default]
+    Auto,
+    /// One top-level entity, or what a session that began with a coordinator allows.
+    AsCloud,
+    /// Every entity of the namespace.
+    Any,
+}
+
 /// The settings of every connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -18,6 +30,8 @@ pub struct Settings {
     /// Close a connection that has not authenticated after this time, unless anonymous clients have
     /// rights.
     pub authentication_time_out: u32,
+    /// Which entities one transaction may touch.
+    pub cross_entity: CrossEntity,
     /// The AMQP engine's settings.
     pub endpoint: endpoint::Config,
 }
@@ -32,6 +46,7 @@ impl Default for Settings {
             token_grace: 60_000,
             idle_connection: None,
             authentication_time_out: 60_000,
+            cross_entity: CrossEntity::Auto,
             endpoint: endpoint::Config::default(),
         }
     }

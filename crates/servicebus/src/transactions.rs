@@ -7,6 +7,7 @@
 
 pub(crate) mod coordinator;
 pub(crate) mod enlist;
+pub(crate) mod scope;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

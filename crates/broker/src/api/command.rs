@@ -14,6 +14,7 @@ use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 use crate::api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
 };
+use crate::api::operation::{Operation, Refusal};
 use crate::api::order::Order;
 use crate::api::output::MessageState;
 use crate::api::rule::{Distribution, RuleDescription};
@@ -106,104 +107,6 @@ impl Outcome {
             }
             Self::Complete | Self::Release | Self::Undelivered => 0,
         }
-    }
-}
-
-/// What can be part of a transaction.
-#[derive(Clone, Debug)]
-pub enum Operation {
-    /// As `Command::Send`. Answered by `Output::Sent`; its numbers are those of scheduled messages,
-    /// and mean nothing if there are none.
-    Send {
-        entity: EntityId,
-        messages: Vec<Incoming>,
-    },
-    /// As `Command::SettleMany`. Answered by `Output::Settled`.
-    Settle {
-        subqueue: SubqueueId,
-        session: Option<Bytes>,
-        tokens: Vec<LockToken>,
-        outcome: Outcome,
-        /// How the locks end if the commit does not end them: their client has settled the
-        /// deliveries, and has no more say. Without it they stay their holder's.
-        on_rollback: Option<Outcome>,
-    },
-    /// As `Command::CancelScheduled`. Answered by `Output::Cancelled`; whether the messages are
-    /// there is looked at when it is committed.
-    Cancel {
-        entity: EntityId,
-        numbers: Vec<SequenceNumber>,
-    },
-    /// As `Command::SetSessionState`. Answered by `Output::SessionStateSet`.
-    SetSessionState {
-        entity: EntityId,
-        session: Bytes,
-        state: Option<Bytes>,
-    },
-}
-
-impl Operation {
-    pub(crate) fn entity(&self) -> EntityId {
-        match self {
-            Self::Send { entity, .. }
-            | Self::Settle {
-                subqueue: SubqueueId { entity, .. },
-                ..
-            }
-            | Self::Cancel { entity, .. }
-            | Self::SetSessionState { entity, .. } => *entity,
-        }
-    }
-
-    /// The locks that it ends.
-    pub(crate) fn tokens(&self) -> &[LockToken] {
-        match self {
-            Self::Settle { tokens, .. } => tokens,
-            Self::Send { .. } | Self::Cancel { .. } | Self::SetSessionState { .. } => &[],
-        }
-    }
-
-    /// How its locks end if it is not committed.
-    pub(crate) fn on_rollback(&self) -> Option<&Outcome> {
-        match self {
-            Self::Settle { on_rollback, .. } => on_rollback.as_ref(),
-            Self::Send { .. } | Self::Cancel { .. } | Self::SetSessionState { .. } => None,
-        }
-    }
-
-    /// How many messages it sends or settles, or states it sets.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Send { messages, .. } => messages.len(),
-            Self::Settle { tokens, .. } => tokens.len(),
-            Self::Cancel { numbers, .. } => numbers.len(),
-            Self::SetSessionState { .. } => 1,
-        }
-    }
-
-    /// What holding it costs.
-    pub(crate) fn bytes(&self) -> usize {
-        /// Of each message or token, besides its bytes.
-        const OVERHEAD: usize = 256;
-        let bytes = match self {
-            Self::Send { messages, .. } => {
-                let sizes = messages.iter().map(Incoming::size);
-                sizes.fold(0, usize::saturating_add)
-            }
-            Self::Settle {
-                outcome,
-                on_rollback,
-                ..
-            } => {
-                let otherwise = on_rollback.as_ref().map_or(0, Outcome::size);
-                outcome.size().saturating_add(otherwise)
-            }
-            Self::Cancel { .. } => 0,
-            Self::SetSessionState { session, state, .. } => {
-                session.len() + state.as_ref().map_or(0, Bytes::len)
-            }
-        };
-        bytes.saturating_add(self.len().saturating_mul(OVERHEAD))
     }
 }
 
@@ -381,13 +284,15 @@ pub enum Command {
         coordinator: u32,
     },
     /// An operation becomes part of a transaction of the same connection. It is checked and
-    /// answered at once, and done at the commit. If it is refused and the client is not told
-    /// (`refusal_is_reported` is false), the whole transaction fails.
+    /// answered at once, and done at the commit. Operations with a `scope` must all have the same:
+    /// the entity that the transaction is about, unless it may touch any. What else a refusal does
+    /// depends on what the client learns of it.
     Enlist {
         request: RequestId,
         transaction: TransactionId,
         operation: Operation,
-        refusal_is_reported: bool,
+        scope: Option<EntityId>,
+        refusal: Refusal,
     },
     /// An operation of a transaction was refused before it could be enlisted, and its client may
     /// not know: the transaction cannot be committed any more.

@@ -58,6 +58,9 @@ pub enum TransactionError {
     /// At its commit, for this reason.
     #[error("the transaction was rolled back: {0}")]
     RolledBack(String),
+    /// The operation is on another entity than those before it.
+    #[error("local transactions cannot span multiple top-level entities such as queue or topic")]
+    OtherEntity,
     #[error("a connection can have {limit} open transactions")]
     TooManyOpen { limit: usize },
     #[error("a transaction can have {limit} operations")]

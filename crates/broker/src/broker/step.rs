@@ -227,13 +227,15 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             request,
             transaction,
             operation,
-            refusal_is_reported,
+            scope,
+            refusal,
         } => transaction::enlist(
             directory,
             request,
             transaction,
             operation,
-            refusal_is_reported,
+            scope,
+            refusal,
             cx,
         ),
         Command::FailTransaction {

@@ -12,9 +12,10 @@ use store::{EntityId, SequenceNumber};
 
 use super::table::Transaction;
 use super::{states, time_out_if_due};
-use crate::api::command::{Incoming, Operation, Outcome};
+use crate::api::command::{Incoming, Outcome};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
 use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
+use crate::api::operation::{Operation, Refusal};
 use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
 use crate::context::Context;
@@ -33,46 +34,98 @@ pub(crate) fn enlist(
     request: RequestId,
     id: TransactionId,
     operation: Operation,
-    refusal_is_reported: bool,
+    scope: Option<EntityId>,
+    refusal: Refusal,
     cx: &mut Context<'_>,
 ) {
     time_out_if_due(directory, id, cx);
     let settled = Refused::of(&operation);
-    let (output, refusal) = match operation {
+    let entered = enter_scope(request, id, scope, cx);
+    let is_outside = entered == Err(TransactionError::OtherEntity);
+    let (output, why) = match operation {
         Operation::Send { entity, messages } => {
-            let result = enlist_send(directory, request, id, entity, messages, cx);
-            let refusal = result.as_ref().err().map(ToString::to_string);
+            let result = entered.map_err(SendError::from);
+            let result =
+                result.and_then(|()| enlist_send(directory, request, id, entity, messages, cx));
+            let why = result.as_ref().err().map(ToString::to_string);
             let duplicates = Vec::new();
             let output = Output::Sent {
                 request,
                 result,
                 duplicates,
             };
-            (output, refusal)
+            (output, why)
         }
         Operation::Cancel { entity, numbers } => {
-            let result = enlist_cancel(directory, request, id, entity, numbers, cx);
-            let refusal = result.as_ref().err().map(ToString::to_string);
-            (Output::Cancelled { request, result }, refusal)
+            let result = entered.map_err(RequestError::from);
+            let result =
+                result.and_then(|()| enlist_cancel(directory, request, id, entity, numbers, cx));
+            let why = result.as_ref().err().map(ToString::to_string);
+            (Output::Cancelled { request, result }, why)
         }
         state @ Operation::SetSessionState { .. } => {
-            let result = states::enlist(directory, request, id, state, cx);
-            let refusal = result.as_ref().err().map(ToString::to_string);
-            (Output::SessionStateSet { request, result }, refusal)
+            let result = entered.map_err(RequestError::from);
+            let result = result.and_then(|()| states::enlist(directory, request, id, state, cx));
+            let why = result.as_ref().err().map(ToString::to_string);
+            (Output::SessionStateSet { request, result }, why)
         }
         settle @ Operation::Settle { .. } => {
-            let result = enlist_settle(directory, request, id, settle, cx);
-            let refusal = result.as_ref().err().map(ToString::to_string);
-            (Output::Settled { request, result }, refusal)
+            let result = entered.map_err(SettleError::from);
+            let result = result.and_then(|()| enlist_settle(directory, request, id, settle, cx));
+            let why = result.as_ref().err().map(ToString::to_string);
+            (Output::Settled { request, result }, why)
         }
     };
-    let settled = settled.filter(|_| refusal.is_some());
-    if let Some(refusal) = refusal.filter(|_| !refusal_is_reported) {
-        mark_failed(request.connection, id, refusal, cx);
+    let is_refused = why.is_some();
+    match why {
+        None => note_scope(request, id, scope, cx),
+        Some(why) if refusal.fails(is_outside) => mark_failed(request.connection, id, why, cx),
+        Some(_) => {}
     }
+    let settled = settled.filter(|_| is_refused);
     cx.emit(output);
     if let Some(settled) = settled {
         settled.give_back(directory, cx);
+    }
+}
+
+/// Checks that an operation is on the entity that its transaction is about.
+/// (docs/spec/amqp.md#8.3)
+fn enter_scope(
+    request: RequestId,
+    id: TransactionId,
+    scope: Option<EntityId>,
+    cx: &mut Context<'_>,
+) -> Result<(), TransactionError> {
+    let transaction = cx.shared.transactions.open(id, request.connection)?;
+    match (transaction.scope, scope) {
+        (Some(one), Some(other)) if one != other => Err(TransactionError::OtherEntity),
+        _ => Ok(()),
+    }
+}
+
+/// The first operation says what its transaction is about.
+fn note_scope(
+    request: RequestId,
+    id: TransactionId,
+    scope: Option<EntityId>,
+    cx: &mut Context<'_>,
+) {
+    if let Ok(transaction) = cx.shared.transactions.open(id, request.connection)
+        && !transaction.held.is_empty()
+    {
+        transaction.scope = transaction.scope.or(scope);
+    }
+}
+
+impl Refusal {
+    /// Whether the transaction fails with the operation.
+    fn fails(self, is_outside: bool) -> bool {
+        match self {
+            Self::Told => false,
+            Self::Misread => !is_outside,
+            Self::Untold => true,
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use store::{EntityId, Found, MessageRow, SequenceNumber};
 
 use super::lookups::{Lookups, Scheduled, StateLookup};
 use super::table::Transaction;
-use crate::api::command::Operation;
 use crate::api::id::TransactionId;
+use crate::api::operation::Operation;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;

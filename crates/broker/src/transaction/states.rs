@@ -12,9 +12,9 @@ use bytes::Bytes;
 use store::EntityId;
 
 use super::enlist::{check_bounds, hold};
-use crate::api::command::Operation;
 use crate::api::error::RequestError;
 use crate::api::id::{RequestId, TransactionId};
+use crate::api::operation::Operation;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::entities::directory::Directory;

@@ -6,11 +6,12 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use store::SequenceNumber;
+use store::{EntityId, SequenceNumber};
 
-use crate::api::command::{Operation, Outcome};
+use crate::api::command::Outcome;
 use crate::api::error::TransactionError;
 use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
+use crate::api::operation::Operation;
 use crate::api::settings::TransactionSettings;
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;
@@ -43,6 +44,8 @@ pub(super) struct Transaction {
     pub(super) sessions: BTreeMap<usize, HoldId>,
     /// How locks end at a rollback, where their clients have settled the deliveries.
     pub(super) on_rollback: BTreeMap<LockToken, Outcome>,
+    /// The entity that it is about, if it may touch one only.
+    pub(super) scope: Option<EntityId>,
     /// Messages that it sends and settles, and states that it sets.
     pub(super) operations: usize,
     pub(super) bytes: usize,
@@ -105,6 +108,7 @@ impl Transactions {
             promised: BTreeMap::new(),
             sessions: BTreeMap::new(),
             on_rollback: BTreeMap::new(),
+            scope: None,
             operations: 0,
             bytes: 0,
             failure: None,

@@ -3,7 +3,7 @@
 
 use broker::{
     BrokerSettings, Command, Correlation, Ensured, FilterDescription, Incoming, Operation,
-    QueueSettings, RequestId, RuleDescription, RuleSnapshot, SubscriptionSettings, Value,
+    QueueSettings, Refusal, RequestId, RuleDescription, RuleSnapshot, SubscriptionSettings, Value,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -228,7 +228,8 @@ fn a_transaction_carries_what_was_said_of_its_messages() {
             entity: TOPIC,
             messages: vec![message(1, Some(&rules)), message(2, Some(&rules))],
         },
-        refusal_is_reported: false,
+        scope: None,
+        refusal: Refusal::Misread,
     });
     assert_eq!(copies(&world, 1), [0]);
     world.turn(Command::Discharge {

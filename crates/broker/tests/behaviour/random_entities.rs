@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Order,
-    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SessionFilter, Status,
-    Subqueue, SubqueueId, TransactionId, Wall,
+    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, Refusal, RequestId, SessionFilter,
+    Status, Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -499,7 +499,8 @@ impl Run {
             request,
             transaction,
             operation,
-            refusal_is_reported: true,
+            scope: None,
+            refusal: Refusal::Told,
         });
     }
 

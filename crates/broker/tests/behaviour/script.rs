@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, DeadLetterReason, Delivery, Ensured,
     ForwardError, Incoming, LockToken, MessageState, Mono, Now, Operation, Order, Outcome, Output,
-    ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, SubqueueId, TransactionId,
-    Wall,
+    ReadRequest, ReceiveMode, ReceiverId, Refusal, RequestId, Shard, Subqueue, SubqueueId,
+    TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
@@ -261,9 +261,10 @@ impl Stage {
 
     /// The queue that `in=` names; the first one otherwise.
     fn entity(&self, args: &[&str]) -> EntityId {
-        let Some(name) = named(args, "in=") else {
-            return QUEUE;
-        };
+        named(args, "in=").map_or(QUEUE, |name| self.named_entity(name))
+    }
+
+    fn named_entity(&self, name: &str) -> EntityId {
         let mut queues = self.shard.broker.queues();
         let found = queues.find(|queue| queue.path == name);
         found.map_or(NOWHERE, |queue| queue.id)
@@ -343,7 +344,14 @@ impl Stage {
             request,
             transaction,
             operation,
-            refusal_is_reported: !args.contains(&"unheard"),
+            scope: named(args, "scope=").map(|name| self.named_entity(name)),
+            refusal: if args.contains(&"unheard") {
+                Refusal::Untold
+            } else if args.contains(&"misread") {
+                Refusal::Misread
+            } else {
+                Refusal::Told
+            },
         }]);
     }
 
@@ -867,7 +875,8 @@ fn text_of(value: &Bytes) -> String {
 fn messages(args: &[&str]) -> Vec<Incoming> {
     let ttl_ms = named(args, "ttl=").map(millis);
     let encoded = args.contains(&"encoded");
-    let is_option = |arg: &str| arg.contains('=') || ["encoded", "unheard"].contains(&arg);
+    let is_option =
+        |arg: &str| arg.contains('=') || ["encoded", "unheard", "misread"].contains(&arg);
     let mut messages = Vec::new();
     for text in args.iter().filter(|arg| !is_option(arg)) {
         let (text, times) = text.split_once('*').unwrap_or((text, "1"));

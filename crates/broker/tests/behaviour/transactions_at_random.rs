@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation,
-    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
-    SubqueueId, TransactionError, TransactionId, TransactionSettings, Wall,
+    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, Refusal, RequestId, SettleError,
+    Subqueue, SubqueueId, TransactionError, TransactionId, TransactionSettings, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -318,7 +318,8 @@ impl Model {
                 entity: OTHER,
                 messages: ids.iter().map(|id| message(Some(*id))).collect(),
             },
-            refusal_is_reported: true,
+            scope: None,
+            refusal: Refusal::Told,
         });
     }
 
@@ -340,7 +341,8 @@ impl Model {
                 outcome: outcome(verb),
                 on_rollback: None,
             },
-            refusal_is_reported: true,
+            scope: None,
+            refusal: Refusal::Told,
         });
     }
 
@@ -360,7 +362,8 @@ impl Model {
                 entity: LATER,
                 messages: vec![scheduled; count],
             },
-            refusal_is_reported: true,
+            scope: None,
+            refusal: Refusal::Told,
         });
     }
 
@@ -382,7 +385,8 @@ impl Model {
                 entity: LATER,
                 numbers: vec![SequenceNumber(number)],
             },
-            refusal_is_reported: true,
+            scope: None,
+            refusal: Refusal::Told,
         });
     }
 

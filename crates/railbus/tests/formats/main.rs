@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use broker::{
     Command, Delivery, Ensured, FilterDescription, Incoming, Operation, Order, Outcome, Output,
-    QueueSettings, ReceiveMode, RuleDescription, SessionFilter, Subqueue, SubqueueId,
+    QueueSettings, ReceiveMode, Refusal, RuleDescription, SessionFilter, Subqueue, SubqueueId,
     SubscriptionSettings, Wall,
 };
 use bytes::Bytes;
@@ -215,7 +215,8 @@ fn leave_open(shop: &mut Shop) {
             entity: shop.id("orders"),
             messages: vec![incoming("never", b"small")],
         },
-        refusal_is_reported: true,
+        scope: None,
+        refusal: Refusal::Told,
     });
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct EntityRef {
     /// The entity's path as the directory has it.
     pub(crate) path: String,
     pub(crate) subqueue: Subqueue,
+    /// The queue itself, or the topic of a subscription.
+    pub(crate) top_level: EntityId,
     /// Whether its messages are received by session.
     pub(crate) sessions: bool,
     /// The largest message that the entity takes.

@@ -60,6 +60,7 @@ impl Client {
             kind,
         };
         self.links.insert(link, coordinator);
+        self.note_session_scope(session, link);
         self.connection
             .accept(link, attach_reply::reply(attach, MAX_CONTROL));
         self.connection.set_credit(link, COORDINATOR_CREDIT, false);

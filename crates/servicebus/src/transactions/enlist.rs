@@ -1,10 +1,11 @@
 //! Enlist: makes commands and dispositions part of a transaction. (docs/spec/amqp.md#8)
 
 use broker::{
-    Command, LockToken, Operation, Outcome, SettleError, SubqueueId, TransactionError,
+    Command, LockToken, Operation, Outcome, Refusal, SettleError, SubqueueId, TransactionError,
     TransactionId,
 };
 use endpoint::LinkId;
+use store::EntityId;
 
 use crate::client::Client;
 use crate::client::events::ReceivedDisposition;
@@ -16,7 +17,11 @@ use crate::transactions::transactional_state;
 
 /// A request's command as part of a transaction, if it is one that takes part; all others are done
 /// at once. (docs/spec/amqp.md#8)
-pub(crate) fn enlist_command(transaction: TransactionId, command: Command) -> Command {
+pub(crate) fn enlist_command(
+    transaction: TransactionId,
+    scope: Option<EntityId>,
+    command: Command,
+) -> Command {
     let (request, operation) = match command {
         Command::Send {
             request,
@@ -63,7 +68,8 @@ pub(crate) fn enlist_command(transaction: TransactionId, command: Command) -> Co
         request,
         transaction,
         operation,
-        refusal_is_reported: true,
+        scope,
+        refusal: Refusal::Told,
     }
 }
 
@@ -105,7 +111,12 @@ impl Client {
             request,
             transaction,
             operation,
-            refusal_is_reported: !disposition.settled,
+            scope: self.scope_of(disposition.link),
+            refusal: if disposition.settled {
+                Refusal::Untold
+            } else {
+                Refusal::Told
+            },
         });
     }
 

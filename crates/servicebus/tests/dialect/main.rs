@@ -30,6 +30,7 @@ mod sessions;
 mod status;
 
 mod topics;
+mod transaction_scopes;
 mod transactional_states;
 mod transactions;
 mod transactions_settled;

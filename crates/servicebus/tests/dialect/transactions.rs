@@ -702,7 +702,7 @@ pub(crate) fn request_within(
     Response(answers.remove(0))
 }
 
-fn update(received: &Received, status: &str) -> Request {
+pub(crate) fn update(received: &Received, status: &str) -> Request {
     let token = received.delivery_annotation("x-opt-lock-token");
     let body = vec![
         ("disposition-status", Value::from(status)),

@@ -3,7 +3,7 @@
 
 use broker::{
     Access, Command, ConnectionId, Incoming, LockToken, Operation, Output, ReceiveMode, ReceiverId,
-    RequestId, SessionFilter, Subqueue, SubqueueId, TransactionId, Wall,
+    Refusal, RequestId, SessionFilter, Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
@@ -456,7 +456,8 @@ impl Script {
             request,
             transaction,
             operation,
-            refusal_is_reported: true,
+            scope: None,
+            refusal: Refusal::Told,
         }])
     }
 
