@@ -51,7 +51,7 @@ pub use api::rule::{
 };
 pub use api::settings::{
     BrokerLimits, BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings,
-    Status, SubscriptionSettings, TransactionSettings,
+    SessionCountOnDisconnect, Status, SubscriptionSettings, TransactionSettings,
 };
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
 pub use api::tier::Tier;

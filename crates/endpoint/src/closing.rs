@@ -24,7 +24,7 @@ impl Connection {
             self.record_error(ErrorScope::Connection, &error);
             self.send_close(Some(error.clone()));
         }
-        self.report_closed(Some(error));
+        self.report_closed(Some(error), false);
         self.phase = Phase::Closing;
         self.timers.linger();
     }
@@ -51,7 +51,7 @@ impl Connection {
             self.flush_dispositions();
             self.send_close(None);
         }
-        self.report_closed(close.error);
+        self.report_closed(close.error, true);
         self.phase = Phase::Finished;
     }
 
@@ -67,10 +67,10 @@ impl Connection {
     }
 
     /// Tells the owner that the connection is over, once.
-    pub(crate) fn report_closed(&mut self, error: Option<Error>) {
+    pub(crate) fn report_closed(&mut self, error: Option<Error>, in_order: bool) {
         if !self.over {
             self.over = true;
-            self.events.push_back(Event::Closed { error });
+            self.events.push_back(Event::Closed { error, in_order });
         }
         self.clear_state();
     }

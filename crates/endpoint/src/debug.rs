@@ -69,7 +69,7 @@ impl fmt::Debug for Event {
                 show!(f, "Detached", link = link, closed = closed, error = error, unsettled = unsettled)
             }
             Self::Ended { session, error } => show!(f, "Ended", session = session, error = error),
-            Self::Closed { error } => show!(f, "Closed", error = error),
+            Self::Closed { error, in_order } => show!(f, "Closed", error = error, in_order = in_order),
         }
     }
 }

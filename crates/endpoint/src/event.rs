@@ -102,6 +102,9 @@ pub enum Event {
     },
     /// The connection is over: closed by the peer, failed by a protocol error, timed out, or cut.
     /// `error` is the reason, from either side. Links and sessions go without events of their own.
-    /// Nothing follows.
-    Closed { error: Option<Error> },
+    /// Nothing follows. It ends in order if the peer has closed it.
+    Closed {
+        error: Option<Error>,
+        in_order: bool,
+    },
 }

@@ -197,7 +197,7 @@ impl Connection {
 
     /// The same for an error that the owner knows.
     pub(crate) fn end_without_close(&mut self, error: Error) {
-        self.report_closed(Some(error));
+        self.report_closed(Some(error), false);
         self.discard_input();
     }
 

@@ -193,7 +193,7 @@ impl<W: Workload> Client<W> {
             Event::Begun { .. } => self.begun = true,
             Event::Closed { .. } if self.closing => self.closed = true,
             Event::Ended { error, .. } => return Err(Error::Ended(error).into()),
-            Event::Closed { error } => return Err(Error::Closed(error).into()),
+            Event::Closed { error, .. } => return Err(Error::Closed(error).into()),
             event if self.is_authorized() => {
                 if let Event::Attached { attach, .. } = &event {
                     self.refused |= is_refused(attach);

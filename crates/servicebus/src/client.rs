@@ -206,7 +206,7 @@ impl Client {
                 self.handle_sasl(&mechanism, initial_response.as_ref());
             }
             Event::Opened(open) => self.handle_opened(*open),
-            Event::Closed { .. } => self.end(),
+            Event::Closed { in_order, .. } => self.handle_closed(in_order),
             // Links of an ended session are reported one by one before it.
             Event::Ended { session, .. } => self.session_scopes.ended(session),
             // Of interest to the side that opens links.

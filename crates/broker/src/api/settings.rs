@@ -32,6 +32,18 @@ pub enum LocksOnDisconnect {
     Drop,
 }
 
+/// What a lost connection does to the delivery counts of the sessions that its receivers hold.
+/// (docs/spec/entities.md#10)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionCountOnDisconnect {
+    /// They stay as they are.
+    #[default]
+    Keep,
+    /// Each message that was held comes back with its count raised.
+    Raise,
+}
+
 /// Where messages go that cannot be forwarded. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -145,6 +157,7 @@ pub struct BrokerSettings {
     pub tier: Tier,
     pub expiry: Expiry,
     pub locks_on_disconnect: LocksOnDisconnect,
+    pub session_count_on_disconnect: SessionCountOnDisconnect,
     pub forward_failures: ForwardFailures,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
@@ -223,6 +236,7 @@ impl Default for BrokerSettings {
             tier: Tier::Standard,
             expiry: Expiry::Eager,
             locks_on_disconnect: LocksOnDisconnect::Keep,
+            session_count_on_disconnect: SessionCountOnDisconnect::Keep,
             forward_failures: ForwardFailures::Transfer,
             window: 65_536,
             session_window: 256,

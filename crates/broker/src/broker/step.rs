@@ -258,7 +258,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             is_congested,
         } => attach::written(directory, connection, bytes, is_congested, cx),
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
-        Command::Leave { connection } => drop(attach::leave(directory, connection, cx)),
+        Command::Leave { connection } => attach::leave(directory, connection, cx),
         Command::Loaded { read, found } => loaded::loaded(directory, read, found, cx),
         Command::Durable => cx.shared.deletion_scheduler.go_on(),
         Command::StoreSpace { nearly_full } => cx.shared.nearly_full = nearly_full,

@@ -12,7 +12,7 @@ use store::EntityId;
 use crate::api::command::{Access, ReceiveMode};
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::api::output::{Eviction, Output};
-use crate::api::settings::LocksOnDisconnect;
+use crate::api::settings::{LocksOnDisconnect, SessionCountOnDisconnect};
 use crate::context::Context;
 use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
@@ -78,19 +78,33 @@ fn admit<'a>(
     None
 }
 
-/// A receiver has gone.
+/// A receiver has gone in good order.
 pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
+    detach_with(directory, receiver, SessionCountOnDisconnect::Keep, cx);
+}
+
+fn detach_with(
+    directory: &mut Directory,
+    receiver: ReceiverId,
+    counts: SessionCountOnDisconnect,
+    cx: &mut Context<'_>,
+) {
     // The receiver may have been evicted before its link was closed.
     let Some(slot) = cx.shared.clients.find(receiver) else {
         return;
     };
     let queue = queue_of(directory, cx.shared.clients.get(slot));
-    remove(queue, slot, cx);
+    remove(queue, slot, counts, cx);
     run(queue, cx);
 }
 
 /// A receiver leaves its queue. Returns its id.
-pub(crate) fn remove(queue: &mut Queue, slot: ReceiverSlot, cx: &mut Context<'_>) -> ReceiverId {
+pub(crate) fn remove(
+    queue: &mut Queue,
+    slot: ReceiverSlot,
+    counts: SessionCountOnDisconnect,
+    cx: &mut Context<'_>,
+) -> ReceiverId {
     let receiver = cx.shared.clients.detach(slot);
     if receiver.waits() {
         // It has waited until now.
@@ -100,7 +114,7 @@ pub(crate) fn remove(queue: &mut Queue, slot: ReceiverSlot, cx: &mut Context<'_>
         let sub = queue.sub_mut(receiver.place.subqueue);
         sub.leave(slot, receiver.choice);
     } else {
-        sessions::release::leave(queue, &receiver, cx);
+        sessions::release::leave(queue, &receiver, counts, cx);
     }
     receiver.id
 }
@@ -176,7 +190,8 @@ pub(crate) fn disconnect(
     connection: ConnectionId,
     cx: &mut Context<'_>,
 ) {
-    let places = leave(directory, connection, cx);
+    let counts = cx.shared.settings.session_count_on_disconnect;
+    let places = end_connection(directory, connection, counts, cx);
     if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
         for place in places {
             // An entity may have gone since its receivers were attached.
@@ -188,15 +203,21 @@ pub(crate) fn disconnect(
     }
 }
 
-/// A connection is gone, and keeps its locks. Returns where it may have some.
-pub(crate) fn leave(
+/// A connection is gone in good order, and keeps its locks.
+pub(crate) fn leave(directory: &mut Directory, connection: ConnectionId, cx: &mut Context<'_>) {
+    end_connection(directory, connection, SessionCountOnDisconnect::Keep, cx);
+}
+
+/// Takes out all of a connection but its locks. Returns where it may have some.
+fn end_connection(
     directory: &mut Directory,
     connection: ConnectionId,
+    counts: SessionCountOnDisconnect,
     cx: &mut Context<'_>,
 ) -> BTreeSet<SubqueueId> {
     for slot in cx.shared.clients.receivers_of(connection) {
         let receiver = cx.shared.clients.get(slot).id;
-        detach(directory, receiver, cx);
+        detach_with(directory, receiver, counts, cx);
     }
     // Only now, so that none of these receivers takes a message that a rollback gives back.
     transaction::end(directory, connection, None, cx);

@@ -5,6 +5,7 @@
 
 use crate::api::id::Subqueue;
 use crate::api::output::{Eviction, Output};
+use crate::api::settings::SessionCountOnDisconnect;
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
 use crate::queue::Queue;
@@ -41,6 +42,6 @@ pub(crate) fn evict_drained(queue: &mut Queue, subqueue: Subqueue, cx: &mut Cont
 
 /// Ends one receiver.
 pub(super) fn evict(queue: &mut Queue, slot: ReceiverSlot, reason: Eviction, cx: &mut Context<'_>) {
-    let receiver = attach::remove(queue, slot, cx);
+    let receiver = attach::remove(queue, slot, SessionCountOnDisconnect::Keep, cx);
     cx.emit(Output::Evicted { receiver, reason });
 }

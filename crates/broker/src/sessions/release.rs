@@ -1,13 +1,15 @@
 //! Release: how a session stops being held: its time is up, or its holder has gone.
 //!
-//! What its holder had not settled returns in order at once. The delivery count rises only when
-//! the time was up (docs/spec/amqp.md#4.4); a link or connection that goes leaves it as it is.
+//! What its holder had not settled returns in order at once. The delivery count rises when the time
+//! was up (docs/spec/amqp.md#4.4), and when the holder's connection was lost if the setting says so
+//! (docs/spec/entities.md#10); a link or connection that goes in good order leaves it as it is.
 
 use bytes::Bytes;
 
 use crate::api::error::RequestError;
 use crate::api::id::{ConnectionId, Subqueue};
 use crate::api::output::Output;
+use crate::api::settings::SessionCountOnDisconnect;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::clients::{HoldId, Receiver, ReceiverSlot, SessionRole};
@@ -60,7 +62,12 @@ impl Sessions {
 }
 
 /// A receiver that had to do with sessions has gone.
-pub(crate) fn leave(queue: &mut Queue, receiver: &Receiver, cx: &mut Context<'_>) {
+pub(crate) fn leave(
+    queue: &mut Queue,
+    receiver: &Receiver,
+    counts: SessionCountOnDisconnect,
+    cx: &mut Context<'_>,
+) {
     let (sessions, _) = queue.sessions_mut();
     match receiver.session_role {
         SessionRole::None => {}
@@ -70,7 +77,8 @@ pub(crate) fn leave(queue: &mut Queue, receiver: &Receiver, cx: &mut Context<'_>
         SessionRole::Holding(id) => {
             // Its time may be up, although the expiry is not dealt with yet.
             let late = !sessions.is_live(id, cx.now.mono);
-            end_hold(queue, id, late, cx);
+            let raise = late || counts == SessionCountOnDisconnect::Raise;
+            end_hold(queue, id, raise, cx);
         }
     }
 }
@@ -111,11 +119,11 @@ pub(super) fn expire(queue: &mut Queue, id: HoldId, cx: &mut Context<'_>) {
 }
 
 /// Ends a hold: its messages return, and the session can be held again.
-fn end_hold(queue: &mut Queue, id: HoldId, late: bool, cx: &mut Context<'_>) -> ReceiverSlot {
+fn end_hold(queue: &mut Queue, id: HoldId, raise: bool, cx: &mut Context<'_>) -> ReceiverSlot {
     let (sessions, _) = queue.sessions_mut();
     for number in std::mem::take(&mut sessions.existing_hold_mut(id).locked) {
         let lock = end_lock::take_lock(queue, Subqueue::Main, number, cx);
-        if late && lock.origin != Origin::Unreadable {
+        if raise && lock.origin != Origin::Unreadable {
             end_lock::abandon(queue, Subqueue::Main, number, lock, Vec::new(), cx);
         } else {
             end_lock::give_back(queue, Subqueue::Main, number, lock, cx);

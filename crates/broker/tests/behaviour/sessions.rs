@@ -1,6 +1,6 @@
 //! Sessions: which receiver holds which, for how long, and what becomes of their messages.
 
-use broker::BrokerSettings;
+use broker::{BrokerSettings, SessionCountOnDisconnect};
 use expect_test::expect;
 
 use crate::script::{check, check_with};
@@ -954,6 +954,63 @@ fn a_peek_shows_what_is_behind_messages_that_go_while_it_is_read() {
             0s r1 gets #2 b until 30s
             0s complete r1 #1 #2: done
             0s peek A: #3 c
+        "#]],
+    );
+}
+
+/// (docs/spec/entities.md#10)
+#[test]
+fn a_lost_connection_counts_for_messages_of_its_sessions_if_the_setting_says_so() {
+    let script = "
+        0s queue sessions max-delivery=2
+        0s send a:A b:A
+        0s accept r1 A
+        0s limit r1 1
+        1s detach r1
+        1s accept r2 A
+        1s limit r2 1
+        2s disconnect r2
+        2s accept r3 A
+        2s limit r3 1
+        3s disconnect r3
+        3s accept r4 A
+        3s limit r4 10
+        3s counters
+        ";
+    check(
+        script,
+        expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            1s r2 holds A until 31s
+            1s r2 gets #1 a until 31s
+            2s r3 holds A until 32s
+            2s r3 gets #1 a until 32s
+            3s r4 holds A until 33s
+            3s r4 gets #1 a until 33s
+            3s r4 gets #2 b until 33s
+            3s active 2 dead 0 deferred 0 bytes 2
+        "#]],
+    );
+    let settings = BrokerSettings {
+        session_count_on_disconnect: SessionCountOnDisconnect::Raise,
+        ..BrokerSettings::default()
+    };
+    check_with(
+        settings,
+        script,
+        expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            1s r2 holds A until 31s
+            1s r2 gets #1 a until 31s
+            2s r3 holds A until 32s
+            2s r3 gets #1 a count 1 until 32s
+            3s r4 holds A until 33s
+            3s r4 gets #2 b until 33s
+            3s active 1 dead 1 deferred 0 bytes 2
         "#]],
     );
 }

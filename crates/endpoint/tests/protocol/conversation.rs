@@ -198,7 +198,7 @@ fn a_peer_that_vanished_is_noticed() {
     pair.server.handle_timeout(vanished);
     assert!(matches!(
         pair.server.poll_event(),
-        Some(Event::Closed { error: Some(_) })
+        Some(Event::Closed { error: Some(_), .. })
     ));
     assert!(pair.server.is_finished());
 }

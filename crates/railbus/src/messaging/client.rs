@@ -221,7 +221,7 @@ impl Client {
                     drop(self.events.remove(seen));
                     return found;
                 }
-                if let Event::Closed { error } = event {
+                if let Event::Closed { error, .. } = event {
                     let reason = match error {
                         Some(error) => describe_error(error),
                         None => "without a reason".to_owned(),

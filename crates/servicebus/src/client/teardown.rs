@@ -134,6 +134,17 @@ impl Client {
         self.connection.close(Some(error));
     }
 
+    /// Handles the close of the connection. In good order its links are closed with it, one by one;
+    /// otherwise the broker takes it for lost. (docs/spec/entities.md#10)
+    pub(crate) fn handle_closed(&mut self, in_order: bool) {
+        if in_order {
+            for link in self.links.ids() {
+                self.remove_link(link);
+            }
+        }
+        self.end();
+    }
+
     /// Handles the end of the connection and of its links.
     pub(crate) fn end(&mut self) {
         if !self.ended {

@@ -524,7 +524,7 @@ fn a_connection_on_which_one_token_after_the_other_is_refused_is_closed() {
     let last = world.call(&pair, &Request::put_token(ORDERS, &bad));
     assert!(last.is_none(), "there is nobody left to answer");
     let error = world.events.iter().find_map(|event| match event {
-        endpoint::Event::Closed { error } => error.clone(),
+        endpoint::Event::Closed { error, .. } => error.clone(),
         _ => None,
     });
     assert_eq!(

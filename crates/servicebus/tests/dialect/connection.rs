@@ -17,7 +17,7 @@ fn disconnects(world: &World) -> usize {
 
 fn closed(world: &World) -> Option<String> {
     world.events.iter().find_map(|event| match event {
-        Event::Closed { error } => Some(
+        Event::Closed { error, .. } => Some(
             error
                 .as_ref()
                 .map_or_else(String::new, |e| e.condition.to_string()),

@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use amqp::performative::SenderSettleMode;
-use amqp::{Attach, DeliveryState, Map, Source, Symbol, Value};
+use amqp::{Attach, DeliveryState, Error, Map, Source, Symbol, Value};
+use broker::Command;
 use bytes::{Bytes, BytesMut};
+use dialect::Dialect;
 use endpoint::LinkId;
 
 use crate::world::{Login, Pair, Received, Request, Response, START, World, message, receiver};
@@ -631,4 +633,43 @@ fn a_message_of_a_session_is_not_renewed_alone() {
     let body = vec![("lock-tokens", Value::Array(vec![token]))];
     let response = call(&mut world, &pair, "renew-lock", body);
     assert_eq!(refused(&response), (400, "amqp:not-allowed".to_owned()));
+}
+
+/// What the broker learns of a connection's end while it holds a session.
+fn last_words(end: impl FnOnce(&mut World)) -> Vec<&'static str> {
+    let mut world = World::new();
+    hold(&mut world, "A", 1);
+    world.commands.clear();
+    end(&mut world);
+    world.pump();
+    let commands = world.commands.iter();
+    let words = commands.map(|command| match command {
+        Command::Detach { .. } => "detach",
+        Command::Disconnect { .. } => "disconnect",
+        other => panic!("{other:?}"),
+    });
+    words.collect()
+}
+
+/// (docs/spec/entities.md#10)
+#[test]
+fn a_connection_that_closes_in_order_closes_its_links_and_a_lost_one_does_not() {
+    let closed = last_words(|world| world.client.close(None));
+    assert_eq!(closed, ["detach", "disconnect"]);
+    let closed = last_words(|world| {
+        let error = Error::new(amqp::error::condition::CONNECTION_FORCED, "The program ends.");
+        world.client.close(Some(error));
+    });
+    assert_eq!(closed, ["detach", "disconnect"]);
+    let lost = last_words(|world| world.server.handle_eof(world.clock_reading()));
+    assert_eq!(lost, ["disconnect"]);
+    let silent = last_words(|world| {
+        world.client_stalls = true;
+        let far = dialect::ClockReading {
+            mono: endpoint::Mono(10_000_000),
+            ..world.clock_reading()
+        };
+        world.server.handle_timeout(far);
+    });
+    assert_eq!(silent, ["disconnect"]);
 }

@@ -230,7 +230,7 @@ pub fn event(event: &Event) -> String {
             line
         }
         Event::Ended { session, error } => format!("Ended s{}{}", session.0, cause(error.as_ref())),
-        Event::Closed { error } => format!("Closed{}", cause(error.as_ref())),
+        Event::Closed { error, .. } => format!("Closed{}", cause(error.as_ref())),
     }
 }
 
