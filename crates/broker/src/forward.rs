@@ -6,7 +6,8 @@
 //! same write set. A message that is sent to a forwarding queue thus arrives at the end of the
 //! chain within the step, and the store never sees the hops between. Each hop does what
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
-//! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue.
+//! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue; if
+//! the destination is full it is tried again for some time before.
 //! (docs/spec/entities.md#14)
 //!
 //! Messages of a queue with sessions are read from the store first (`forward/session_page.rs`).
@@ -117,6 +118,7 @@ impl Directory {
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let from = source.path.clone();
         hop::leave(source, place.subqueue, &transfer, cx);
+        source.sub_mut(place.subqueue).full_since = None;
         run(source, cx);
         let destination = self.get_mut(destination).expect(THERE);
         match admission {
@@ -162,11 +164,18 @@ impl Directory {
                 hop::dead_letter(source, transfer, error, cx);
                 true
             }
+            TransferFailure::Full(error) if main => {
+                let waits = hop::waits_for_room(source, transfer, cx);
+                if !waits {
+                    hop::dead_letter(source, transfer, error, cx);
+                }
+                !waits
+            }
             TransferFailure::Unfit(..) => {
                 hop::pass_over(source, place.subqueue, transfer.number, cx);
                 true
             }
-            TransferFailure::Refused(..) | TransferFailure::Wait => {
+            TransferFailure::Full(..) | TransferFailure::Refused(..) | TransferFailure::Wait => {
                 hop::pump_again_at(source, place.subqueue, cx);
                 false
             }

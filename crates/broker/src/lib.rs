@@ -50,8 +50,8 @@ pub use api::rule::{
     RuleUsage,
 };
 pub use api::settings::{
-    BrokerLimits, BrokerSettings, Expiry, ForwardFailures, LocksOnDisconnect, QueueSettings,
-    SessionCountOnDisconnect, Status, SubscriptionSettings, TransactionSettings,
+    BrokerLimits, BrokerSettings, Expiry, ForwardFailures, ForwardRetry, LocksOnDisconnect,
+    QueueSettings, SessionCountOnDisconnect, Status, SubscriptionSettings, TransactionSettings,
 };
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
 pub use api::tier::Tier;

@@ -78,6 +78,8 @@ pub(crate) struct SubqueueState {
     pub resume_at: Option<Mono>,
     /// What keeps messages that go on by themselves.
     pub pump: Pump,
+    /// Since when the destination of its pump has been full.
+    pub full_since: Option<Mono>,
     /// A message has become available, or a receiver waits for one.
     pub needs_dispatch: bool,
 }
@@ -106,6 +108,7 @@ impl SubqueueState {
             retry_at: None,
             resume_at: None,
             pump: Pump::default(),
+            full_since: None,
             needs_dispatch: false,
         }
     }

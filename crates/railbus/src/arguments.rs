@@ -392,9 +392,18 @@ pub struct ServeArguments {
     #[arg(long, value_parser = choice::parser::<broker::LocksOnDisconnect>(), env = "RAILBUS_LOCKS_ON_DISCONNECT")]
     pub locks_on_disconnect: Option<broker::LocksOnDisconnect>,
 
+    /// What a lost connection does to the delivery counts of messages in sessions that it holds
+    /// [default: keep]
+    #[arg(long, value_parser = choice::parser::<broker::SessionCountOnDisconnect>(), env = "RAILBUS_SESSION_COUNT_ON_DISCONNECT")]
+    pub session_count_on_disconnect: Option<broker::SessionCountOnDisconnect>,
+
     /// Where messages go that cannot be forwarded [default: transfer]
     #[arg(long, value_parser = choice::parser::<broker::ForwardFailures>(), env = "RAILBUS_FORWARD_FAILURES")]
     pub forward_failures: Option<broker::ForwardFailures>,
+
+    /// Which entities one transaction may touch [default: auto]
+    #[arg(long, value_parser = choice::parser::<servicebus::CrossEntity>(), env = "RAILBUS_TRANSACTIONS_CROSS_ENTITY")]
+    pub transactions_cross_entity: Option<servicebus::CrossEntity>,
 
     /// Accept the well-known development key on addresses that others can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use broker::{BrokerSettings, Tier, TransactionSettings};
+use broker::{BrokerSettings, ForwardRetry, Tier, TransactionSettings};
 use rocks::Durability;
 use server::Limits;
 
@@ -337,6 +337,10 @@ fn connections(
             .map_or(default.authentication_time_out, |value| {
                 u32::try_from(value.0).unwrap_or(u32::MAX)
             }),
+        cross_entity: arguments
+            .transactions_cross_entity
+            .or(config.transactions.cross_entity)
+            .unwrap_or_default(),
         endpoint: endpoint(&config.limits),
         ..default
     })
@@ -427,10 +431,15 @@ fn broker(
             .locks_on_disconnect
             .or(config.locks_on_disconnect)
             .unwrap_or_default(),
+        session_count_on_disconnect: arguments
+            .session_count_on_disconnect
+            .or(config.session_count_on_disconnect)
+            .unwrap_or_default(),
         forward_failures: arguments
             .forward_failures
             .or(config.forward_failures)
             .unwrap_or_default(),
+        forward_retry: forward_retry(&config.limits),
         body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
         output_buffer_bytes: output_buffer.map_or(default.output_buffer_bytes, |size| {
             usize::try_from(size.0).unwrap_or(usize::MAX)
@@ -438,6 +447,18 @@ fn broker(
         transactions: transactions(&config.limits),
         ..default
     })
+}
+
+fn forward_retry(limits: &LimitsConfig) -> ForwardRetry {
+    let default = ForwardRetry::default();
+    ForwardRetry {
+        interval: limits
+            .forward_retry_interval
+            .map_or(default.interval, |value| value.0),
+        time_out: limits
+            .forward_retry_time_out
+            .map_or(default.time_out, |value| value.0),
+    }
 }
 
 fn transactions(limits: &LimitsConfig) -> TransactionSettings {

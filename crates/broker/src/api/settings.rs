@@ -55,6 +55,25 @@ pub enum ForwardFailures {
     DeadLetter,
 }
 
+/// How a forward to a full destination is tried again. (docs/spec/entities.md#14.4)
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ForwardRetry {
+    /// Milliseconds between two tries.
+    pub interval: u64,
+    /// Milliseconds until it fails, from the moment at which the destination was found full, and
+    /// not before the message has waited for as long.
+    pub time_out: u64,
+}
+
+impl Default for ForwardRetry {
+    fn default() -> Self {
+        Self {
+            interval: 1_000,
+            time_out: 60_000,
+        }
+    }
+}
+
 /// What an entity lets clients do. Settling what is lent, counting and managing work in all of
 /// them. (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -159,6 +178,7 @@ pub struct BrokerSettings {
     pub locks_on_disconnect: LocksOnDisconnect,
     pub session_count_on_disconnect: SessionCountOnDisconnect,
     pub forward_failures: ForwardFailures,
+    pub forward_retry: ForwardRetry,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
     /// The same of one held session to begin with. A holder that takes more of it gets more, while
@@ -182,6 +202,7 @@ pub struct BrokerSettings {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BrokerLimits {
     pub output_buffer_bytes: usize,
+    pub forward_retry: ForwardRetry,
     pub transactions: TransactionSettings,
 }
 
@@ -191,6 +212,7 @@ impl BrokerSettings {
     pub fn limits(&self) -> BrokerLimits {
         BrokerLimits {
             output_buffer_bytes: self.output_buffer_bytes,
+            forward_retry: self.forward_retry,
             transactions: self.transactions.clone(),
         }
     }
@@ -198,6 +220,7 @@ impl BrokerSettings {
     /// Takes over what has changed. What is there already stays, however much it is.
     pub fn set_limits(&mut self, limits: BrokerLimits) {
         self.output_buffer_bytes = limits.output_buffer_bytes;
+        self.forward_retry = limits.forward_retry;
         self.transactions = limits.transactions;
     }
 }
@@ -238,6 +261,7 @@ impl Default for BrokerSettings {
             locks_on_disconnect: LocksOnDisconnect::Keep,
             session_count_on_disconnect: SessionCountOnDisconnect::Keep,
             forward_failures: ForwardFailures::Transfer,
+            forward_retry: ForwardRetry::default(),
             window: 65_536,
             session_window: 256,
             body_bytes: 16 << 20,

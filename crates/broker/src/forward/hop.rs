@@ -7,7 +7,7 @@ use super::transfer::{Admission, Transfer, TransferFailure};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::name::path_of;
-use crate::api::settings::ForwardFailures;
+use crate::api::settings::{ForwardFailures, ForwardRetry};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::context::read::Purpose;
@@ -49,6 +49,20 @@ pub(crate) fn pump_later(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context
 pub(crate) fn pump_again_at(queue: &mut Queue, subqueue: Subqueue, cx: &Context<'_>) {
     let at = cx.retry_at();
     queue.sub_mut(subqueue).pump = Pump::Until(at);
+}
+
+/// Whether a message that its destination has no room for is tried again. The first that finds no
+/// room starts the clock; a message that came later gets as much time.
+pub(crate) fn waits_for_room(queue: &mut Queue, transfer: &Transfer, cx: &Context<'_>) -> bool {
+    let ForwardRetry { interval, time_out } = cx.shared.settings.forward_retry;
+    let sub = queue.sub_mut(Subqueue::Main);
+    let since = *sub.full_since.get_or_insert(cx.now.mono);
+    let comes_late = transfer.entry.row.enqueued_ms.saturating_add(time_out) > cx.now.wall.0;
+    let waits = cx.now.mono < since.after(time_out) || comes_late;
+    if waits {
+        sub.pump = Pump::Until(cx.now.mono.after(interval.max(1)));
+    }
+    waits
 }
 
 pub(crate) fn take_looked(
@@ -166,7 +180,7 @@ fn check_arriving_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> 
     let error = ForwardError::of_size(queue.path.clone(), &error);
     Some(Admission::Failed(match error {
         ForwardError::TooLarge { .. } => TransferFailure::Unfit(error),
-        _ => TransferFailure::Refused(error),
+        _ => TransferFailure::Full(error),
     }))
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Transfer {
 pub(super) enum TransferFailure {
     /// It may be possible later.
     Wait,
+    /// The destination is full; it is tried again for some time.
+    Full(ForwardError),
     /// The destination takes nothing like it now.
     Refused(ForwardError),
     /// It will never be taken.

@@ -1,6 +1,6 @@
 //! Forwarding: messages and dead letters go on by themselves, as far as they can.
 
-use broker::{BrokerSettings, ForwardFailures};
+use broker::{BrokerSettings, ForwardFailures, ForwardRetry};
 use expect_test::expect;
 
 use crate::script::{check, check_with};
@@ -140,9 +140,63 @@ fn failures_go_to_the_ordinary_dead_letter_queue_if_set_so_and_stay_there() {
     );
 }
 
+/// A forward to a full destination fails at once.
+fn at_once() -> BrokerSettings {
+    BrokerSettings {
+        forward_retry: ForwardRetry {
+            time_out: 0,
+            ..ForwardRetry::default()
+        },
+        ..BrokerSettings::default()
+    }
+}
+
+/// (docs/spec/entities.md#14.4)
+#[test]
+fn a_full_destination_is_tried_again_for_a_minute() {
+    check(
+        "
+        0s queue name=b max-size=3
+        0s queue name=a forward=b
+        0s send in=a abc
+        0s send in=a x
+        0s peek 1 10 in=a
+        50s send in=a y
+        59s peek 1 10 in=a transfer
+        60s wait
+        61s peek 1 10 in=a transfer
+        61s peek 1 10 in=a
+        109s peek 1 10 in=a
+        111s peek 1 10 in=a transfer
+        111s peek 1 10 in=a
+        ",
+        expect![[r""]],
+    );
+}
+
+#[test]
+fn room_that_comes_in_time_lets_messages_go_on_in_order() {
+    check(
+        "
+        0s queue name=b max-size=3
+        0s queue name=a forward=b
+        0s send in=a abc
+        0s send in=a x ttl=30s
+        0s send in=a y z
+        40s attach r1 in=b
+        40s limit r1 10
+        40s complete r1 #1 in=b
+        42s peek 1 10 in=a transfer
+        42s counters in=a
+        ",
+        expect![[r""]],
+    );
+}
+
 #[test]
 fn a_full_destination_refuses_and_dead_letters_wait_for_room() {
-    check(
+    check_with(
+        at_once(),
         "
         0s queue name=b max-size=3
         0s queue name=a forward=b

@@ -1,12 +1,13 @@
 //! Choices: settings with a few named values, the same on the command line and in files.
 
-use broker::{Expiry, ForwardFailures, LocksOnDisconnect, Tier};
+use broker::{Expiry, ForwardFailures, LocksOnDisconnect, SessionCountOnDisconnect, Tier};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rocks::Durability;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use server::PlaintextPolicy;
+use servicebus::CrossEntity;
 
 /// A type of another crate with a few named values.
 pub trait Choice: Copy + Send + Sync + 'static {
@@ -52,6 +53,29 @@ impl Choice for LocksOnDisconnect {
     const VALUES: &'static [(&'static str, Self, &'static str)] = &[
         ("keep", Self::Keep, "They run on"),
         ("drop", Self::Drop, "The messages are available at once"),
+    ];
+}
+
+impl Choice for SessionCountOnDisconnect {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        ("keep", Self::Keep, "They stay, as in the cloud"),
+        (
+            "raise",
+            Self::Raise,
+            "They rise, so that a message which kills its receivers ends as a dead letter",
+        ),
+    ];
+}
+
+impl Choice for CrossEntity {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        (
+            "auto",
+            Self::Auto,
+            "As in the cloud on connections with tokens, any entity on others",
+        ),
+        ("as-cloud", Self::AsCloud, "As in the cloud"),
+        ("any", Self::Any, "Every entity of the namespace"),
     ];
 }
 

@@ -50,15 +50,26 @@ pub struct RailbusToml {
     #[serde(deserialize_with = "choice::read")]
     pub locks_on_disconnect: Option<broker::LocksOnDisconnect>,
     #[serde(deserialize_with = "choice::read")]
+    pub session_count_on_disconnect: Option<broker::SessionCountOnDisconnect>,
+    #[serde(deserialize_with = "choice::read")]
     pub forward_failures: Option<broker::ForwardFailures>,
     pub allow_development_key: bool,
     #[serde(deserialize_with = "choice::read")]
     pub plain: Option<server::PlaintextPolicy>,
     pub virtual_clock: bool,
     pub auth: Auth,
+    pub transactions: TransactionsConfig,
     pub limits: LimitsConfig,
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
+}
+
+/// `[transactions]`: what they may touch.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TransactionsConfig {
+    #[serde(deserialize_with = "choice::read")]
+    pub cross_entity: Option<servicebus::CrossEntity>,
 }
 
 /// `[auth]`: access rules.
@@ -130,6 +141,10 @@ pub struct LimitsConfig {
     pub messages_per_batch_delete: Option<Count<1, 4_000>>,
     /// From a transaction's first operation to its discharge.
     pub transaction_time_out: Option<TimeOut>,
+    /// Between two tries of a forward to a full destination.
+    pub forward_retry_interval: Option<TimeOut>,
+    /// Until such a forward fails.
+    pub forward_retry_time_out: Option<Millis<0, 86_400_000>>,
     /// Messages sent and settled in one transaction.
     pub operations_per_transaction: Option<Count<1, 100_000>>,
     /// Transactions that are open at a time.
@@ -255,6 +270,7 @@ mod tests {
             memory = "256MiB"
             expiry = "cloud"
             locks-on-disconnect = "drop"
+            session-count-on-disconnect = "raise"
             forward-failures = "dead-letter"
             virtual-clock = true
             [auth]
@@ -265,12 +281,16 @@ mod tests {
             secondary-key = "second"
             rights = ["send"]
             entity = "orders"
+            [transactions]
+            cross-entity = "as-cloud"
             [limits]
             connections = 10
             idle-time-out = "PT1M"
             messages-per-batch-delete = 500
             unused-connection-time-out = "PT5M"
             transaction-time-out = "PT30S"
+            forward-retry-interval = "PT2S"
+            forward-retry-time-out = "PT0S"
             operations-per-transaction = 1000
             transactions-per-connection = 2
             bytes-per-transaction = "1MiB"
@@ -292,6 +312,8 @@ mod tests {
         assert_eq!(config.sku, Some(Tier::Premium));
         assert_eq!(config.memory, Some(Size(256 << 20)));
         assert!(config.virtual_clock);
+        let as_cloud = Some(servicebus::CrossEntity::AsCloud);
+        assert_eq!(config.transactions.cross_entity, as_cloud);
         assert_eq!(
             config.auth.rules[0].secondary_key.as_deref(),
             Some("second")

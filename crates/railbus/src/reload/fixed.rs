@@ -65,6 +65,14 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             broker.locks_on_disconnect != other.locks_on_disconnect,
         ),
         (
+            "session-count-on-disconnect",
+            broker.session_count_on_disconnect != other.session_count_on_disconnect,
+        ),
+        (
+            "transactions.cross-entity",
+            old.server.connections.cross_entity != new.server.connections.cross_entity,
+        ),
+        (
             "forward-failures",
             broker.forward_failures != other.forward_failures,
         ),
@@ -203,7 +211,15 @@ mod tests {
             ("virtual-clock = true", "virtual-clock"),
             ("expiry = 'cloud'", "expiry"),
             ("locks-on-disconnect = 'drop'", "locks-on-disconnect"),
+            (
+                "session-count-on-disconnect = 'raise'",
+                "session-count-on-disconnect",
+            ),
             ("forward-failures = 'dead-letter'", "forward-failures"),
+            (
+                "[transactions]\ncross-entity = 'any'",
+                "transactions.cross-entity",
+            ),
         ] {
             check("", text, Some(name), &[]);
         }
