@@ -29,7 +29,7 @@ async function publish(...messages) {
 
 /** Uses a receiver of a subscription that renews no locks. */
 async function from(subscription, steps, options = {}) {
-  const receiver = client.createReceiver("events", subscription, { maxAutoLockRenewalDurationInMs: 0, ...options });
+  const receiver = client.createReceiver("events", subscription, options);
   const result = await steps(receiver);
   await receiver.close();
   return result;

@@ -61,8 +61,7 @@ class Queue {
   }
 
   receiver(options = {}) {
-    // The SDK renews locks by itself unless it is told not to.
-    return this.client.createReceiver(this.name, { maxAutoLockRenewalDurationInMs: 0, ...options });
+    return this.client.createReceiver(this.name, options);
   }
 
   async send(...messages) {
