@@ -73,6 +73,7 @@ fn options() -> Options {
         entity: None,
     };
     Options {
+        development_issuer: None,
         certificate: None,
         plain: server::PlaintextPolicy::default(),
         virtual_clock: false,

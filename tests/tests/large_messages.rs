@@ -155,6 +155,7 @@ fn options() -> Options {
         settings: QueueSettings::default(),
     };
     Options {
+        development_issuer: None,
         certificate: None,
         plain: server::PlaintextPolicy::default(),
         virtual_clock: false,

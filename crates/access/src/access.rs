@@ -9,26 +9,48 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use broker::AuthorizationRule;
+use broker::{AuthorizationRule, Wall};
 
+use crate::issuer::{Identity, Issuer, Locality};
 use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
-use crate::scope;
+use crate::token::VerifiedToken;
+use crate::{jwt, scope};
 
 /// Longest path that an entity can have, in bytes. (docs/spec/entities.md#4)
 const MAX_PATH: usize = 260 * 4;
 
-/// A valid login: the name of a rule and the fingerprint of one of its keys.
+/// A valid login.
+#[derive(Clone, Debug)]
+pub struct Credential(Kind);
+
 #[derive(Clone)]
-pub struct Credential {
-    rule: String,
-    key: Fingerprint,
+enum Kind {
+    /// The name of a rule and the fingerprint of one of its keys.
+    Key { rule: String, key: Fingerprint },
+    /// What an issuer says of a client.
+    Identity(Arc<Identity>),
 }
 
-impl fmt::Debug for Credential {
+impl Credential {
+    fn of_key(rule: &str, key: Fingerprint) -> Self {
+        let rule = rule.to_owned();
+        Self(Kind::Key { rule, key })
+    }
+
+    /// Whether its rights are looked up at the path of what is done. Those of a key are looked up
+    /// at the audience that a signature was given for.
+    #[must_use]
+    pub fn is_of_issuer(&self) -> bool {
+        matches!(self.0, Kind::Identity(_))
+    }
+}
+
+impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credential")
-            .field("rule", &self.rule)
-            .finish_non_exhaustive()
+        match self {
+            Self::Key { rule, .. } => f.debug_tuple("Key").field(rule).finish_non_exhaustive(),
+            Self::Identity(identity) => f.debug_tuple("Identity").field(identity).finish(),
+        }
     }
 }
 
@@ -50,8 +72,9 @@ impl Access {
         }
     }
 
-    /// Replaces the rules of the namespace; those of entities stay.
-    pub fn replace(&mut self, rules: AccessRules) {
+    /// Replaces the rules of the namespace; those of entities and the keys of issuers stay.
+    pub fn replace(&mut self, mut rules: AccessRules) {
+        rules.keep_issuer_keys(&self.namespace);
         self.namespace = Arc::new(rules);
     }
 
@@ -82,7 +105,8 @@ impl Access {
     }
 
     /// Whether this broker's host is called `name`, in any case.
-    pub(crate) fn is_own_host(&self, name: &str) -> bool {
+    #[must_use]
+    pub fn is_own_host(&self, name: &str) -> bool {
         let names = &self.namespace.host_names;
         names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
@@ -109,10 +133,7 @@ impl Access {
         if !is_known {
             fits(&AccessRule::of_unknown_name());
         }
-        is_right.then(|| Credential {
-            rule: name.to_owned(),
-            key,
-        })
+        is_right.then(|| Credential::of_key(name, key))
     }
 
     /// The credential for a signature of `path` by a key of the rule called `name`, if there is
@@ -142,19 +163,53 @@ impl Access {
             try_rule(&AccessRule::of_unknown_name());
             return None;
         }
-        found.map(|key| Credential {
-            rule: name.to_owned(),
-            key,
-        })
+        found.map(|key| Credential::of_key(name, key))
     }
 
     /// The rights of a credential at `path` now; a path is normalised and in lower case.
     #[must_use]
     pub fn rights(&self, credential: &Credential, path: &str) -> Rights {
-        self.rules_for(path)
-            .filter(|rule| rule.name == credential.rule)
-            .filter(|rule| rule.either_key(|key| key.matches(&credential.key)))
+        match &credential.0 {
+            Kind::Key { rule, key } => self.rights_of_key(rule, key, path),
+            Kind::Identity(identity) => self.rights_of_identity(identity, path),
+        }
+    }
+
+    fn rights_of_key(&self, rule: &str, key: &Fingerprint, path: &str) -> Rights {
+        let named = self.rules_for(path).filter(|other| other.name == rule);
+        named
+            .filter(|rule| rule.either_key(|secret| secret.matches(key)))
             .fold(Rights::NONE, |sum, rule| sum.union(rule.rights))
+    }
+
+    /// None if the issuer is not trusted any more.
+    fn rights_of_identity(&self, identity: &Identity, path: &str) -> Rights {
+        let mut issuers = self.namespace.issuers.iter();
+        let issuer = issuers.find(|issuer| issuer.name == identity.issuer);
+        issuer.map_or(Rights::NONE, |issuer| issuer.rights(identity, path))
+    }
+
+    /// Verifies a JSON Web Token for a client there.
+    ///
+    /// # Errors
+    /// When it is not accepted.
+    pub fn verify_jwt(
+        &self,
+        token: &str,
+        locality: Locality,
+        now: Wall,
+    ) -> Result<VerifiedToken, jwt::Error> {
+        let verified = jwt::verify(token, &self.namespace.issuers, locality, now)?;
+        Ok(VerifiedToken {
+            credential: Credential(Kind::Identity(Arc::new(verified.identity))),
+            expires: verified.expires,
+        })
+    }
+
+    /// The issuers whose tokens are accepted.
+    #[must_use]
+    pub fn issuers(&self) -> &[Issuer] {
+        &self.namespace.issuers
     }
 
     /// The rules at `path` and above it.

@@ -1,19 +1,20 @@
 //! Authorization: checks the Authorization header of an HTTP request. (docs/spec/admin.md#2.1)
 //!
-//! The header holds either a shared access signature, as over `$cbs`, or Basic with a rule's name
-//! and key. Each failure is a reason for a 401, and no reason names a rule or a key.
+//! The header holds a shared access signature, as over `$cbs`, Bearer with a JSON Web Token, or
+//! Basic with a rule's name and key. Each failure is a reason for a 401, and no reason names a rule or a key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::Wall;
 
 use crate::access::{Access, Credential};
+use crate::issuer::Locality;
 use crate::operation::Operation;
 use crate::rights::RequiredRight;
-use crate::scope;
-use crate::token;
+use crate::{jwt, scope, token};
 
 const BASIC: &str = "Basic ";
+const BEARER: &str = "Bearer ";
 
 /// Why a request is not authorized.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -26,7 +27,7 @@ pub enum Unauthorized {
     Missing(RequiredRight),
     /// Another scheme, or not decodable.
     #[error(
-        "MalformedToken: The Authorization header is neither a shared access signature nor Basic."
+        "MalformedToken: The Authorization header is neither a shared access signature nor Bearer nor Basic."
     )]
     Malformed,
     /// No rule of that name has that key.
@@ -35,6 +36,9 @@ pub enum Unauthorized {
     /// A signature that is not accepted.
     #[error("{0}")]
     Token(#[from] token::Error),
+    /// A JSON Web Token that is not accepted.
+    #[error("{0}")]
+    Jwt(#[from] jwt::Error),
     /// Known, but not allowed.
     #[error("UnauthorizedAccess: The {} claim is required.", .0.claim())]
     Claim(RequiredRight),
@@ -51,13 +55,20 @@ impl Unauthorized {
             Self::Token(token::Error::Audience) => 40_104,
             Self::Malformed | Self::Token(token::Error::Malformed) => 40_105,
             Self::Token(token::Error::Expired(_)) => 40_106,
+            Self::Jwt(error) => error.sub_code(),
         }
+    }
+
+    /// Whether the same request may be allowed soon.
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        *self == Self::Jwt(jwt::Error::KeysNotLoaded)
     }
 }
 
 impl Access {
-    /// Whether `authorization`, a header's value, allows an operation at `path`. Without a header
-    /// the anonymous rights apply.
+    /// Whether `authorization`, a header's value, allows an operation at `path` to a client there.
+    /// Without a header the anonymous rights apply.
     ///
     /// # Errors
     /// When it does not.
@@ -66,6 +77,7 @@ impl Access {
         authorization: Option<&str>,
         operation: Operation,
         path: &str,
+        locality: Locality,
         now: Wall,
     ) -> Result<(), Unauthorized> {
         let required_right = operation.required_right();
@@ -73,7 +85,7 @@ impl Access {
         let rights = match authorization {
             None if self.anonymous().allow(required_right) => return Ok(()),
             None => return Err(Unauthorized::Missing(required_right)),
-            Some(text) => self.rights(&self.credential(text, &path, now)?, &path),
+            Some(text) => self.rights(&self.credential(text, &path, locality, now)?, &path),
         };
         if rights.union(self.anonymous()).allow(required_right) {
             Ok(())
@@ -87,18 +99,19 @@ impl Access {
         &self,
         authorization: &str,
         path: &str,
+        locality: Locality,
         now: Wall,
     ) -> Result<Credential, Unauthorized> {
-        match authorization.split_at_checked(BASIC.len()) {
-            Some((scheme, credentials)) if scheme.eq_ignore_ascii_case(BASIC) => {
-                self.credential_of_key(credentials)
-            }
-            _ if token::is_signature(authorization) => {
-                let granted = token::verify(authorization, path, self, now);
-                Ok(granted?.credential)
-            }
-            _ => Err(Unauthorized::Malformed),
+        if let Some(credentials) = behind(BASIC, authorization) {
+            return self.credential_of_key(credentials);
         }
+        let bearer = behind(BEARER, authorization).map(str::trim);
+        let shown = bearer.unwrap_or(authorization);
+        if token::is_signature(shown) {
+            return Ok(token::verify(shown, path, self, now)?.credential);
+        }
+        let token = bearer.ok_or(Unauthorized::Malformed)?;
+        Ok(self.verify_jwt(token, locality, now)?.credential)
     }
 
     /// The credential for a rule's name and key, encoded as Basic has it.
@@ -110,6 +123,12 @@ impl Access {
         let (name, key) = decoded.split_once(':').ok_or(Unauthorized::Malformed)?;
         self.log_in(name, key.as_bytes()).ok_or(Unauthorized::Key)
     }
+}
+
+/// What follows a scheme, in any case.
+fn behind<'a>(scheme: &str, authorization: &'a str) -> Option<&'a str> {
+    let (shown, credentials) = authorization.split_at_checked(scheme.len())?;
+    shown.eq_ignore_ascii_case(scheme).then_some(credentials)
 }
 
 #[cfg(test)]
@@ -147,7 +166,13 @@ mod tests {
     }
 
     fn check(authorization: Option<&str>) -> Result<(), Unauthorized> {
-        access().check(authorization, Operation::Operate, PATH, NOW)
+        access().check(
+            authorization,
+            Operation::Operate,
+            PATH,
+            Locality::Network,
+            NOW,
+        )
     }
 
     #[test]
@@ -161,9 +186,23 @@ mod tests {
         let key = Secret::new("root-key".to_owned());
         let token = token::sign("http://localhost:5672/", "root", &key, Wall(NOW.0 + 60_000));
         assert_eq!(check(Some(&token)), Ok(()));
-        let late = access().check(Some(&token), Operation::Operate, PATH, Wall(NOW.0 + 60_000));
+        let later = Wall(NOW.0 + 60_000);
+        let late = access().check(
+            Some(&token),
+            Operation::Operate,
+            PATH,
+            Locality::Network,
+            later,
+        );
         let expired = token::Error::Expired(Wall(NOW.0 + 60_000));
         assert_eq!(late, Err(Unauthorized::Token(expired)));
+    }
+
+    #[test]
+    fn a_signature_behind_bearer_is_taken_as_that_signature() {
+        let key = Secret::new("root-key".to_owned());
+        let token = token::sign("http://localhost/", "root", &key, Wall(NOW.0 + 60_000));
+        assert_eq!(check(Some(&format!("bearer {token}"))), Ok(()));
     }
 
     #[test]
@@ -188,7 +227,11 @@ mod tests {
             check(None),
             Err(Unauthorized::Missing(RequiredRight::Manage))
         );
-        assert_eq!(check(Some("Bearer x.y.z")), Err(Unauthorized::Malformed));
+        assert_eq!(
+            check(Some("Bearer x.y.z")),
+            Err(Unauthorized::Jwt(jwt::Error::Malformed))
+        );
+        assert_eq!(check(Some("Digest x")), Err(Unauthorized::Malformed));
         assert_eq!(check(Some("Basic %%%")), Err(Unauthorized::Malformed));
         assert_eq!(
             check(Some(&basic("root-key"))),

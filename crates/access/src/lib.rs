@@ -7,14 +7,23 @@
 pub mod access;
 pub mod authorization;
 pub mod directory;
+pub mod issuer;
+pub mod jwt;
+mod jwt_claims;
+mod jwt_signature;
+pub mod key_set;
 pub mod operation;
 pub mod rights;
 pub mod scope;
+pub mod signing_key;
 pub mod token;
 
 pub use access::{Access, Credential};
 pub use authorization::Unauthorized;
 pub use directory::{Directory, Entity};
+pub use issuer::{Grant, GrantClaim, Issuer, KeySource, Locality};
+pub use key_set::{IssuerKeys, KeySet};
 pub use operation::Operation;
 pub use rights::{AccessRule, AccessRules, RequiredRight, Rights, Secret};
+pub use signing_key::SigningKey;
 pub use token::sign;

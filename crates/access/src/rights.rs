@@ -5,11 +5,13 @@
 //! compared by `equal` and nothing else; `cargo xtask tidy` checks this.
 
 use std::fmt;
+use std::sync::Arc;
 
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
+use crate::issuer::Issuer;
 use crate::scope;
 
 /// A subset of Send, Listen and Manage.
@@ -151,6 +153,12 @@ impl Secret {
         bool::from(equal(&self.fingerprint.0, &candidate.0) & self.is_usable())
     }
 
+    /// Whether `shown` is this key, in constant time; nothing is an empty key.
+    #[must_use]
+    pub fn is(&self, shown: &[u8]) -> bool {
+        self.matches(&Fingerprint::of(shown))
+    }
+
     fn is_usable(&self) -> Choice {
         Choice::from(u8::from(!self.text.is_empty()))
     }
@@ -231,9 +239,23 @@ pub struct AccessRules {
     /// Whether the only rule is the public one for development, so that a listener on loopback asks
     /// no request of HTTP for it.
     pub is_development: bool,
+    /// The issuers of JSON Web Tokens; each name is there once.
+    pub issuers: Vec<Issuer>,
     /// The names of this broker's hosts, in lower case, without ports: those of its certificate and
     /// of its settings. A token's resource may be one of them. (docs/spec/amqp.md#2.5)
     pub host_names: Vec<String>,
+}
+
+impl AccessRules {
+    /// Takes over the keys that `before` has of the same issuers, so that tokens stay good.
+    pub fn keep_issuer_keys(&mut self, before: &Self) {
+        for issuer in &mut self.issuers {
+            let mut known = before.issuers.iter();
+            if let Some(known) = known.find(|known| known.has_keys_of(issuer)) {
+                issuer.keys = Arc::clone(&known.keys);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
 /// The credential of a valid token, and its expiry.
 #[derive(Clone, Debug)]
 pub struct VerifiedToken {
-    /// Of the key that signed it.
+    /// Of the key or the issuer that signed it.
     pub credential: Credential,
     /// From then on it gives no right.
     pub expires: Wall,
@@ -66,7 +66,8 @@ fn date(at: Wall) -> String {
 }
 
 /// Whether `text` looks like a shared access signature.
-pub(crate) fn is_signature(text: &str) -> bool {
+#[must_use]
+pub fn is_signature(text: &str) -> bool {
     text.get(..PREFIX.len())
         .is_some_and(|prefix| prefix.eq_ignore_ascii_case(PREFIX))
 }

@@ -1,8 +1,9 @@
 //! Claims: the credentials of a connection, and until when each counts.
 //! (docs/spec/amqp.md#2.2 to #2.7)
 //!
-//! SASL PLAIN gives a credential for the connection's whole life; a token gives one for its
-//! audience and all paths below it. Its rights depend on the access rules at the time of the
+//! SASL PLAIN with a key gives a credential for the connection's whole life; a token gives one for
+//! its audience and all paths below it, until it expires. A token that is the password of SASL
+//! PLAIN has the namespace as its audience. Its rights depend on the access rules at the time of the
 //! check, not at the time of its presentation.
 //!
 //! Invariant: a new token for an audience replaces the old one, whether it allows more or less.
@@ -36,14 +37,14 @@ struct Claim {
 /// The credentials of a connection.
 #[derive(Debug, Default)]
 pub struct Claims {
-    /// From SASL.
+    /// A key, from SASL.
     plain: Option<Credential>,
     /// From tokens, by audience.
     tokens: HashMap<String, Claim>,
 }
 
 impl Claims {
-    /// Keeps the credential of a SASL login.
+    /// Keeps the credential of a SASL login with a key.
     pub fn log_in(&mut self, credential: Credential) {
         self.plain = Some(credential);
     }
@@ -60,7 +61,7 @@ impl Claims {
         !self.tokens.is_empty()
     }
 
-    /// Keeps a token; true if it allows less than the one it replaces.
+    /// Keeps a token; true if it may allow less than the one it replaces.
     ///
     /// # Errors
     /// When the connection holds tokens for the maximum number of audiences.
@@ -87,12 +88,14 @@ impl Claims {
             until,
         };
         let new = access.rights(&claim.credential, &audience);
-        let old = self.tokens.get(&audience);
-        let old = old.map_or(Rights::NONE, |old| {
+        let mut may_be_weaker = claim.credential.is_of_issuer();
+        let old = self.tokens.get(&audience).map_or(Rights::NONE, |old| {
+            // Below the audience the rights of an issuer's token may differ.
+            may_be_weaker |= old.credential.is_of_issuer();
             access.rights(&old.credential, &audience)
         });
-        self.tokens.insert(audience, claim);
-        Ok(new.union(old) != new)
+        let is_replaced = self.tokens.insert(audience, claim).is_some();
+        Ok((is_replaced && may_be_weaker) || new.union(old) != new)
     }
 
     /// The rights for a new link or operation at `path`, which is normalised and in lower case.
@@ -113,7 +116,10 @@ impl Claims {
         let tokens = self.tokens.iter();
         let tokens = tokens
             .filter(|(audience, claim)| counts(claim) && scope::covers(audience, path))
-            .map(|(audience, claim)| access.rights(&claim.credential, audience));
+            .map(|(audience, claim)| match claim.credential.is_of_issuer() {
+                true => access.rights(&claim.credential, path),
+                false => access.rights(&claim.credential, audience),
+            });
         plain.chain(tokens).fold(access.anonymous(), Rights::union)
     }
 

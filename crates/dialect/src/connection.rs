@@ -91,4 +91,8 @@ pub trait Dialect: Send + 'static {
 
     /// The refusals since the last call, if any.
     fn take_refusals(&mut self) -> Option<Refusals>;
+
+    /// Whether a token came since the last call that the keys of its issuer cannot verify before
+    /// they are loaded again.
+    fn take_key_demand(&mut self) -> bool;
 }

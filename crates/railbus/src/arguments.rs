@@ -1,6 +1,7 @@
 //! Arguments: the command line. Each option can also come from `RAILBUS_<OPTION>` in the
 //! environment; what neither says may be said by `railbus.toml`.
 
+mod authority;
 mod bench;
 mod entity;
 mod message;
@@ -16,6 +17,7 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 pub use self::store::{BackupArguments, RestoreArguments, VerifyArguments};
+pub use authority::{CaArguments, CaCommand, IdentityArguments, IdentityCommand};
 pub use bench::{BenchArguments, BenchMode};
 pub use entity::{EntityCommand, RuleCommand, RuleOptions, SubscriptionCommand};
 pub use message::{
@@ -25,6 +27,7 @@ pub use message::{
 pub use properties::{Kind, PropertyOptions, Queue, Topic};
 
 use crate::config::{LogFormat, choice, parse_address};
+use crate::host_name::HostName;
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
 #[derive(Debug, Parser)]
@@ -58,6 +61,9 @@ pub enum Command {
     /// one.
     #[command(subcommand)]
     Ca(CaCommand),
+    /// The development issuer, which gives tokens to programs that have no connection string.
+    #[command(subcommand)]
+    Identity(IdentityCommand),
     /// Works on configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -228,39 +234,6 @@ pub struct HealthArguments {
     pub ca: Option<PathBuf>,
 }
 
-/// What can be done with the local certificate authority.
-#[derive(Clone, Debug, Subcommand)]
-pub enum CaCommand {
-    /// Prints where it is, its fingerprint, what its certificate holds for, and until when.
-    Show(CaArguments),
-    /// Prints its certificate in PEM, for clients to trust; makes it if there is none yet.
-    Export {
-        /// Which one.
-        #[command(flatten)]
-        authority: CaArguments,
-
-        /// Write it to a file.
-        #[arg(long, value_name = "FILE")]
-        out: Option<PathBuf>,
-    },
-}
-
-/// Which certificate authority.
-#[derive(Args, Clone, Debug, Default)]
-pub struct CaArguments {
-    /// The broker's settings [default: railbus.toml if present]
-    #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
-    pub config: Option<PathBuf>,
-
-    /// The broker's data directory [default: railbus-data]
-    #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
-    pub data_dir: Option<PathBuf>,
-
-    /// Where the authority is kept [default: tls in the data directory]
-    #[arg(long, value_name = "DIR", env = "RAILBUS_TLS_DIR")]
-    pub tls_dir: Option<PathBuf>,
-}
-
 /// Which broker.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BrokerArguments {
@@ -343,6 +316,11 @@ pub struct ServeArguments {
     /// Where to listen; repeatable; port 0 takes any [default: 127.0.0.1:5672, :5671 and :5300]
     #[arg(long, value_name = "ADDR", env = "RAILBUS_LISTEN", value_delimiter = ',', value_parser = parse_address)]
     pub listen: Vec<SocketAddr>,
+
+    /// Stand in for a namespace of the cloud: listen on port 443 too, with a certificate for this
+    /// name; `railbus ca env` prints what clients need
+    #[arg(long = "as", value_name = "HOST", env = "RAILBUS_AS")]
+    pub host: Option<HostName>,
 
     /// The certificate to show, with its chain, in PEM; read again when it changes [default: one by
     /// a local authority]

@@ -1,4 +1,7 @@
-//! `railbus ca`: shows or exports the certificate authority that a broker makes itself.
+//! `railbus ca`: shows or exports the certificate authority that a broker makes itself, and prints
+//! what makes clients trust it.
+
+mod environment;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,30 +20,42 @@ pub fn run(command: CaCommand) -> Result<(), CommandError> {
             authority: arguments,
             out,
         } => export(&authority(arguments)?, out),
+        CaCommand::Env(arguments) => {
+            let (authority, settings) = open(arguments)?;
+            let text = environment::text(&authority, settings.host.as_ref())?;
+            print(text.as_bytes())
+        }
     }
 }
 
 /// The authority of a broker that is started with the same options.
 fn authority(arguments: CaArguments) -> Result<Authority, CommandError> {
+    open(arguments).map(|(authority, _)| authority)
+}
+
+fn open(arguments: CaArguments) -> Result<(Authority, Settings), CommandError> {
     let settings = Settings::resolve(&ServeArguments {
         config: arguments.config,
         data_dir: arguments.data_dir,
         tls_dir: arguments.tls_dir,
+        host: arguments.host,
         ..ServeArguments::default()
     })?;
-    let directory = match (settings.tls, settings.data) {
-        (Source::Files(pair), _) => return Err(Error::NotLocal(pair.certificate).into()),
+    let directory = match (&settings.tls, &settings.data) {
+        (Source::Files(pair), _) => {
+            return Err(Error::NotLocal(pair.certificate.clone()).into());
+        }
         (
             Source::Local {
                 directory: Some(directory),
                 ..
             },
             _,
-        ) => directory,
-        (Source::Local { .. }, Location::Lasting(data)) => tls::directory_in(&data),
+        ) => directory.clone(),
+        (Source::Local { .. }, Location::Lasting(data)) => tls::directory_in(data),
         (Source::Local { .. }, Location::Ephemeral) => return Err(Error::Ephemeral.into()),
     };
-    Ok(Authority::open(&directory)?)
+    Ok((Authority::open(&directory)?, settings))
 }
 
 fn show(authority: &Authority) -> Result<(), CommandError> {
@@ -90,7 +105,7 @@ fn export(authority: &Authority, out: Option<PathBuf>) -> Result<(), CommandErro
     }
 }
 
-fn print(text: &[u8]) -> Result<(), CommandError> {
+pub fn print(text: &[u8]) -> Result<(), CommandError> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text).and_then(|()| stdout.flush());
     written.map_err(|error| CommandError::Write {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use store::StoreError;
 
 use crate::processor::MissingFeature;
-use crate::{bench, config, connection_string, messaging, remote, tls};
+use crate::{bench, config, connection_string, development_key, messaging, remote, tls};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,24 @@ pub enum CommandError {
     },
     #[error("the data directory {path} cannot be used: {error}")]
     Store { path: PathBuf, error: StoreError },
+    #[error("the keys in {path} cannot be used: {error}")]
+    IssuerKeys {
+        path: PathBuf,
+        error: access::key_set::Error,
+    },
+    #[error(transparent)]
+    DevelopmentIssuer(#[from] development_key::Error),
+    #[error(
+        "the broker with these settings has keys or issuers of its own, and no development issuer beside them"
+    )]
+    NoDevelopmentIssuer,
+    #[error("the broker with these settings listens on no loopback address whose port is known")]
+    NoLocalPort,
+    #[error(
+        "cannot listen on {0}: ports below 1024 need a privilege here. Run the broker as root, or once \
+         `sudo sysctl net.ipv4.ip_unprivileged_port_start=443`, or choose other ports with --listen"
+    )]
+    PrivilegedPort(SocketAddr),
     #[error(transparent)]
     Tls(#[from] tls::Error),
     #[error("{path} cannot be written: {error}")]
@@ -99,6 +117,11 @@ impl CommandError {
             | Self::Restore(_)
             | Self::RestoreEphemeral
             | Self::VerifyEphemeral
+            | Self::IssuerKeys { .. }
+            | Self::DevelopmentIssuer(_)
+            | Self::NoDevelopmentIssuer
+            | Self::NoLocalPort
+            | Self::PrivilegedPort(_)
             | Self::Tls(_)
             | Self::Start(_)
             | Self::ConnectionString(_)

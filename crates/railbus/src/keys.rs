@@ -1,6 +1,6 @@
 //! Keys: the access rules of clients, and the key that the ready line shows.
 //!
-//! Without configured rules the well-known development key of the official emulator is accepted,
+//! Without configured rules and issuers the well-known development key of the official emulator is accepted,
 //! but only while no other machine can reach the broker. A configured key is never shown.
 
 use std::net::SocketAddr;
@@ -19,7 +19,8 @@ pub const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub rules: AccessRules,
-    pub shown: ConnectionKey,
+    /// None if there are issuers alone.
+    pub shown: Option<ConnectionKey>,
 }
 
 /// The end of the connection string.
@@ -40,7 +41,8 @@ impl Keys {
         allow_development_key: bool,
     ) -> Result<Self, CommandError> {
         match auth.rules.iter().max_by_key(|rule| prominence(rule)) {
-            Some(prominent) => Ok(Self::configured(auth, prominent)),
+            Some(prominent) => Ok(Self::configured(auth, Some(prominent))),
+            None if !auth.issuers.is_empty() => Ok(Self::configured(auth, None)),
             None => {
                 let public = listen.iter().find(|address| !address.ip().is_loopback());
                 match public {
@@ -53,20 +55,21 @@ impl Keys {
         }
     }
 
-    fn configured(auth: &Auth, prominent: &AuthRule) -> Self {
-        let shown = ConnectionKey {
+    fn configured(auth: &Auth, prominent: Option<&AuthRule>) -> Self {
+        let shown = prominent.map(|prominent| ConnectionKey {
             rule: prominent.name.clone(),
             key: format!("<key of {}>", prominent.name),
             entity: prominent
                 .entity
                 .clone()
                 .map(crate::config::EntityPath::into_string),
-        };
+        });
         Self {
             rules: AccessRules {
                 rules: auth.rules.iter().map(rule).collect(),
                 anonymous: Right::all(&auth.anonymous),
                 is_development: false,
+                issuers: Vec::new(),
                 host_names: Vec::new(),
             },
             shown,
@@ -91,9 +94,10 @@ impl Keys {
                 rules: vec![rule],
                 anonymous: Right::all(&auth.anonymous),
                 is_development: true,
+                issuers: Vec::new(),
                 host_names: Vec::new(),
             },
-            shown,
+            shown: Some(shown),
         }
     }
 }
@@ -142,6 +146,7 @@ mod tests {
         Auth {
             anonymous: Vec::new(),
             rules: rules.collect(),
+            issuers: Vec::new(),
         }
     }
 
@@ -154,7 +159,11 @@ mod tests {
         let auth = Auth::default();
         let loopback = addresses(&["127.0.0.1:5672", "[::1]:5672", "127.3.2.1:1"]);
         assert_eq!(
-            Keys::new(&auth, &loopback, false).unwrap().shown.key,
+            Keys::new(&auth, &loopback, false)
+                .unwrap()
+                .shown
+                .unwrap()
+                .key,
             "SAS_KEY_VALUE"
         );
         let public = addresses(&["127.0.0.1:5672", "0.0.0.0:5672"]);
@@ -172,8 +181,26 @@ mod tests {
         let auth = auth(&[("sender", Right::Send), ("owner", Right::Manage)]);
         let keys = Keys::new(&auth, &addresses(&["0.0.0.0:5672"]), false).unwrap();
         assert_eq!(keys.rules.rules.len(), 2);
-        assert_eq!(keys.shown.rule, "owner");
-        assert_eq!(keys.shown.key, "<key of owner>");
+        let shown = keys.shown.as_ref().unwrap();
+        assert_eq!(shown.rule, "owner");
+        assert_eq!(shown.key, "<key of owner>");
         assert!(!format!("{keys:?}").contains("hush"));
+    }
+
+    #[test]
+    fn with_issuers_there_is_no_development_key() {
+        let mut auth = Auth::default();
+        auth.issuers.push(crate::config::AuthIssuer {
+            issuer: "https://issuer.example".to_owned(),
+            audiences: Vec::new(),
+            discovery: None,
+            jwks_url: None,
+            jwks_file: None,
+            leeway: None,
+            grants: Vec::new(),
+        });
+        let keys = Keys::new(&auth, &addresses(&["0.0.0.0:5672"]), false).unwrap();
+        assert!(!keys.rules.is_development && keys.rules.rules.is_empty());
+        assert_eq!(keys.shown, None);
     }
 }

@@ -1,5 +1,5 @@
 //! The Railbus message broker: `railbus serve`, `backup`, `restore`, `verify`, `clock`, `health`,
-//! `ca`, `config check` and `rule test`.
+//! `ca`, `identity`, `config check` and `rule test`.
 //!
 //! Exit codes: 0 done or asked to stop, 1 failed while running, 2 refused to start. A code that is
 //! not 0 comes with one sentence on stderr. A tested rule that does not match ends with 1, and one
@@ -17,9 +17,13 @@ mod command_error;
 mod config;
 mod connection_string;
 mod data_directory;
+mod development_key;
 mod entropy;
 mod export;
 mod health;
+mod host_name;
+mod identity;
+mod issuers;
 mod keys;
 mod log;
 mod messaging;
@@ -65,6 +69,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
         Command::Restore(arguments) => restore::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Ca(command) => ca::run(command),
+        Command::Identity(command) => identity::run(command),
         Command::Clock(arguments) => clock::run(&arguments),
         Command::Health(arguments) => health::run(&arguments),
         Command::Config(ConfigCommand::Check { file }) => check::run(&file),

@@ -3,30 +3,53 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use crate::host_name::HostName;
 use crate::keys::ConnectionKey;
 
-/// Prints the line.
-pub fn announce(addresses: &[SocketAddr], key: &ConnectionKey) {
+/// The port of AMQP within TLS, which needs no mention.
+const AMQPS_PORT: u16 = 5_671;
+
+/// Prints the line. A broker that stands in for a namespace has its name as the endpoint.
+pub fn announce(addresses: &[SocketAddr], host: Option<&HostName>, key: Option<&ConnectionKey>) {
     let mut stdout = std::io::stdout().lock();
     // stdout may be closed; the broker serves all the same.
-    drop(writeln!(stdout, "{}", line(addresses, key)).and_then(|()| stdout.flush()));
+    drop(writeln!(stdout, "{}", line(addresses, host, key)).and_then(|()| stdout.flush()));
 }
 
-fn line(addresses: &[SocketAddr], key: &ConnectionKey) -> String {
+fn line(addresses: &[SocketAddr], host: Option<&HostName>, key: Option<&ConnectionKey>) -> String {
     let listen: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    let entity = key
-        .entity
-        .as_ref()
-        .map(|path| format!("EntityPath={path};"))
-        .unwrap_or_default();
+    let key = key.map(credentials).unwrap_or_default();
+    let (endpoint, end) = match host {
+        Some(host) => (cloud_endpoint(host, addresses), ""),
+        None => {
+            let endpoint = addresses.first().map(endpoint).unwrap_or_default();
+            (endpoint, "UseDevelopmentEmulator=true;")
+        }
+    };
     format!(
-        "railbus ready listen={} connection-string=\"Endpoint=sb://{};SharedAccessKeyName={};SharedAccessKey={};{}UseDevelopmentEmulator=true;\"",
+        "railbus ready listen={} connection-string=\"Endpoint=sb://{endpoint};{key}{end}\"",
         listen.join(","),
-        addresses.first().map(endpoint).unwrap_or_default(),
+    )
+}
+
+fn credentials(key: &ConnectionKey) -> String {
+    let entity = key.entity.as_ref();
+    let entity = entity.map(|path| format!("EntityPath={path};"));
+    format!(
+        "SharedAccessKeyName={};SharedAccessKey={};{}",
         key.rule,
         key.key,
-        entity,
+        entity.unwrap_or_default()
     )
+}
+
+/// The name of the namespace; with a port if the usual one of TLS does not listen.
+fn cloud_endpoint(host: &HostName, addresses: &[SocketAddr]) -> String {
+    let has_port = |address: &SocketAddr| address.port() == AMQPS_PORT;
+    match addresses.first() {
+        Some(first) if !addresses.iter().any(has_port) => format!("{host}:{}/", first.port()),
+        _ => format!("{host}/"),
+    }
 }
 
 /// The address that listens, as `localhost` where that name leads to it: 127.0.0.1, ::1, or all
@@ -53,7 +76,7 @@ mod tests {
             key: "SAS_KEY_VALUE".to_owned(),
             entity: entity.map(str::to_owned),
         };
-        assert_eq!(line(&addresses, &key), expected);
+        assert_eq!(line(&addresses, None, Some(&key)), expected);
     }
 
     #[test]
@@ -81,6 +104,25 @@ mod tests {
             &["10.1.2.3:7000"],
             Some("orders"),
             "railbus ready listen=10.1.2.3:7000 connection-string=\"Endpoint=sb://10.1.2.3:7000;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;EntityPath=orders;UseDevelopmentEmulator=true;\"",
+        );
+    }
+
+    #[test]
+    fn a_broker_in_the_place_of_a_namespace_has_its_name() {
+        let host: HostName = "shop.servicebus.windows.net".parse().unwrap();
+        let line = |ports: &[&str]| {
+            let addresses: Vec<_> = ports.iter().map(|text| text.parse().unwrap()).collect();
+            line(&addresses, Some(&host), None)
+        };
+        assert_eq!(
+            line(&["127.0.0.1:5672", "127.0.0.1:5671"]),
+            "railbus ready listen=127.0.0.1:5672,127.0.0.1:5671 \
+             connection-string=\"Endpoint=sb://shop.servicebus.windows.net/;\""
+        );
+        assert_eq!(
+            line(&["127.0.0.1:40001"]),
+            "railbus ready listen=127.0.0.1:40001 \
+             connection-string=\"Endpoint=sb://shop.servicebus.windows.net:40001/;\""
         );
     }
 }

@@ -3,21 +3,23 @@
 //! The order matters: the data directory is locked and recovered before anything is bound, and the
 //! ready line is printed when everything is bound, before any client is served.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rocks::RocksStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use server::{BoundServer, Server};
+use server::{BoundServer, Server, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
 use crate::data_directory::{DataDirectory, Location};
+use crate::keys::DEVELOPMENT_KEY;
 use crate::reload::Reloader;
 use crate::settings::Settings;
-use crate::{log, processor, ready, tls};
+use crate::{development_key, log, processor, ready, tls};
 
 /// How long stopping may take. What is not finished by then is recovered at the next start.
 const STOP: Duration = Duration::from_millis(4_500);
@@ -25,6 +27,8 @@ const STOP: Duration = Duration::from_millis(4_500);
 const CLOSE: Duration = Duration::from_millis(400);
 /// The default directory of backups, in the data directory.
 const BACKUPS: &str = "backups";
+/// Lower ports need a privilege on most systems.
+const UNPRIVILEGED: u16 = 1_024;
 /// Threads for reading what is not in memory.
 const READERS: usize = 8;
 
@@ -72,13 +76,18 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
         path: directory.path().to_owned(),
         error,
     })?;
+    let is_development = settings.server.rules.is_development;
+    let issuer = is_development.then(|| development_key::open(directory.path(), DEVELOPMENT_KEY));
     let options = server::Options {
+        development_issuer: issuer.transpose()?,
         certificate: Some(certificate),
         backup_directory: Some(backups),
         ..settings.server.clone()
     };
-    let bound = BoundServer::new(options, Box::new(store), progress).await?;
-    ready::announce(bound.addresses(), &settings.connection_key);
+    let bound = BoundServer::new(options, Box::new(store), progress).await;
+    let bound = bound.map_err(explained)?;
+    let (host, key) = (settings.host.as_ref(), settings.connection_key.as_ref());
+    ready::announce(bound.addresses(), host, key);
     let mut server = bound.serve();
     tokio::spawn(reloader.run());
     let handle = server.handle();
@@ -90,6 +99,18 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
         () = signals.next() => {}
     }
     stop(server, signals).await
+}
+
+/// A port that needs a privilege comes with the ways to get it.
+fn explained(error: StartError) -> CommandError {
+    match error {
+        StartError::Listen { address, error }
+            if error.kind() == ErrorKind::PermissionDenied && address.port() < UNPRIVILEGED =>
+        {
+            CommandError::PrivilegedPort(address)
+        }
+        error => error.into(),
+    }
 }
 
 async fn stop(server: Server, mut signals: Signals) -> Result<(), CommandError> {

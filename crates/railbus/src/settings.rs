@@ -3,13 +3,13 @@
 //! A flag wins over the environment, the environment over `railbus.toml`, the file over the
 //! default.
 
+mod limits;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use broker::{BrokerSettings, ForwardRetry, Tier, TransactionSettings};
+use broker::{BrokerSettings, Tier};
 use rocks::Durability;
-use server::Limits;
 
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
@@ -19,9 +19,12 @@ use crate::config::{
 };
 use crate::data_directory::Location;
 use crate::entropy;
+use crate::host_name::HostName;
+use crate::issuers::issuers;
 use crate::keys::{ConnectionKey, Keys};
 use crate::stamp::{self, Stamp};
 use crate::tls::{self, Pair};
+use limits::{endpoint, forward_retry, limits, transactions};
 
 /// The default settings file.
 const USUAL_FILE: &str = "railbus.toml";
@@ -33,6 +36,8 @@ const SCRUB_BYTES: u64 = 4 << 20;
 const PREMIUM_MESSAGE_SIZE: u64 = 1 << 20;
 /// Where the official emulator serves HTTP.
 const HTTP_PORT: u16 = 5_300;
+/// Where a namespace of the cloud serves HTTP and WebSocket.
+const HTTPS_PORT: u16 = 443;
 
 /// Everything `railbus serve` needs to know.
 #[derive(Clone, Debug)]
@@ -42,7 +47,10 @@ pub struct Settings {
     pub store: rocks::Options,
     pub tls: tls::Source,
     pub server: server::Options,
-    pub connection_key: ConnectionKey,
+    /// The name that it has in the place of a namespace in the cloud.
+    pub host: Option<HostName>,
+    /// None if there are issuers alone.
+    pub connection_key: Option<ConnectionKey>,
     /// The limits of `railbus.toml`.
     pub limits: LimitsConfig,
     /// The same.
@@ -66,11 +74,15 @@ impl Settings {
             None => Default::default(),
         };
         let resolve = |path: &PathBuf| resolve_relative(file.as_deref(), path);
-        let listen = listen(arguments, &config)?;
+        let host = arguments.host.clone().or_else(|| config.host.clone());
+        let listen = listen(arguments, &config, host.as_ref())?;
         let allow_development_key = arguments.allow_development_key || config.allow_development_key;
         let mut keys = Keys::new(&config.auth, &listen, allow_development_key)?;
-        let tls = tls_source(arguments, &config, resolve, &listen)?;
+        keys.rules.issuers = issuers(&config.auth, resolve)?;
+        let tls = tls_source(arguments, &config, resolve, &listen, host.as_ref())?;
         keys.rules.host_names = tls.host_names();
+        let as_host = host.iter().map(|host| host.as_str().to_owned());
+        keys.rules.host_names.extend(as_host);
         let entities_file = arguments
             .entities
             .clone()
@@ -99,9 +111,10 @@ impl Settings {
             server: server::Options {
                 listen,
                 limits: limits(&config.limits),
-                admin: admin(&config, connections.max_message_size),
+                admin: admin(&config, connections.max_message_size, host.as_ref()),
                 connections,
                 rules: keys.rules,
+                development_issuer: None,
                 certificate: None,
                 plain: arguments.plain.or(config.plain).unwrap_or_default(),
                 backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, resolve),
@@ -110,6 +123,7 @@ impl Settings {
                 queues: entities.queues,
                 topics: entities.topics,
             },
+            host,
             connection_key: keys.shown,
             limits: config.limits,
             auth: config.auth,
@@ -142,14 +156,16 @@ fn emulator_config_path() -> Option<PathBuf> {
 fn listen(
     arguments: &ServeArguments,
     config: &RailbusToml,
+    host: Option<&HostName>,
 ) -> Result<Vec<SocketAddr>, config::Error> {
     let http_port = emulator_http_port()?;
     let configured = [&arguments.listen, &config.listen];
     let Some(listen) = configured.into_iter().find(|listen| !listen.is_empty()) else {
-        let ports = [5_672, 5_671, http_port.unwrap_or(HTTP_PORT)];
+        let ports = [5_672, 5_671, http_port.unwrap_or(HTTP_PORT)].into_iter();
+        let ports = ports.chain(host.map(|_| HTTPS_PORT));
         return Ok(ports
             .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
-            .to_vec());
+            .collect());
     };
     Ok(with_port(listen.clone(), http_port))
 }
@@ -234,6 +250,7 @@ fn tls_source(
     config: &RailbusToml,
     resolve: impl Fn(&PathBuf) -> PathBuf,
     listen: &[SocketAddr],
+    host: Option<&HostName>,
 ) -> Result<tls::Source, tls::Error> {
     let choose = |flag: &_, key: &_| choose_path(flag, key, &resolve);
     let certificate = choose(&arguments.tls_certificate, &config.tls_certificate);
@@ -244,9 +261,11 @@ fn tls_source(
                 [] => config.tls_name.as_slice(),
                 names => names,
             };
+            let more = more.iter().cloned();
+            let more: Vec<_> = more.chain(host.map(HostName::to_string)).collect();
             Ok(tls::Source::Local {
                 directory: choose(&arguments.tls_dir, &config.tls_dir),
-                names: tls::machine_names(listen, more),
+                names: tls::machine_names(listen, &more),
             })
         }
         _ => Err(tls::Error::Half),
@@ -297,11 +316,12 @@ fn flag<const LEAST: u64, const MOST: u64>(
     size.map(check).transpose()
 }
 
-fn admin(config: &RailbusToml, max_message_size: u64) -> admin::Settings {
+fn admin(config: &RailbusToml, max_message_size: u64, host: Option<&HostName>) -> admin::Settings {
     let default = admin::Settings::default();
-    let namespace = config.namespace.clone();
+    let namespace = config.namespace.clone().map(NamespaceName::into_string);
+    let namespace = namespace.or_else(|| host.map(|host| host.label().to_owned()));
     admin::Settings {
-        namespace: namespace.map_or(default.namespace, NamespaceName::into_string),
+        namespace: namespace.unwrap_or(default.namespace),
         tier: config.sku.unwrap_or_default(),
         max_message_size,
     }
@@ -346,76 +366,6 @@ fn connections(
     })
 }
 
-fn endpoint(limits: &LimitsConfig) -> endpoint::Config {
-    let default = endpoint::Config::default();
-    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    let millis = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    endpoint::Config {
-        max_frame_size: limits
-            .frame_size
-            .map_or(default.max_frame_size, |value| millis(value.0)),
-        idle_time_out: limits
-            .idle_time_out
-            .map(|value| millis(value.0))
-            .or(default.idle_time_out),
-        handshake_time_out: limits
-            .handshake_time_out
-            .map_or(default.handshake_time_out, |value| millis(value.0)),
-        max_sessions: limits
-            .sessions_per_connection
-            .map_or(default.max_sessions, |value| size(value.0)),
-        max_links_per_session: limits
-            .links_per_session
-            .map_or(default.max_links_per_session, |value| size(value.0)),
-        max_links: limits
-            .links_per_connection
-            .map_or(default.max_links, |value| size(value.0)),
-        max_unsettled: limits
-            .unsettled_per_session
-            .map_or(default.max_unsettled, |value| size(value.0)),
-        max_partial_bytes: limits
-            .partial_bytes_per_connection
-            .map_or(default.max_partial_bytes, |value| size(value.0)),
-        ..default
-    }
-}
-
-fn limits(limits: &LimitsConfig) -> Limits {
-    let default = Limits::default();
-    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    Limits {
-        connections: limits
-            .connections
-            .map_or(default.connections, |value| size(value.0)),
-        connections_per_address: limits
-            .connections_per_address
-            .map_or(default.connections_per_address, |value| size(value.0)),
-        handshake: limits
-            .handshake_time_out
-            .map_or(default.handshake, |value| Duration::from_millis(value.0)),
-        unanswered_bytes_per_connection: limits
-            .unanswered_bytes_per_connection
-            .map_or(default.unanswered_bytes_per_connection, |value| {
-                size(value.0)
-            }),
-        unwritten_bytes_per_connection: limits
-            .unwritten_bytes_per_connection
-            .map_or(default.unwritten_bytes_per_connection, |value| {
-                size(value.0)
-            }),
-        http_header_bytes: limits
-            .http_header_size
-            .map_or(default.http_header_bytes, |value| size(value.0)),
-        http_body_bytes: limits
-            .http_body_size
-            .map_or(default.http_body_bytes, |value| size(value.0)),
-        unanswered_bytes: limits
-            .unanswered_bytes
-            .map_or(default.unanswered_bytes, |value| size(value.0)),
-        ..default
-    }
-}
-
 fn broker(
     arguments: &ServeArguments,
     config: &RailbusToml,
@@ -447,40 +397,6 @@ fn broker(
         transactions: transactions(&config.limits),
         ..default
     })
-}
-
-fn forward_retry(limits: &LimitsConfig) -> ForwardRetry {
-    let default = ForwardRetry::default();
-    ForwardRetry {
-        interval: limits
-            .forward_retry_interval
-            .map_or(default.interval, |value| value.0),
-        time_out: limits
-            .forward_retry_time_out
-            .map_or(default.time_out, |value| value.0),
-    }
-}
-
-fn transactions(limits: &LimitsConfig) -> TransactionSettings {
-    let default = TransactionSettings::default();
-    let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    TransactionSettings {
-        life: limits
-            .transaction_time_out
-            .map_or(default.life, |value| value.0),
-        operations: limits
-            .operations_per_transaction
-            .map_or(default.operations, |value| size(value.0)),
-        open: limits
-            .transactions_per_connection
-            .map_or(default.open, |value| size(value.0)),
-        bytes: limits
-            .bytes_per_transaction
-            .map_or(default.bytes, |value| size(value.0)),
-        all_bytes: limits
-            .transaction_bytes
-            .map_or(default.all_bytes, |value| size(value.0)),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 mod authority;
 mod certificate_info;
-mod files;
+pub mod files;
 mod pair;
 mod reloader;
 
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 pub use authority::Authority;
 pub use certificate_info::CertificateInfo;
-pub use pair::Pair;
+pub use pair::{Pair, describe};
 pub use reloader::{CertificateReloader, CertificateSource, ReloadRequest, ReloadSender};
 
 /// What the certificate is taken from, as configured.

@@ -344,6 +344,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                     self.client.commands().reserve(expected);
                     self.client.handle_input(now, self.input.buffer());
                     self.count_refused_credentials();
+                    self.demand_keys();
                 }
                 Read::Nothing => break,
                 Read::End => {
@@ -366,6 +367,13 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         if more > 0 {
             self.refused_credentials = refused;
             self.server.counts.refused_credentials.add(more);
+        }
+    }
+
+    /// Has the keys of issuers loaded if the peer's token needs them.
+    fn demand_keys(&mut self) {
+        if self.client.take_key_demand() {
+            self.server.key_demand.notify_waiters();
         }
     }
 

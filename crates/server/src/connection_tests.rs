@@ -109,6 +109,10 @@ impl Dialect for Minimal {
     fn take_refusals(&mut self) -> Option<Refusals> {
         None
     }
+
+    fn take_key_demand(&mut self) -> bool {
+        false
+    }
 }
 
 /// A server without listeners, whose shard reads nothing.
@@ -129,6 +133,8 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         certificate: None,
         plain: PlaintextPolicy::Local,
         backups: None,
+        key_demand: Arc::default(),
+        development_issuer: None,
         inbox,
         command_stager: None,
         next_connection: AtomicU64::new(1),

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use access::Directory;
+use access::{Directory, Locality};
 use broker::ConnectionId;
 use dialect::{ClockReading, Dialect};
 use servicebus::{Client, MessageIds};
@@ -15,13 +15,14 @@ use servicebus::{Client, MessageIds};
 use crate::random::random;
 use crate::server_state::ServerState;
 
-/// The dialect's side of a connection that was accepted at `since`.
+/// The dialect's side of a connection from there that was accepted at `since`.
 pub fn accept(
     server: &ServerState,
     id: ConnectionId,
     directory: Arc<Directory>,
+    locality: Locality,
     since: ClockReading,
 ) -> impl Dialect + use<> {
     let ids = MessageIds::new(random());
-    Client::new(id, server.settings(), directory, ids, since)
+    Client::new(id, server.settings(), directory, ids, since).located(locality)
 }

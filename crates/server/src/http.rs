@@ -16,6 +16,7 @@ mod clock;
 mod data;
 mod document;
 mod entities;
+mod identity;
 mod metrics;
 mod origin;
 mod plan;
@@ -34,7 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 
-use access::Operation;
+use access::{Locality, Operation};
 use dialect::Severity;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -49,6 +50,7 @@ use crate::counts::{RefusalReason, StatusClass};
 use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
+pub use origin::is_loopback_host;
 use request_head::{HeadReader, Heads};
 use routes::Route;
 
@@ -83,6 +85,21 @@ pub struct Transport {
     pub is_private: bool,
     /// From where.
     pub peer: SocketAddr,
+}
+
+impl Transport {
+    /// Where the peer is, as far as that decides whose tokens count.
+    pub fn locality(&self) -> Locality {
+        locality(self.is_loopback, self.peer)
+    }
+}
+
+/// Where the peer of a listener is.
+pub fn locality(is_loopback: bool, peer: SocketAddr) -> Locality {
+    match is_loopback && peer.ip().to_canonical().is_loopback() {
+        true => Locality::Loopback,
+        false => Locality::Network,
+    }
 }
 
 /// Serves HTTP on `stream` until the peer closes, the server stops, or a handshake turns the
@@ -220,6 +237,9 @@ async fn respond(
     server: &Arc<ServerState>,
     transport: Transport,
 ) -> Response {
+    if identity::is_call(&request, server, transport) {
+        return identity::respond(request, server, transport).await;
+    }
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
     let is_own = path.starts_with(OWN);
@@ -236,7 +256,7 @@ async fn respond(
         (_, true) => Operation::ReadMetrics,
         _ => Operation::Administer,
     };
-    let caller = Caller::of(request.headers(), transport.is_loopback);
+    let caller = Caller::of(request.headers(), transport);
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
     }

@@ -336,7 +336,8 @@ impl AcceptedConnection {
         let server = &self.server;
         let mut directory_receiver = server.directory_receiver.clone();
         let directory = Arc::clone(&directory_receiver.borrow_and_update());
-        let client = dialects::accept(server, id, directory, since);
+        let locality = http::locality(self.is_loopback, self.peer);
+        let client = dialects::accept(server, id, directory, locality, since);
         let from = (self.peer, id);
         let connection = Connection::new(
             stream,

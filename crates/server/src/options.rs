@@ -11,6 +11,8 @@ use entity::{QueueDefinition, TopicDefinition};
 use rustls::ServerConfig;
 use tokio::sync::watch;
 
+use crate::development_issuer::DevelopmentIssuer;
+
 /// The current configuration of TLS handshakes. The holder of the sender may replace it at any
 /// time.
 pub type Certificate = watch::Receiver<Arc<ServerConfig>>;
@@ -29,6 +31,8 @@ pub struct Options {
     /// The access rules of the namespace, until they are
     /// [replaced](crate::Server::replace_access_rules).
     pub rules: AccessRules,
+    /// Issues tokens while `rules` have the development key alone.
+    pub development_issuer: Option<DevelopmentIssuer>,
     /// Without one no TLS is spoken.
     pub certificate: Option<Certificate>,
     /// Which peers may connect without TLS.

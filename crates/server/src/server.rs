@@ -21,6 +21,8 @@ use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
+use crate::development_issuer;
+use crate::issuer_keys;
 use crate::listener;
 use crate::options::Options;
 use crate::refusals::RefusalLog;
@@ -88,7 +90,9 @@ impl BoundServer {
             store,
             clock.now(),
         )?;
-        let directory = watch::Sender::new(Arc::new(directory_of(&shard, options.rules)));
+        let mut rules = options.rules;
+        development_issuer::join(&mut rules, options.development_issuer.as_ref());
+        let directory = watch::Sender::new(Arc::new(directory_of(&shard, rules)));
         let directory_receiver = directory.subscribe();
         let command_stager = shard.store().stager().map(CommandStager::new);
         let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
@@ -127,6 +131,8 @@ impl BoundServer {
             certificate: options.certificate,
             plain: options.plain,
             backups: backups.map(|(directory, backup)| Backups { directory, backup }),
+            key_demand: Arc::default(),
+            development_issuer: options.development_issuer,
             inbox: inbox.clone(),
             command_stager,
             next_connection: AtomicU64::new(1),
@@ -158,6 +164,7 @@ impl BoundServer {
     /// Starts accepting connections.
     #[must_use]
     pub fn serve(self) -> Server {
+        tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state)));
         for listener in self.listeners {
             tokio::spawn(listener::accept_all(listener, Arc::clone(&self.state)));
         }

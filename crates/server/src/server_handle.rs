@@ -9,6 +9,7 @@ use broker::{BrokerLimits, Command};
 use tokio::sync::watch;
 
 use crate::apply::{ApplyMode, apply};
+use crate::development_issuer;
 use crate::options::Limits;
 use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
@@ -35,10 +36,14 @@ impl ServerHandle {
     ///
     /// Takes effect at once and as a whole: tokens and passwords are checked against `rules` from
     /// the next one on, and links that rest on a key that is gone, or on a right that it does not
-    /// give any more, are detached.
-    pub fn replace_access_rules(&self, rules: AccessRules) {
-        self.directory
-            .send_modify(|directory| Arc::make_mut(directory).set_access_rules(rules));
+    /// give any more, are detached. The keys of issuers that stay are kept.
+    pub fn replace_access_rules(&self, mut rules: AccessRules) {
+        if let Some(server) = self.server.upgrade() {
+            development_issuer::join(&mut rules, server.development_issuer.as_ref());
+        }
+        self.directory.send_modify(|directory| {
+            Arc::make_mut(directory).set_access_rules(rules);
+        });
     }
 
     /// Makes the namespace equal to `wanted`, completely or not at all. The plan lists the changes;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use access::Directory;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::backups::Backups;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
+use crate::development_issuer::DevelopmentIssuer;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
 use crate::shard::{DirectoryReceiver, Inbox};
@@ -32,6 +33,10 @@ pub struct ServerState {
     pub certificate: Option<Certificate>,
     pub plain: PlaintextPolicy,
     pub backups: Option<Backups>,
+    /// Tells those who load the keys of issuers that a client's token needs them.
+    pub key_demand: Arc<Notify>,
+    /// Makes tokens for clients on this machine while the development key is in force.
+    pub development_issuer: Option<DevelopmentIssuer>,
     pub inbox: Inbox,
     /// For large messages.
     pub command_stager: Option<CommandStager>,

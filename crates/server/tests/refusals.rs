@@ -121,6 +121,7 @@ fn options(limits: Limits) -> Options {
             rules: vec![owner],
             ..AccessRules::default()
         },
+        development_issuer: None,
         certificate: None,
         plain: PlaintextPolicy::Everyone,
         virtual_clock: false,

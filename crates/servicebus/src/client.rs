@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use access::Directory;
+use access::{Directory, Locality};
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
@@ -82,6 +82,10 @@ pub struct Client {
     pub(crate) refused_credentials: u64,
     /// Refusals that the owner has not taken yet.
     pub(crate) refusals: Refusals,
+    /// Where the client is.
+    pub(crate) locality: Locality,
+    /// A token came that needs keys which are not loaded.
+    pub(crate) needs_keys: bool,
 }
 
 impl Client {
@@ -122,9 +126,18 @@ impl Client {
             authentication_deadline: None,
             refused_credentials: 0,
             refusals: Refusals::default(),
+            locality: Locality::Network,
+            needs_keys: false,
         };
         client.begin_unauthenticated();
         client
+    }
+
+    /// The same for a client there: some tokens count on this machine only.
+    #[must_use]
+    pub fn located(mut self, locality: Locality) -> Self {
+        self.locality = locality;
+        self
     }
 
     pub(crate) fn handle_events(&mut self) {
@@ -473,6 +486,10 @@ impl Dialect for Client {
         self.note_findings();
         let has_some = !self.refusals.first.is_empty();
         has_some.then(|| std::mem::take(&mut self.refusals))
+    }
+
+    fn take_key_demand(&mut self) -> bool {
+        std::mem::take(&mut self.needs_keys)
     }
 }
 

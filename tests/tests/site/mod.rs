@@ -23,6 +23,7 @@ use tokio::sync::{Notify, watch};
 pub struct Site {
     runtime: Runtime,
     server: Option<Server>,
+    development_issuer: None,
     certificate: watch::Sender<Arc<ServerConfig>>,
     pub address: SocketAddr,
     /// Trusts the first certificate.

@@ -7,6 +7,7 @@ pub mod choice;
 mod emulator;
 mod entities;
 mod error;
+mod issuers;
 mod json;
 #[cfg(test)]
 mod mistake_tests;
@@ -19,6 +20,7 @@ pub use choice::{LogFormat, Right};
 pub use entities::{Entities, read_entities};
 pub use entity::{EntityPath, NamespaceName, Size};
 pub use error::{Error, read};
+pub use issuers::{AuthGrant, AuthIssuer};
 pub use json::read_text;
 pub use railbus_toml::{
     Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,

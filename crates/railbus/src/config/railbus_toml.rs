@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::choice::{self, LogFormat, Right};
 use super::entities::{Entities, collect};
 use super::error::Error;
+use super::issuers::{self, AuthIssuer};
 use super::toml_file::TomlFile;
+use crate::host_name::HostName;
 
 /// 1 second to 1 hour.
 type TimeOut = Millis<1_000, 3_600_000>;
@@ -39,6 +41,9 @@ pub struct RailbusToml {
     #[serde(deserialize_with = "choice::read")]
     pub durability: Option<rocks::Durability>,
     pub log_format: Option<LogFormat>,
+    /// The name that the broker has in the place of a namespace in the cloud.
+    #[serde(rename = "as")]
+    pub host: Option<HostName>,
     /// What management over HTTP calls the namespace.
     pub namespace: Option<NamespaceName>,
     #[serde(deserialize_with = "choice::read")]
@@ -79,6 +84,7 @@ pub struct Auth {
     /// The rights of anonymous clients.
     pub anonymous: Vec<Right>,
     pub rules: Vec<AuthRule>,
+    pub issuers: Vec<AuthIssuer>,
 }
 
 /// One of `[[auth.rules]]`.
@@ -163,6 +169,7 @@ pub struct LimitsConfig {
 pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> {
     let mut file = TomlFile::<RailbusToml>::read(file)?;
     check_rules(&file)?;
+    issuers::check(&file)?;
     let queues = std::mem::take(&mut file.value.queues);
     let topics = std::mem::take(&mut file.value.topics);
     let tier = file.value.sku.unwrap_or_default();
@@ -264,6 +271,7 @@ mod tests {
             tls-name = ["broker.example"]
             durability = "buffered"
             log-format = "json"
+            as = 'shop.servicebus.windows.net'
             namespace = 'shop'
             sku = 'premium'
             max-message-size = 1048576

@@ -4,7 +4,7 @@ use broker::BrokerSettings;
 use entity::Properties;
 use entity::plan::{Difference, between};
 
-use crate::config::{Auth, AuthRule, LimitsConfig};
+use crate::config::{Auth, AuthIssuer, AuthRule, LimitsConfig};
 use crate::settings::Settings;
 
 /// Limits that the store has taken at start.
@@ -28,8 +28,29 @@ pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
         Some(known) if known != *rule => Some(format!("the rule {} has changed", rule.name)),
         Some(_) => None,
     });
+    let issuers = issuers(old, new);
     let anonymous = (old.anonymous != new.anonymous).then(|| "auth.anonymous".to_owned());
-    gone.chain(others).chain(anonymous).collect()
+    let rules = gone.chain(others).chain(issuers);
+    rules.chain(anonymous).collect()
+}
+
+fn issuers(old: &Auth, new: &Auth) -> Vec<String> {
+    let named = |auth: &Auth, issuer: &AuthIssuer| {
+        let mut issuers = auth.issuers.iter();
+        issuers.find(|other| other.issuer == issuer.issuer).cloned()
+    };
+    let old_issuers = old.issuers.iter();
+    let gone = old_issuers.filter(|issuer| named(new, issuer).is_none());
+    let gone = gone.map(|issuer| format!("the issuer {} is gone", issuer.issuer));
+    let others = new.issuers.iter();
+    let others = others.filter_map(|issuer| match named(old, issuer) {
+        None => Some(format!("the issuer {} is new", issuer.issuer)),
+        Some(known) if known != *issuer => {
+            Some(format!("the issuer {} has changed", issuer.issuer))
+        }
+        Some(_) => None,
+    });
+    gone.chain(others).collect()
 }
 
 /// A setting that is different and cannot change.
@@ -42,6 +63,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.backup_directory != new.server.backup_directory,
         ),
         ("listen", old.server.listen != new.server.listen),
+        ("as", old.host != new.host),
         ("plain", old.server.plain != new.server.plain),
         ("log-format", old.log_format != new.log_format),
         ("durability", old.store.durability != new.store.durability),
@@ -196,12 +218,33 @@ mod tests {
     }
 
     #[test]
+    fn issuers_are_told_by_their_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let issuer =
+            |name: &str, rest: &str| format!("[[auth.issuers]]\nissuer = 'https://{name}'\n{rest}");
+        let old = issuer("a", "") + &issuer("b", "") + &issuer("c", "");
+        let new = issuer("b", "") + &issuer("c", "audiences = ['d']\n") + &issuer("d", "");
+        let (old, new) = (
+            settings(directory.path(), &old),
+            settings(directory.path(), &new),
+        );
+        let expected = [
+            "the issuer https://a is gone",
+            "the issuer https://c has changed",
+            "the issuer https://d is new",
+        ];
+        assert_eq!(keys(&old.auth, &new.auth), expected);
+        assert_eq!(difference(&old, &new), None);
+    }
+
+    #[test]
     fn what_can_not_change_is_named() {
         for (text, name) in [
             ("data-dir = 'x'", "data-dir"),
             ("ephemeral = true", "data-dir"),
             ("backup-dir = 'x'", "backup-dir"),
             ("listen = ['127.0.0.1:1']", "listen"),
+            ("as = 'shop.servicebus.windows.net'", "listen"),
             ("log-format = 'json'", "log-format"),
             ("durability = 'buffered'", "durability"),
             ("memory = '64MiB'", "memory"),

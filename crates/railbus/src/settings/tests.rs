@@ -1,5 +1,7 @@
 //! Tests of settings.
 
+use broker::TransactionSettings;
+
 use super::*;
 
 fn resolve(text: &str, change: impl FnOnce(&mut ServeArguments)) -> Settings {

@@ -72,7 +72,7 @@ pub fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
 }
 
 /// What is wrong with a PEM file, without anything that stands in it.
-fn describe(error: &pem::Error, what: &str) -> String {
+pub fn describe(error: &pem::Error, what: &str) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
         pem::Error::NoItemsFound => format!("there is no {what} in PEM in it"),

@@ -140,8 +140,11 @@ async fn carry_out(
 }
 
 pub fn unauthorized(reason: &Unauthorized) -> Error {
-    let text = reason.to_string();
-    Error::new(StatusCode::UNAUTHORIZED, Some(reason.sub_code()), text)
+    let status = match reason.is_temporary() {
+        true => StatusCode::SERVICE_UNAVAILABLE,
+        false => StatusCode::UNAUTHORIZED,
+    };
+    Error::new(status, Some(reason.sub_code()), reason.to_string())
 }
 
 pub fn whole(mut response: AdminResponse) -> Response {

@@ -88,9 +88,17 @@ pub fn method_not_allowed(allowed: &'static str) -> Response {
     with_header(response, ALLOW, allowed)
 }
 
+/// A client with a token is not asked for Basic: its library would answer with another request.
 pub fn unauthorized(reason: &Unauthorized) -> Response {
-    let response = error(StatusCode::UNAUTHORIZED, &reason.to_string());
-    with_header(response, WWW_AUTHENTICATE, "Basic realm=\"railbus\"")
+    let text = reason.to_string();
+    match reason {
+        _ if reason.is_temporary() => error(StatusCode::SERVICE_UNAVAILABLE, &text),
+        Unauthorized::Jwt(_) => error(StatusCode::UNAUTHORIZED, &text),
+        _ => {
+            let response = error(StatusCode::UNAUTHORIZED, &text);
+            with_header(response, WWW_AUTHENTICATE, "Basic realm=\"railbus\"")
+        }
+    }
 }
 
 fn response(status: StatusCode, kind: &'static str, body: String) -> Response {

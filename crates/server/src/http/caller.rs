@@ -4,10 +4,11 @@
 //! not require the development key. A browser names the origin of a page by `Origin`; a request
 //! with an origin needs credentials, so no web page can move a developer's clock.
 
-use access::{Operation, Unauthorized};
+use access::{Locality, Operation, Unauthorized};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
 
+use super::Transport;
 use crate::server_state::ServerState;
 
 /// The sender of a request. It holds a secret, so it has no `Debug`.
@@ -16,16 +17,18 @@ pub struct Caller {
     authorization: Option<String>,
     has_origin: bool,
     is_loopback: bool,
+    locality: Locality,
 }
 
 impl Caller {
-    /// The caller of a request that came through a listener on loopback, or another.
-    pub fn of(headers: &HeaderMap, is_loopback: bool) -> Self {
+    /// The caller of a request that came by `transport`.
+    pub fn of(headers: &HeaderMap, transport: Transport) -> Self {
         let authorization = headers.get(AUTHORIZATION);
         Self {
             authorization: authorization.map(|value| value.to_str().unwrap_or_default().to_owned()),
             has_origin: headers.contains_key(ORIGIN),
-            is_loopback,
+            is_loopback: transport.is_loopback,
+            locality: transport.locality(),
         }
     }
 
@@ -41,10 +44,7 @@ impl Caller {
         match &self.authorization {
             None if self.has_origin => Err(Unauthorized::Missing(operation.required_right())),
             None if self.is_loopback && access.is_development() => Ok(()),
-            shown => {
-                let now = server.clock.moment().wall;
-                access.check(shown.as_deref(), operation, path, now)
-            }
+            shown => self.check_shown(shown.as_deref(), server, operation, path),
         }
     }
 
@@ -59,9 +59,24 @@ impl Caller {
         let Some(token) = token else {
             return self.check(server, operation, path);
         };
+        self.check_shown(Some(token), server, operation, path)
+    }
+
+    /// Whether the credentials of a header allow that.
+    fn check_shown(
+        &self,
+        shown: Option<&str>,
+        server: &ServerState,
+        operation: Operation,
+        path: &str,
+    ) -> Result<(), Unauthorized> {
         let now = server.clock.moment().wall;
         let directory = server.directory();
         let access = directory.access();
-        access.check(Some(token), operation, path, now)
+        let result = access.check(shown, operation, path, self.locality, now);
+        if result.is_err_and(|reason| reason.is_temporary()) {
+            server.key_demand.notify_waiters();
+        }
+        result
     }
 }

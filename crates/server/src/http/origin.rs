@@ -23,7 +23,8 @@ fn uri(origin: &HeaderValue) -> Option<Uri> {
     uri.scheme().is_some().then_some(uri)
 }
 
-fn is_loopback_host(host: &str) -> bool {
+/// Whether a host name or address is one of this machine's own.
+pub fn is_loopback_host(host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

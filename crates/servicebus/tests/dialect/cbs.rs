@@ -297,7 +297,12 @@ fn a_json_web_token_is_refused() {
     for kind in ["jwt", "amqp:jwt"] {
         let mut request = Request::put_token(ORDERS, "abc.def.ghi");
         request.properties[1].1 = Value::from(kind);
-        assert_eq!(world.call(&pair, &request).expect("an answer").code(), 401);
+        let response = world.call(&pair, &request).expect("an answer");
+        assert_eq!(response.code(), 401);
+        assert_eq!(
+            response.field("status-description"),
+            Some(Value::from("MalformedToken: The token is malformed."))
+        );
     }
 }
 

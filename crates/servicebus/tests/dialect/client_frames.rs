@@ -183,6 +183,7 @@ pub fn rules() -> AccessRules {
                 },
             ),
         ],
+        issuers: Vec::new(),
         host_names: Vec::new(),
     }
 }

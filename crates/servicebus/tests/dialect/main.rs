@@ -17,6 +17,7 @@ mod credit;
 mod duplicates;
 mod forwarding;
 mod hostile;
+mod issuers;
 mod management;
 mod receive;
 mod receiver_source;

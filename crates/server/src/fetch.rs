@@ -1,0 +1,192 @@
+//! Fetch: reads a small document from a web server, as the keys of an issuer.
+//!
+//! Only https, or http to this machine. The system's certificates are trusted, or those that
+//! `SSL_CERT_FILE` names. Redirects are not followed, and no proxy is used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
+use hyper::{Request, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::http::is_loopback_host;
+
+/// How long one document may take.
+const TIME_OUT: Duration = Duration::from_secs(10);
+/// Longest document.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Why there is no document.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error("it is not a URL of https, nor one of http on this machine")]
+    Url,
+    #[error("no connection: {0}")]
+    Connect(#[from] std::io::Error),
+    #[error("the certificate cannot be checked: {0}")]
+    Tls(#[from] rustls::Error),
+    #[error("no answer of HTTP: {0}")]
+    Http(#[from] hyper::Error),
+    #[error("the answer is {0}")]
+    Status(StatusCode),
+    #[error("the answer cannot be read: {0}")]
+    Body(String),
+    #[error("no answer within {} seconds", TIME_OUT.as_secs())]
+    TimeOut,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A URL that may be read.
+#[derive(Debug, Eq, PartialEq)]
+struct Target {
+    is_tls: bool,
+    host: String,
+    port: u16,
+    authority: String,
+    path: String,
+}
+
+impl Target {
+    fn of(url: &str) -> Option<Self> {
+        let uri: Uri = url.parse().ok()?;
+        let authority = uri.authority()?;
+        let host = uri.host()?;
+        let (is_tls, port) = match uri.scheme_str()? {
+            "https" => (true, 443),
+            "http" if is_loopback_host(host) => (false, 80),
+            _ => return None,
+        };
+        if authority.as_str().contains('@') {
+            return None;
+        }
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        Some(Self {
+            is_tls,
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: uri.port_u16().unwrap_or(port),
+            authority: authority.to_string(),
+            path: path.to_owned(),
+        })
+    }
+}
+
+/// Whether a document at `url` may be read.
+#[must_use]
+pub fn is_fetchable(url: &str) -> bool {
+    Target::of(url).is_some()
+}
+
+/// The document at `url`.
+pub async fn get(url: &str) -> Result<Bytes, FetchError> {
+    let target = Target::of(url).ok_or(FetchError::Url)?;
+    let fetched = tokio::time::timeout(TIME_OUT, fetch(&target)).await;
+    fetched.map_err(|_| FetchError::TimeOut)?
+}
+
+async fn fetch(target: &Target) -> Result<Bytes, FetchError> {
+    let request = Request::get(&target.path)
+        .header(HOST, &target.authority)
+        .header(ACCEPT, "application/json")
+        .header(USER_AGENT, "railbus")
+        .header(CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| FetchError::Url)?;
+    let stream = TokioIo::new(connect(target).await?);
+    let (mut sender, connection) = http1::handshake(stream).await?;
+    let exchange = async {
+        let response = sender.send_request(request).await?;
+        if response.status() != StatusCode::OK {
+            return Err(FetchError::Status(response.status()));
+        }
+        let body = Limited::new(response.into_body(), MAX_BYTES)
+            .collect()
+            .await;
+        let body = body.map_err(|error| FetchError::Body(error.to_string()))?;
+        Ok(body.to_bytes())
+    };
+    tokio::pin!(exchange);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        fetched = &mut exchange => fetched,
+        // Its end comes with the answer, or instead of it.
+        _ = &mut connection => exchange.await,
+    }
+}
+
+async fn connect(target: &Target) -> Result<Box<dyn Stream>, FetchError> {
+    let stream = TcpStream::connect((target.host.as_str(), target.port)).await?;
+    if !target.is_tls {
+        return Ok(Box::new(stream));
+    }
+    let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
+    let config = tokio::task::spawn_blocking(trusting_the_system).await;
+    let config = config.map_err(|error| FetchError::Body(error.to_string()))??;
+    let stream = TlsConnector::from(config).connect(name, stream).await?;
+    Ok(Box::new(stream))
+}
+
+/// A machine without certificates trusts no server; the handshake reports that.
+fn trusting_the_system() -> Result<Arc<ClientConfig>, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions()?;
+    let config = builder.with_root_certificates(roots).with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, expected: Option<(bool, &str, u16, &str)>) {
+        let target = Target::of(url);
+        let found = target
+            .as_ref()
+            .map(|it| (it.is_tls, it.host.as_str(), it.port, it.path.as_str()));
+        assert_eq!(found, expected, "{url}");
+    }
+
+    #[test]
+    fn keys_come_over_tls_or_from_this_machine() {
+        check(
+            "https://issuer.example/a?b=c",
+            Some((true, "issuer.example", 443, "/a?b=c")),
+        );
+        check(
+            "https://issuer.example:8443",
+            Some((true, "issuer.example", 8443, "/")),
+        );
+        check(
+            "http://localhost:8080/a",
+            Some((false, "localhost", 8080, "/a")),
+        );
+        check("http://[::1]:8080/a", Some((false, "::1", 8080, "/a")));
+        check("http://127.0.0.1/a", Some((false, "127.0.0.1", 80, "/a")));
+        for url in [
+            "",
+            "http://issuer.example/a",
+            "http://localhost.example/a",
+            "file:///etc/passwd",
+            "ftp://localhost/a",
+            "https://user:password@issuer.example/a",
+            "/a",
+            "issuer.example",
+        ] {
+            check(url, None);
+        }
+    }
+}

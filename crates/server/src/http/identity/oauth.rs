@@ -1,0 +1,199 @@
+//! OAuth: tokens for client credentials, and where they are had. [RFC 6749 4.4]
+//!
+//! Any client id will do. The secret is what admits a program to the managed identity too.
+
+use access::issuer::DEVELOPMENT_ISSUER;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::Wall;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper::{HeaderMap, Request, StatusCode};
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+
+use super::{MAX_FORM, answer, field};
+use crate::development_issuer::{DevelopmentIssuer, LIFE_SECONDS};
+use crate::http::Transport;
+use crate::http::answer::Response;
+use crate::server_state::ServerState;
+
+/// What stands behind the resource in a scope.
+const DEFAULT: &str = "/.default";
+
+/// Why a client gets no token, as the standard names it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Refusal {
+    InvalidRequest,
+    UnsupportedGrantType,
+    InvalidClient,
+    InvalidScope,
+}
+
+/// A request for a token.
+#[derive(Debug, Eq, PartialEq)]
+struct Asked {
+    client_id: String,
+    resource: String,
+}
+
+/// The answer to a form with client credentials.
+pub async fn token(
+    request: Request<Incoming>,
+    server: &ServerState,
+    issuer: &DevelopmentIssuer,
+    now: Wall,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, MAX_FORM).collect();
+    let body = tokio::time::timeout(server.limits().handshake, body).await;
+    let Ok(Ok(body)) = body else {
+        return refused(Refusal::InvalidRequest);
+    };
+    let form = String::from_utf8(body.to_bytes().to_vec()).unwrap_or_default();
+    let asked = read(&form, &head.headers, |secret| issuer.admits(secret));
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(refusal) => return refused(refusal),
+    };
+    match issuer.issue(&asked.resource, &asked.client_id, now) {
+        Ok(token) => {
+            let body = json!({
+                "token_type": "Bearer", "expires_in": LIFE_SECONDS, "ext_expires_in": LIFE_SECONDS,
+                "access_token": token.text,
+            });
+            answer::json(StatusCode::OK, body.to_string())
+        }
+        Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
+}
+
+fn read(form: &str, headers: &HeaderMap, admits: impl Fn(&[u8]) -> bool) -> Result<Asked, Refusal> {
+    let grant = field(form, "grant_type").ok_or(Refusal::InvalidRequest)?;
+    if grant != "client_credentials" {
+        return Err(Refusal::UnsupportedGrantType);
+    }
+    let (client_id, shown) = basic(headers)
+        .or_else(|| Some((field(form, "client_id")?, field(form, "client_secret")?)))
+        .ok_or(Refusal::InvalidClient)?;
+    if !admits(shown.as_bytes()) {
+        return Err(Refusal::InvalidClient);
+    }
+    let scope = field(form, "scope").ok_or(Refusal::InvalidScope)?;
+    let resource = scope.strip_suffix(DEFAULT).filter(|it| !it.is_empty());
+    Ok(Asked {
+        resource: resource.ok_or(Refusal::InvalidScope)?.to_owned(),
+        client_id,
+    })
+}
+
+/// The client's name and secret in a header; both are escaped. [RFC 6749 2.3.1]
+fn basic(headers: &HeaderMap) -> Option<(String, String)> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let encoded = header.strip_prefix("Basic ")?;
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (name, shown) = text.split_once(':')?;
+    let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    Some((plain(name), plain(shown)))
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let (status, error, text) = match refusal {
+        Refusal::InvalidRequest => (
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "The body is a form with grant_type, client_id, client_secret and scope.",
+        ),
+        Refusal::UnsupportedGrantType => (
+            StatusCode::BAD_REQUEST,
+            "unsupported_grant_type",
+            "The only grant type is client_credentials.",
+        ),
+        Refusal::InvalidClient => (
+            StatusCode::UNAUTHORIZED,
+            "invalid_client",
+            "The client secret is not what `railbus identity env` prints.",
+        ),
+        Refusal::InvalidScope => (
+            StatusCode::BAD_REQUEST,
+            "invalid_scope",
+            "The scope is a resource and /.default, as https://servicebus.azure.net/.default.",
+        ),
+    };
+    let body = json!({"error": error, "error_description": text});
+    answer::json(status, body.to_string())
+}
+
+/// The discovery document, with the addresses by which the client has come.
+pub fn discovery<T>(request: &Request<T>, transport: Transport) -> Response {
+    let host = request.headers().get(HOST);
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let scheme = if transport.is_tls { "https" } else { "http" };
+    let path = request.uri().path();
+    let tenant = path.split('/').nth(1).unwrap_or_default();
+    let base = format!("{scheme}://{host}/{tenant}");
+    let body = json!({
+        "issuer": DEVELOPMENT_ISSUER,
+        "token_endpoint": format!("{base}/oauth2/v2.0/token"),
+        "authorization_endpoint": format!("{base}/oauth2/v2.0/authorize"),
+        "jwks_uri": format!("{base}/discovery/v2.0/keys"),
+        "grant_types_supported": ["client_credentials"],
+        "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+        "response_types_supported": ["token"],
+        "subject_types_supported": ["pairwise"],
+    });
+    answer::json(StatusCode::OK, body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::header::HeaderValue;
+
+    const SCOPE: &str = "scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
+
+    fn check(form: &str, basic: Option<&str>, expected: Result<(&str, &str), Refusal>) {
+        let mut headers = HeaderMap::new();
+        if let Some(text) = basic {
+            let value = format!("Basic {}", STANDARD.encode(text));
+            headers.insert(AUTHORIZATION, HeaderValue::from_str(&value).unwrap());
+        }
+        let asked = read(form, &headers, |secret| secret == b"hush");
+        let found = asked
+            .as_ref()
+            .map(|it| (it.client_id.as_str(), it.resource.as_str()));
+        assert_eq!(found.map_err(|refusal| *refusal), expected, "{form}");
+    }
+
+    #[test]
+    fn a_client_with_the_secret_gets_a_token_for_the_resource_of_its_scope() {
+        let grant = "grant_type=client_credentials";
+        let good = Ok(("me", "https://servicebus.azure.net"));
+        let shown = "client_id=me&client_secret=hush";
+        check(&format!("{grant}&{shown}&{SCOPE}"), None, good);
+        check(&format!("{grant}&{SCOPE}"), Some("me:hush"), good);
+        let double = "scope=https%3A%2F%2Fservicebus.azure.net%2F%2F.default";
+        let expected = Ok(("me", "https://servicebus.azure.net/"));
+        check(&format!("{grant}&{shown}&{double}"), None, expected);
+    }
+
+    #[test]
+    fn a_client_is_told_what_is_wrong() {
+        let grant = "grant_type=client_credentials";
+        let shown = "client_id=me&client_secret=hush";
+        check("", None, Err(Refusal::InvalidRequest));
+        let code = format!("grant_type=authorization_code&{shown}&{SCOPE}");
+        check(&code, None, Err(Refusal::UnsupportedGrantType));
+        let nobody = format!("{grant}&{SCOPE}");
+        check(&nobody, None, Err(Refusal::InvalidClient));
+        check(&nobody, Some("me:wrong"), Err(Refusal::InvalidClient));
+        let wrong = format!("{grant}&client_id=me&client_secret=wrong&{SCOPE}");
+        check(&wrong, None, Err(Refusal::InvalidClient));
+        let none = format!("{grant}&{shown}");
+        check(&none, None, Err(Refusal::InvalidScope));
+        let other = format!("{grant}&{shown}&scope=openid");
+        check(&other, None, Err(Refusal::InvalidScope));
+    }
+}
