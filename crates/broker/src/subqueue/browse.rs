@@ -113,7 +113,9 @@ impl SubqueueState {
                 browser.cursor = rows.last().map_or(asked.until, |row| row.number.next());
             }
             Ok(rows) => return self.show(slot, &asked, &rows, cx),
-            Err(StoreError::UnreadableRows { intact: 0, until, .. }) => {
+            Err(StoreError::UnreadableRows {
+                intact: 0, until, ..
+            }) => {
                 let from = browser.pass_damage(until);
                 self.unreadable.note_rows(from..until);
             }

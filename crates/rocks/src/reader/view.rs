@@ -120,7 +120,10 @@ impl View<'_> {
     fn readable_from(&self, from: SequenceNumber, until: SequenceNumber) -> SequenceNumber {
         let (mut damaged, mut readable) = (from.0, until.0);
         let mut step = 1;
-        while let Some(number) = damaged.checked_add(step).filter(|number| *number < readable) {
+        while let Some(number) = damaged
+            .checked_add(step)
+            .filter(|number| *number < readable)
+        {
             if self.can_read(SequenceNumber(number), until) {
                 readable = number;
             } else {

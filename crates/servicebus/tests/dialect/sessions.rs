@@ -657,7 +657,10 @@ fn a_connection_that_closes_in_order_closes_its_links_and_a_lost_one_does_not() 
     let closed = last_words(|world| world.client.close(None));
     assert_eq!(closed, ["detach", "disconnect"]);
     let closed = last_words(|world| {
-        let error = Error::new(amqp::error::condition::CONNECTION_FORCED, "The program ends.");
+        let error = Error::new(
+            amqp::error::condition::CONNECTION_FORCED,
+            "The program ends.",
+        );
         world.client.close(Some(error));
     });
     assert_eq!(closed, ["detach", "disconnect"]);

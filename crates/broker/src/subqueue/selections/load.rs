@@ -219,7 +219,13 @@ impl Selections {
     }
 }
 
-fn query_for(place: SubqueueId, ask: &Ask, until: SequenceNumber, limit: usize, bodies: bool) -> Query {
+fn query_for(
+    place: SubqueueId,
+    ask: &Ask,
+    until: SequenceNumber,
+    limit: usize,
+    bodies: bool,
+) -> Query {
     let entity = place.entity;
     let part = place.subqueue.part();
     match ask {
