@@ -322,7 +322,7 @@ impl<S: Read + Write> Peer<S> {
     #[must_use]
     pub fn closed(&mut self) -> Option<Error> {
         self.wait("close", |event| match event {
-            Event::Closed { error } => Some(error.clone()),
+            Event::Closed { error, .. } => Some(error.clone()),
             _ => None,
         })
     }
