@@ -81,7 +81,7 @@ fn check_in_use(
 ) -> Result<Checked, StoreError> {
     let layout = Layout::new(path);
     // RocksDB may have begun another one in between.
-    let check = || manifest::check(&layout.database());
+    let check = || manifest::check(&layout);
     check().or_else(|_| check())?;
     let database = Database::open_beside(&layout.database(), options)?;
     let files = Files::beside(os(), layout.journal(), options.access());

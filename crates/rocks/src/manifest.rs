@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use store::StoreError;
 
-use crate::directory::io_error;
+use crate::directory::{Layout, io_error};
 use crate::value::damaged;
 
 const BLOCK: usize = 32 << 10;
@@ -22,11 +22,21 @@ const KINDS: std::ops::RangeInclusive<u8> = 1..=4;
 /// What RocksDB adds to a checksum that it stores.
 const MASK_DELTA: u32 = 0xA282_EAD8;
 
-/// Checks the manifest of the database at `folder`, if there is one.
-pub(crate) fn check(folder: &Path) -> Result<(), StoreError> {
+/// Checks the manifest of the database of a store. Without one the store has to be new.
+pub(crate) fn check(layout: &Layout) -> Result<(), StoreError> {
+    let folder = &layout.database();
     let current = folder.join("CURRENT");
     let name = match fs::read(&current) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let listing = |error| io_error("listing", layout.root(), &error);
+            return match first_content(layout).map_err(listing)? {
+                None => Ok(()),
+                Some(path) => {
+                    let detail = format!("it is not there, but {} is", path.display());
+                    Err(unusable(&current, &detail))
+                }
+            };
+        }
         read => read.map_err(|error| io_error("reading", &current, &error))?,
     };
     let path = manifest_path(folder, &name)
@@ -42,6 +52,28 @@ pub(crate) fn check(folder: &Path) -> Result<(), StoreError> {
         None => Ok(()),
         Some(at) => Err(unusable(&path, &format!("the record at byte {at}"))),
     }
+}
+
+/// A file that only a store has that had been opened to its end. RocksDB makes its manifest before
+/// the file that names it, so a crash can leave that alone.
+fn first_content(layout: &Layout) -> io::Result<Option<PathBuf>> {
+    if layout.witness().exists() {
+        return Ok(Some(layout.witness()));
+    }
+    for folder in [layout.journal(), layout.database()] {
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let path = entry?.path();
+            let kind = path.extension().and_then(|kind| kind.to_str());
+            if kind.is_some_and(|kind| ["journal", "body", "sst", "log"].contains(&kind)) {
+                return Ok(Some(path));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn unusable(path: &Path, detail: &str) -> StoreError {
@@ -187,17 +219,44 @@ mod tests {
     #[test]
     fn a_current_file_that_names_nothing_is_refused() {
         let directory = tempfile::tempdir().expect("a directory");
-        assert_eq!(check(directory.path()), Ok(()));
+        let layout = Layout::new(directory.path());
+        let folder = layout.database();
+        fs::create_dir(&folder).expect("made");
+        assert_eq!(check(&layout), Ok(()));
         for name in [
             "MANIFEST-000005",
             "MANIFEST-\n",
             "LANIFEST-000005\n",
             "MANIFEST-000005\n",
         ] {
-            fs::write(directory.path().join("CURRENT"), name).expect("written");
-            assert!(check(directory.path()).is_err(), "{name:?}");
+            fs::write(folder.join("CURRENT"), name).expect("written");
+            assert!(check(&layout).is_err(), "{name:?}");
         }
-        fs::write(directory.path().join("MANIFEST-000005"), sample()).expect("written");
-        assert_eq!(check(directory.path()), Ok(()));
+        fs::write(folder.join("MANIFEST-000005"), sample()).expect("written");
+        assert_eq!(check(&layout), Ok(()));
+    }
+
+    #[test]
+    fn a_store_without_a_current_file_has_to_be_new() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let layout = Layout::new(directory.path());
+        for folder in [layout.database(), layout.journal()] {
+            fs::create_dir(folder).expect("made");
+        }
+        // As a crash leaves it that interrupted the first start.
+        fs::write(layout.database().join("MANIFEST-000001"), sample()).expect("written");
+        assert_eq!(check(&layout), Ok(()));
+        for path in [
+            layout.witness(),
+            layout.database().join("000008.sst"),
+            layout.database().join("000009.log"),
+            layout.journal().join("0000000000000001.journal"),
+        ] {
+            fs::write(&path, "something").expect("written");
+            let refused = check(&layout).expect_err("it is not new").to_string();
+            assert!(refused.contains(&path.display().to_string()), "{refused}");
+            fs::remove_file(&path).expect("removed");
+        }
+        assert_eq!(check(&layout), Ok(()));
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recover
     let reserve = Reserve::new(layout.reserve(), options.memtables());
     let free = disk_space::free_bytes(path).map_err(asking)?;
     reserve.release_if_needed(free).map_err(asking)?;
-    manifest::check(&layout.database())?;
+    manifest::check(layout)?;
     let rescue = Rescue::link(&layout.database(), layout.rescue());
     let database = Arc::new(Database::open(&layout.database(), options)?);
     check_format(&database)?;
