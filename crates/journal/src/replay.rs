@@ -105,15 +105,17 @@ pub fn replay(
     // Where the segment before ends, if that is known.
     let mut before: Option<(u64, u64, u64)> = None;
     let listing = |error| io_error("listing", &files.path(0), &error);
-    for id in files.segments().map_err(listing)? {
-        if from.known.contains(&id) {
-            continue;
-        }
+    let mut ids = files.segments().map_err(listing)?;
+    ids.retain(|id| !from.known.contains(id));
+    for (at, &id) in ids.iter().enumerate() {
         let reading = |error| io_error("reading", &files.path(id), &error);
         let Some(file) = files.whole(id).map_err(reading)? else {
             continue;
         };
         let mut segment = SegmentReader::open(id, &*file).map_err(reading)?;
+        if let Some(next) = ids.get(at + 1) {
+            segment.synced_next = synced_first(files, *next)?;
+        }
         let mut first = None;
         while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
             if !recovered.goes_on_with(&record) {
@@ -153,6 +155,17 @@ pub fn replay(
     let is_named = |id: &u64| from.known.contains(id) || recovered.staged.contains_key(id);
     recovered.unnamed.retain(|id| !is_named(id));
     Ok(recovered)
+}
+
+/// The position of the first record of a segment, if that says that everything before it was
+/// synced.
+fn synced_first(files: &Files, id: u64) -> Result<Option<u64>, StoreError> {
+    let reading = |error| io_error("reading", &files.path(id), &error);
+    let Some(file) = files.whole(id).map_err(reading)? else {
+        return Ok(None);
+    };
+    let segment = SegmentReader::open(id, &*file).map_err(reading)?;
+    segment.synced_first().map_err(reading)
 }
 
 /// Notes whose bodies a record has, in its segment and in files of their own.

@@ -9,7 +9,7 @@
 
 use std::io;
 
-use crate::bit_error::is_one_bit;
+use crate::bit_error::{WrongBit, wrong_bit};
 use crate::codec::{self, Decoded, RecordedBody};
 use crate::file_system::File;
 use crate::journal_location;
@@ -17,12 +17,13 @@ use crate::record::{FIRST, HEADER, Header, MOST_WRITES};
 use crate::segment::SealedSegment;
 use crate::staged::STAGED_FROM;
 
-/// Writes up to this size are looked at bit by bit: in larger ones one bit explains too many
-/// differences. For bodies it matters less, since a wrong one is never delivered.
-const MOST_WRITES_LOOKED_AT: usize = 128 << 10;
+/// Writes up to this size are looked at bit by bit, which is more than a group has. Bodies have no
+/// contents that could be looked at: in larger ones one bit explains too many differences.
+const MOST_WRITES_LOOKED_AT: usize = 16 << 20;
 const MOST_BODY_LOOKED_AT: usize = STAGED_FROM;
 /// What the checksum of a record covers besides its writes: the id, and a header without checksum.
-const COVERED: usize = 8 + HEADER - 4;
+const COVERED: usize = ID + HEADER - 4;
+const ID: usize = 8;
 
 /// A segment that is being read.
 pub(crate) struct SegmentReader<'a> {
@@ -31,6 +32,9 @@ pub(crate) struct SegmentReader<'a> {
     /// Of the next record.
     pub offset: u64,
     pub sealed: SealedSegment,
+    /// The position of the first record of the next segment, if that says that everything before
+    /// it was synced.
+    pub synced_next: Option<u64>,
 }
 
 /// A record whose checksum is right.
@@ -50,7 +54,15 @@ impl<'a> SegmentReader<'a> {
             len: file.len()?,
             offset: FIRST,
             sealed: SealedSegment::empty(id),
+            synced_next: None,
         })
+    }
+
+    /// The position of the first record, if that says that everything before it was synced.
+    pub fn synced_first(&self) -> io::Result<Option<u64>> {
+        let first = self.record_at(FIRST)?;
+        let first = first.filter(|record| record.follows_synced);
+        Ok(first.map(|record| record.position))
     }
 
     /// The next record, if there is one that is whole. A body of a record up to `witnessed` was
@@ -76,8 +88,10 @@ impl<'a> SegmentReader<'a> {
 
     /// Whether the next record was written after `record` had been synced.
     fn is_followed(&self, record: &ReadRecord) -> io::Result<bool> {
+        let expected = record.position + 1;
         let next = self.record_at(self.offset + record.len)?;
-        Ok(next.is_some_and(|next| next.follows_synced && next.position == record.position + 1))
+        let is_next = next.is_some_and(|next| next.follows_synced && next.position == expected);
+        Ok(is_next || self.synced_next == Some(expected))
     }
 
     /// The record at `offset`, if its checksum is right.
@@ -123,6 +137,18 @@ impl<'a> SegmentReader<'a> {
 
     /// Whether all bodies are there, but for a flipped bit, which is found when they are read.
     fn are_whole(&self, bodies: &[RecordedBody]) -> io::Result<bool> {
+        self.are_bodies(bodies, |stored, found, len| {
+            len <= MOST_BODY_LOOKED_AT && wrong_bit(stored, found, len).is_some()
+        })
+    }
+
+    /// Whether all bodies have their checksums, or one that is accepted: it is told the checksum
+    /// that is stored, the one that was found, and the length.
+    fn are_bodies(
+        &self,
+        bodies: &[RecordedBody],
+        is_accepted: impl Fn(u32, u32, usize) -> bool,
+    ) -> io::Result<bool> {
         let mut bytes = Vec::new();
         for RecordedBody { pointer, location } in bodies {
             if location.end() > self.len {
@@ -131,11 +157,8 @@ impl<'a> SegmentReader<'a> {
             bytes.resize(location.len as usize, 0);
             self.file.read_exact_at(&mut bytes, location.offset)?;
             let found = journal_location::checksum(*pointer, &bytes);
-            let is_one_bit_off = || {
-                bytes.len() <= MOST_BODY_LOOKED_AT
-                    && is_one_bit(location.checksum, found, bytes.len())
-            };
-            if found != location.checksum && !is_one_bit_off() {
+            let stored = location.checksum;
+            if found != stored && !is_accepted(stored, found, bytes.len()) {
                 return Ok(false);
             }
         }
@@ -192,7 +215,7 @@ impl<'a> SegmentReader<'a> {
     }
 
     /// Whether a record `position` was written where the end was found, and one of its bits was
-    /// flipped.
+    /// flipped. With that bit put right it says what can be said, and its bodies are there.
     pub fn is_damaged_record(&self, position: u64) -> io::Result<bool> {
         let Some(header) = self.header(self.offset)? else {
             return Ok(false);
@@ -212,15 +235,51 @@ impl<'a> SegmentReader<'a> {
             let candidate = Header { writes, ..header };
             let bytes = self.writes(self.offset, &candidate)?;
             let found = candidate.expected(self.sealed.id, &bytes);
-            let is_damaged = if writes == header.writes {
-                is_one_bit(header.checksum, found, COVERED + bytes.len())
+            let repaired = if writes == header.writes {
+                repaired(candidate, bytes, found)
             } else {
-                found == header.checksum
+                (found == header.checksum).then_some((candidate, bytes))
             };
-            if is_damaged {
+            if let Some((header, writes)) = repaired
+                && header.position == position
+                && self.is_sound(&header, &writes)?
+            {
                 return Ok(true);
             }
         }
         Ok(false)
     }
+
+    /// Whether a record at the end that was found says what a record can say, and has its bodies.
+    fn is_sound(&self, header: &Header, writes: &[u8]) -> io::Result<bool> {
+        let bodies_at = self.offset + (HEADER + writes.len()) as u64;
+        let Some(said) = codec::decode(writes, self.sealed.id, bodies_at) else {
+            return Ok(false);
+        };
+        let bodies: u64 = said
+            .bodies
+            .iter()
+            .map(|body| u64::from(body.location.len))
+            .sum();
+        Ok(bodies == header.bodies && self.are_bodies(&said.bodies, |_, _, _| false)?)
+    }
+}
+
+/// A record with the one wrong bit of its header or its writes put right. `found` is the checksum
+/// that it has instead of its own.
+fn repaired(header: Header, mut writes: Vec<u8>, found: u32) -> Option<(Header, Vec<u8>)> {
+    let len = COVERED + writes.len();
+    let WrongBit::OfByte(byte, bit) = wrong_bit(header.checksum, found, len)? else {
+        return Some((header, writes));
+    };
+    if let Some(at) = byte.checked_sub(COVERED) {
+        writes[at] ^= 1 << bit;
+        return Some((header, writes));
+    }
+    // The id stands in the name of the file.
+    let at = byte.checked_sub(ID)?;
+    let mut bytes = header.encode();
+    bytes[HEADER + ID - COVERED + at] ^= 1 << bit;
+    let repaired = Header::parse(&bytes)?;
+    Some((repaired, writes))
 }

@@ -20,6 +20,7 @@ mod bit_flips;
 mod caller_commits;
 mod damage;
 mod inline_locations;
+mod interrupted;
 mod scrub;
 mod shares;
 mod space;
