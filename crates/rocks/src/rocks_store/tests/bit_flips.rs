@@ -5,7 +5,8 @@
 //! an error when it is read and all else is there. Forbidden is a missing message, a wrong body or
 //! a message that had been settled, without an error. The sample of a normal run prints its seed;
 //! `RAILBUS_FLIPS=1` visits every byte, and `RAILBUS_FLIPS=10` each tenth, of the files whose paths
-//! contain `RAILBUS_FLIP_FILES` if that is set.
+//! contain `RAILBUS_FLIP_FILES` if that is set. `RAILBUS_FLIP_COUNT=10000` visits as many bytes,
+//! wherever they are.
 
 mod outcome;
 mod sample;
@@ -67,8 +68,8 @@ fn files_below(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Every byte of every file, and one bit of each. Of a long tail of zeros, and of a file that no
-/// start reads, there are a few only.
-fn all_flips(root: &Path, dice: &mut Dice) -> Vec<Flip> {
+/// start reads, there are a few only; of a large store there is one byte of each `stride`.
+fn all_flips(root: &Path, stride: usize, dice: &mut Dice) -> Vec<Flip> {
     let mut files = Vec::new();
     files_below(root, Path::new(""), &mut files);
     let mut flips = Vec::new();
@@ -81,9 +82,10 @@ fn all_flips(root: &Path, dice: &mut Dice) -> Vec<Flip> {
         let tail = content.len().min(used + ZEROS);
         let step = match kind_of(&path).as_str() {
             "LOG" | "OPTIONS" | "reserve" => UNREAD,
+            "*.journal" | "*.sst" => stride,
             _ => 1,
         };
-        for byte in (0..tail)
+        for byte in (dice.roll(step)..tail)
             .step_by(step)
             .chain((tail..content.len()).step_by(PAGE))
         {
@@ -134,11 +136,13 @@ fn sweep(shape: Shape) {
     let mut dice = Dice(seed);
     let whole = shape.build();
     let expected = Expected::of(whole.path(), shape);
-    let mut flips = all_flips(whole.path(), &mut dice);
-    match number("RAILBUS_FLIPS").and_then(|step| usize::try_from(step).ok()) {
-        Some(step) => flips = flips.into_iter().step_by(step.max(1)).collect(),
-        None => flips = sampled(flips, &mut dice),
-    }
+    let mut flips = all_flips(whole.path(), shape.stride(), &mut dice);
+    let size = |name| number(name).and_then(|size| usize::try_from(size).ok());
+    flips = match (size("RAILBUS_FLIPS"), size("RAILBUS_FLIP_COUNT")) {
+        (Some(step), _) => flips.into_iter().step_by(step.max(1)).collect(),
+        (None, Some(count)) => chosen(flips, count, &mut dice),
+        (None, None) => sampled(flips, &mut dice),
+    };
     let outcomes = visit(whole.path(), &flips, &expected, shape);
     report(shape, &flips, &outcomes);
     let silent: Vec<_> = flips
@@ -201,12 +205,19 @@ fn sampled(flips: Vec<Flip>, dice: &mut Dice) -> Vec<Flip> {
         by_kind.entry(kind_of(&flip.path)).or_default().push(flip);
     }
     let each = SAMPLE.div_ceil(by_kind.len());
+    let mut all = Vec::new();
+    for (_, flips) in by_kind {
+        all.extend(chosen(flips, each, dice));
+    }
+    all
+}
+
+/// Some of all flips, each once.
+fn chosen(mut flips: Vec<Flip>, count: usize, dice: &mut Dice) -> Vec<Flip> {
     let mut chosen = Vec::new();
-    for (_, mut flips) in by_kind {
-        for _flip in 0..each.min(flips.len()) {
-            let at = dice.roll(flips.len());
-            chosen.push(flips.swap_remove(at));
-        }
+    for _flip in 0..count.min(flips.len()) {
+        let at = dice.roll(flips.len());
+        chosen.push(flips.swap_remove(at));
     }
     chosen
 }
@@ -239,4 +250,9 @@ fn no_flipped_bit_in_a_backup_is_served_in_silence() {
 #[test]
 fn no_flipped_bit_in_a_store_with_a_body_file_is_served_in_silence() {
     sweep(Shape::Staged);
+}
+
+#[test]
+fn no_flipped_bit_in_a_large_store_is_served_in_silence() {
+    sweep(Shape::Large);
 }

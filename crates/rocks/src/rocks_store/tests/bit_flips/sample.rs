@@ -27,6 +27,8 @@ pub(super) enum Shape {
     Backup,
     /// It was closed, and has a body in a file of its own.
     Staged,
+    /// It has many messages, most of them in tables; its process was killed.
+    Large,
 }
 
 impl Shape {
@@ -34,6 +36,14 @@ impl Shape {
         match self {
             Self::Buffered => Durability::Buffered,
             _ => Durability::Synced,
+        }
+    }
+
+    /// Of so many bytes of journals and tables one may be flipped.
+    pub fn stride(self) -> usize {
+        match self {
+            Self::Large => 16,
+            _ => 1,
         }
     }
 
@@ -61,8 +71,14 @@ impl Shape {
             stage(&mut store, 500);
         }
         fill(&mut store, 0);
+        if self == Self::Large {
+            fill_with_many(&mut store, 0..40);
+        }
         make_permanent(&store);
         fill(&mut store, 100);
+        if self == Self::Large {
+            fill_with_many(&mut store, 40..50);
+        }
         if self == Self::Buffered {
             sync(&store);
         }
@@ -72,7 +88,7 @@ impl Shape {
                 store.close().expect("closed");
                 return directory;
             }
-            Self::Crashed | Self::Buffered => {
+            Self::Crashed | Self::Buffered | Self::Large => {
                 store.hooks.hold(Sync::Later);
                 copy_at_rest(&store, directory.path(), copy.path());
             }
@@ -135,6 +151,18 @@ fn stage(store: &mut RocksStore, number: u64) {
 fn commit(store: &mut RocksStore, set: WriteSet) {
     let id = store.submit(set);
     store.progress.wait_for(id).expect("committed");
+}
+
+/// Commits a thousand messages for each of some thousands, and settles a few of them.
+fn fill_with_many(store: &mut RocksStore, thousands: std::ops::Range<u64>) {
+    for thousand in thousands {
+        let first = 10_000 + thousand * 1_000;
+        let size = 80 + usize::try_from(thousand).expect("small") * 3;
+        let id = send(store, first..first + 1_000, size);
+        store.progress.wait_for(id).expect("committed");
+        let id = settle(store, (first..first + 1_000).step_by(23));
+        store.progress.wait_for(id).expect("committed");
+    }
 }
 
 /// Commits some of every kind of write, with numbers from `base` on.
