@@ -15,6 +15,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
 use store::StoreError;
 
 use crate::file_system::{Access, File, FileSystem, Mode};
@@ -163,6 +164,16 @@ pub fn io_error(doing: &str, path: &Path, error: &io::Error) -> StoreError {
     StoreError::Io(format!("{doing} {}: {error}", path.display()))
 }
 
+/// Why a body at `offset` was not read: what the disk cannot read any more is damage, and of that
+/// place only.
+pub(crate) fn read_error(path: &Path, offset: u64, error: &io::Error) -> StoreError {
+    if error.raw_os_error() == Some(Errno::IO.raw_os_error()) {
+        let detail = format!("byte {offset} of {}: {error}", path.display());
+        return damaged("a body", detail);
+    }
+    io_error("reading", path, error)
+}
+
 /// Makes the entries of a directory of the operating system durable.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     crate::file_system::OsFileSystem.sync_directory(path)
@@ -188,4 +199,22 @@ fn write_whole(system: &dyn FileSystem, path: &Path, content: &[u8]) -> io::Resu
     system.rename(&fresh, path)?;
     path.parent()
         .map_or(Ok(()), |folder| system.sync_directory(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_disk_cannot_read_is_damage_and_too_many_open_files_are_not() {
+        let path = Path::new("0000000000000001.journal");
+        let error = |errno: Errno| io::Error::from_raw_os_error(errno.raw_os_error());
+        let lost = read_error(path, 4_096, &error(Errno::IO));
+        assert!(lost.is_damage(), "{lost}");
+        assert!(
+            lost.to_string().contains("byte 4096 of 0000000000000001"),
+            "{lost}"
+        );
+        assert!(!read_error(path, 4_096, &error(Errno::MFILE)).is_damage());
+    }
 }

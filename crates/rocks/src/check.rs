@@ -13,14 +13,12 @@ use store::{BodyPointer, EntityId, StoreError};
 
 use crate::database::Database;
 use crate::directory::Layout;
-use crate::key;
 use crate::manifest;
 use crate::open_store;
 use crate::options::Options;
-use crate::retention::location_of;
 use crate::rocks_store::load_recovery;
 use crate::verify::verify;
-use crate::walk::{Damage, Walk, read_body};
+use crate::walk::{Damage, Walk, has_place, read_body};
 
 /// What was read so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -105,25 +103,6 @@ fn check_in_use(
     })
 }
 
-/// Whether the index has this place for a body.
-fn has_place(
-    database: &Database,
-    pointer: BodyPointer,
-    location: JournalLocation,
-) -> Result<bool, StoreError> {
-    let families = database.families();
-    let (row, own) = (key::own_row(pointer), key::body(pointer, 0));
-    for (family, key) in [(families.message, &row[..]), (families.body, &own[..])] {
-        let value = database.db.get_pinned_cf(family, key);
-        if let Some(value) = value.map_err(crate::database::refused)?
-            && location_of(key, &value)? == Some((pointer, location))
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Reads everything; damage to a body counts if `is_still_so`.
 fn walk(
     database: &Database,
@@ -173,7 +152,7 @@ fn describe(damage: &Damage, names: &BTreeMap<EntityId, String>) -> String {
                 name(pointer.home)
             )
         }
-        Damage::Rows(Some(entity), error) => format!("messages from {} on: {error}", name(*entity)),
+        Damage::Rows(Some(entity), error) => format!("some messages of {}: {error}", name(*entity)),
         Damage::Rows(None, error) => error.to_string(),
     }
 }

@@ -42,6 +42,8 @@ const OPEN_FILES: i32 = 512;
 /// What flushes and compactions may write per second at most; tuned down by RocksDB itself.
 const BACKGROUND_BYTES_PER_SECOND: i64 = 1 << 30;
 const MIB: u64 = 1 << 20;
+/// What RocksDB says of `EIO`.
+const DISK_ERROR: &str = "Input/output error";
 
 /// The column families by name. Each costs a sync when a store is made and a table when one is
 /// opened again, so the small tables share one and differ in the first byte of their keys.
@@ -191,6 +193,15 @@ fn unusable(path: &Path, error: rocksdb::Error) -> StoreError {
     }
     let detail = format!("{detail}. It has the places of all messages: restore a backup");
     value::damaged("the index", detail)
+}
+
+/// A read that failed: what the disk cannot read any more is damage, and of that place only.
+pub(crate) fn unreadable(error: rocksdb::Error) -> StoreError {
+    let is_lost = error.kind() == ErrorKind::IOError && error.as_ref().contains(DISK_ERROR);
+    match refused(error) {
+        StoreError::Io(detail) if is_lost => value::damaged("the database", detail),
+        error => error,
+    }
 }
 
 /// RocksDB's errors in the contract's terms.

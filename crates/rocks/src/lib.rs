@@ -20,6 +20,7 @@ mod group;
 #[cfg(test)]
 mod hooks;
 mod indexer;
+mod key_search;
 #[cfg(test)]
 mod log;
 mod loss;

@@ -7,7 +7,7 @@
 use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
 use store::StoreError;
 
-use crate::database::refused;
+use crate::database::unreadable;
 use crate::yield_filter::TimeSlice;
 
 /// A key and its value, valid until the next one is asked for.
@@ -84,7 +84,7 @@ impl<'a> Scan<'a> {
             return Ok(self.iterator.item());
         }
         self.state = State::Ended;
-        self.iterator.status().map_err(refused)?;
+        self.iterator.status().map_err(unreadable)?;
         Ok(None)
     }
 }

@@ -1,14 +1,16 @@
 //! Walk: reads everything at rest in pieces, and goes on behind what is damaged.
 //!
 //! It reads each row of the index, and with it the blocks of RocksDB's tables and their checksums,
-//! and each body that a row has a place for. Between two pieces nothing is held: readers, and files
-//! that are to be removed, wait for one piece at most.
+//! and each body that a row has a place for. What removes files waits while rows of one piece are
+//! read, and while one body is read a second time that could not be read at first: it may have moved.
 
 use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, ReadOptions};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::database::Database;
+use crate::database::{Database, unreadable};
+use crate::key;
+use crate::key_search::readable_from;
 use crate::retention::location_of;
 use crate::scan::Scan;
 
@@ -19,9 +21,7 @@ const ROWS: u64 = 256;
 const BYTES: u64 = 256 << 10;
 /// What a row takes about, besides its body.
 const ROW_BYTES: u64 = 64;
-/// Entities that are tried behind damage before a table is given up.
-const MOST_SKIPPED: u32 = 4_096;
-/// No key is longer than this.
+/// No key is above this one.
 const LAST_KEY: [u8; 21] = [u8::MAX; 21];
 
 /// A part of a store that cannot be read.
@@ -56,9 +56,10 @@ pub(crate) struct Walk<'a> {
     /// The family, and the key in it from which on it is to be read.
     family: usize,
     from: Vec<u8>,
-    /// How many times in a row nothing could be read.
-    skipped: u32,
 }
+
+/// A body, and where it should be.
+type Placed = (BodyPointer, JournalLocation);
 
 impl<'a> Walk<'a> {
     pub fn new(database: &'a Database, files: &'a Files) -> Self {
@@ -67,29 +68,22 @@ impl<'a> Walk<'a> {
             files,
             family: 0,
             from: vec![0],
-            skipped: 0,
         }
     }
 
     /// Reads the next piece; nothing at the end.
     ///
     /// # Errors
-    /// When the disk fails. Damage is part of the piece.
+    /// When the store cannot be read for another reason than damage, which is part of the piece.
     pub fn next(&mut self) -> Result<Option<Piece>, StoreError> {
-        let database = self.database;
-        let families = database.families();
+        let families = self.database.families();
         let all = [families.state, families.message, families.body];
         let Some(family) = all.get(self.family) else {
             return Ok(None);
         };
-        let has_bodies = self.family > 0;
-        // No file goes while its bodies are being read.
-        let _files = database.files.read();
         let mut piece = Piece::default();
-        let wanted = self.read_rows(family, has_bodies, &mut piece)?;
-        for (pointer, location) in wanted {
-            self.read_body(pointer, location, &mut piece)?;
-        }
+        let placed = self.read_rows(family, &mut piece)?;
+        self.read_bodies(&placed, &mut piece)?;
         Ok(Some(piece))
     }
 
@@ -97,94 +91,150 @@ impl<'a> Walk<'a> {
     fn read_rows(
         &mut self,
         family: &ColumnFamily,
-        has_bodies: bool,
         piece: &mut Piece,
-    ) -> Result<Vec<(BodyPointer, JournalLocation)>, StoreError> {
-        let mut options = ReadOptions::default();
-        options.fill_cache(false);
-        let from = self.from.clone();
-        let db = &self.database.db;
-        let mut scan = Scan::with(db, family, from, LAST_KEY, options);
-        let mut wanted = Vec::new();
+    ) -> Result<Vec<Placed>, StoreError> {
+        let has_bodies = self.family > 0;
+        // A snapshot pins no files.
+        let _files = self.database.files.read();
+        let mut scan = self.scan(family, &self.from);
+        let mut placed = Vec::new();
+        let mut last = Vec::new();
         loop {
             let (key, value) = match scan.next() {
                 Ok(Some(row)) => row,
                 Ok(None) => {
                     self.next_family();
-                    return Ok(wanted);
+                    return Ok(placed);
                 }
-                Err(error @ StoreError::Corrupt { .. }) => {
-                    self.skip(has_bodies, error, piece);
-                    return Ok(wanted);
+                Err(error) if error.is_damage() => {
+                    if !last.is_empty() {
+                        self.from = last;
+                    }
+                    self.skip(family, error, piece);
+                    return Ok(placed);
                 }
                 Err(error) => return Err(error),
             };
-            self.skipped = 0;
             piece.rows += 1;
             piece.bytes += ROW_BYTES;
-            self.from.clear();
-            self.from.extend_from_slice(key);
+            last.clear();
+            last.extend_from_slice(key);
             // The least key behind this one.
-            self.from.push(0);
+            last.push(0);
             if has_bodies {
                 match location_of(key, value) {
-                    Ok(found) => wanted.extend(found),
+                    Ok(found) => placed.extend(found),
                     Err(error) => piece.damage.push(Damage::Rows(entity_of(key), error)),
                 }
             }
-            let bytes: u64 = wanted.iter().map(|(_, place)| u64::from(place.len)).sum();
+            let bytes: u64 = placed.iter().map(|(_, place)| u64::from(place.len)).sum();
             if piece.rows >= ROWS || bytes >= BYTES {
-                return Ok(wanted);
+                self.from = last;
+                return Ok(placed);
             }
         }
+    }
+
+    fn scan(&self, family: &ColumnFamily, from: &[u8]) -> Scan<'a> {
+        let mut options = ReadOptions::default();
+        options.fill_cache(false);
+        Scan::with(&self.database.db, family, from, LAST_KEY, options)
     }
 
     fn next_family(&mut self) {
         self.family += 1;
-        self.skipped = 0;
         self.from = vec![0];
     }
 
-    /// Goes on with the next entity, or the next small table, behind a block that is damaged.
-    fn skip(&mut self, has_bodies: bool, error: StoreError, piece: &mut Piece) {
-        let prefix = if has_bodies { 8 } else { 1 };
-        let entity = has_bodies.then(|| entity_of(&self.from)).flatten();
+    /// Goes on behind a block that is damaged.
+    fn skip(&mut self, family: &ColumnFamily, error: StoreError, piece: &mut Piece) {
+        let entity = (self.family > 0).then(|| entity_of(&self.from)).flatten();
         piece.damage.push(Damage::Rows(entity, error));
-        self.skipped += 1;
-        if self.skipped > MOST_SKIPPED {
-            return self.next_family();
+        let mut from = LAST_KEY;
+        let len = self.from.len().min(from.len());
+        from.fill(0);
+        from[..len].copy_from_slice(&self.from[..len]);
+        let found = readable_from(from, LAST_KEY, |key| self.scan(family, key).next().is_ok());
+        if found == LAST_KEY {
+            self.next_family();
+        } else {
+            self.from = found.to_vec();
         }
-        let mut next = self.from.clone();
-        next.resize(prefix, 0);
-        while let Some(last) = next.pop() {
-            if let Some(greater) = last.checked_add(1) {
-                next.push(greater);
-                self.from = next;
-                return;
-            }
-        }
-        self.next_family();
     }
 
-    fn read_body(
+    /// Reads bodies at once, without holding up what removes files. What cannot be read so is read
+    /// again by itself.
+    fn read_bodies(&self, placed: &[Placed], piece: &mut Piece) -> Result<(), StoreError> {
+        for (_, location) in placed {
+            // A body is read in whole pages.
+            piece.bytes += u64::from(location.len).next_multiple_of(PAGE);
+        }
+        let mut wanted = Vec::with_capacity(placed.len());
+        let mut bytes = 0;
+        for (at, body) in placed.iter().enumerate() {
+            wanted.push(Some(*body));
+            bytes += u64::from(body.1.len);
+            if bytes < BYTES && at + 1 < placed.len() {
+                continue;
+            }
+            let found = self.files.read(&wanted);
+            if !found.is_ok_and(|found| found.iter().all(Option::is_some)) {
+                for (pointer, location) in wanted.iter().flatten() {
+                    self.read_alone(*pointer, *location, piece)?;
+                }
+            }
+            wanted.clear();
+            bytes = 0;
+        }
+        Ok(())
+    }
+
+    /// Reads a body that the index still has there, which it has until no file goes.
+    fn read_alone(
         &self,
         pointer: BodyPointer,
         location: JournalLocation,
         piece: &mut Piece,
     ) -> Result<(), StoreError> {
-        // A body is read in whole pages.
-        piece.bytes += u64::from(location.len).next_multiple_of(PAGE);
-        if let Err(error) = read_body(self.files, pointer, location)? {
+        let _files = self.database.files.read();
+        if has_place(self.database, pointer, location)?
+            && let Err(error) = read_body(self.files, pointer, location)?
+        {
             piece.damage.push(Damage::Body(pointer, location, error));
         }
         Ok(())
     }
 }
 
+/// Whether the index has this place for a body, as far as it can be read.
+pub(crate) fn has_place(
+    database: &Database,
+    pointer: BodyPointer,
+    location: JournalLocation,
+) -> Result<bool, StoreError> {
+    let families = database.families();
+    let (row, own) = (key::own_row(pointer), key::body(pointer, 0));
+    for (family, key) in [(families.message, &row[..]), (families.body, &own[..])] {
+        let value = database.db.get_pinned_cf(family, key).map_err(unreadable);
+        let place = value.and_then(|value| {
+            let place = value.map(|value| location_of(key, &value)).transpose()?;
+            Ok(place.flatten())
+        });
+        match place {
+            Ok(place) if place == Some((pointer, location)) => return Ok(true),
+            Ok(_) => {}
+            // It is reported where rows are read.
+            Err(error) if error.is_damage() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(false)
+}
+
 /// Reads one body, and tells what is wrong with it.
 ///
 /// # Errors
-/// When the disk fails.
+/// When it cannot be read for another reason than damage.
 pub(crate) fn read_body(
     files: &Files,
     pointer: BodyPointer,
@@ -193,7 +243,7 @@ pub(crate) fn read_body(
     match files.read(&[Some((pointer, location))]) {
         Ok(found) if found.iter().all(Option::is_some) => Ok(Ok(())),
         Ok(_) => Ok(Err(files.missing(pointer, location))),
-        Err(error @ StoreError::Corrupt { .. }) => Ok(Err(error)),
+        Err(error) if error.is_damage() => Ok(Err(error)),
         Err(error) => Err(error),
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use store::{BodyPointer, StoreError};
 
 use super::Files;
-use crate::directory::io_error;
+use crate::directory::{io_error, read_error};
 use crate::journal_location::{self, JournalLocation};
 use crate::pages::{PAGE, Pages};
 use crate::value::damaged;
@@ -161,8 +161,9 @@ impl Files {
         until: u64,
         pages: &mut Pages,
     ) -> Result<Option<std::ops::Range<usize>>, StoreError> {
-        let reading = |error| io_error("reading", &self.path(first.segment), &error);
-        let Some(file) = self.get(first.segment).map_err(reading)? else {
+        let path = || self.path(first.segment);
+        let opening = |error| io_error("opening", &path(), &error);
+        let Some(file) = self.get(first.segment).map_err(opening)? else {
             return Ok(None);
         };
         // A place has a checksum of its own, or is as long as its row says, and bodies that are
@@ -171,10 +172,10 @@ impl Files {
         match file.read(first.offset, len, pages) {
             Ok(range) => Ok(Some(range)),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                let detail = format!("{} ends early", self.path(first.segment).display());
+                let detail = format!("{} ends early", path().display());
                 Err(damaged("a body", detail))
             }
-            Err(error) => Err(reading(error)),
+            Err(error) => Err(read_error(&path(), first.offset, &error)),
         }
     }
 }

@@ -9,9 +9,9 @@ use journal::JournalLocation;
 use rocksdb::ColumnFamily;
 use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
-use super::view::{Row, View};
+use super::view::{Row, View, unless_damaged};
 use crate::chunk::{self, CHUNK, Chunk};
-use crate::database::refused;
+use crate::database::unreadable;
 use crate::key;
 use crate::scan::Scan;
 use crate::value;
@@ -131,18 +131,32 @@ impl View<'_> {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
             return Ok(());
         };
-        if !neighbours {
-            let (sorted, options) = (keys.is_sorted(), self.options());
-            let values = self
-                .db
-                .batched_multi_get_cf_opt(family, keys, sorted, &options);
-            for (at, value) in values.into_iter().enumerate() {
-                if let Some(value) = value.map_err(refused)? {
-                    take(at, &value)?;
-                }
-            }
+        if neighbours
+            && unless_damaged(self.scan_for(family, keys, first, last, &mut take))?.is_some()
+        {
             return Ok(());
         }
+        let (sorted, options) = (keys.is_sorted(), self.options());
+        let values = self
+            .db
+            .batched_multi_get_cf_opt(family, keys, sorted, &options);
+        for (at, value) in values.into_iter().enumerate() {
+            if let Some(value) = value.map_err(unreadable)? {
+                take(at, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks over all from the first to the last key.
+    fn scan_for<const N: usize>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[[u8; N]],
+        first: &[u8; N],
+        last: &[u8; N],
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         // The least key behind the last one.
         let until = [last.as_slice(), &[0]].concat();
         let mut scan = Scan::with(self.db, family, *first, until, self.options());
@@ -191,7 +205,7 @@ impl View<'_> {
             let value = self
                 .db
                 .get_pinned_cf_opt(self.families.body, key, &self.options());
-            let Some(value) = value.map_err(refused)? else {
+            let Some(value) = value.map_err(unreadable)? else {
                 return Ok(None);
             };
             if let Chunk::Further(bytes) = chunk::decode(pointer, index, &value)? {
@@ -212,7 +226,7 @@ impl View<'_> {
         let row = self
             .db
             .get_pinned_cf(self.families.message, self.key(number))
-            .map_err(refused)?;
+            .map_err(unreadable)?;
         match row {
             Some(_) => Err(value::damaged("a body", format!("{body:?} is missing"))),
             None => Ok(()),

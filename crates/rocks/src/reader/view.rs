@@ -14,8 +14,9 @@ use store::{
 };
 
 use crate::chunk;
-use crate::database::{Families, refused};
+use crate::database::{Families, unreadable};
 use crate::key::{self, KeyKind};
+use crate::key_search::readable_from;
 use crate::scan::Scan;
 use crate::value;
 
@@ -51,7 +52,8 @@ impl View<'_> {
         limit: usize,
         max_bytes: usize,
     ) -> Result<Vec<StoredMessage>, StoreError> {
-        let mut scan = self.scan(from, until);
+        let (first, end) = (self.key(from), self.key(until));
+        let mut scan = Scan::with(self.db, self.families.message, first, end, self.options());
         let mut found = Vec::new();
         let mut collected = 0_usize;
         // Behind the rows that were read.
@@ -61,7 +63,13 @@ impl View<'_> {
             let (most, room) = (limit - found.len(), max_bytes - collected);
             let read = self.next_rows(&mut scan, most, room, &mut rows);
             next = rows.last().map_or(next, |row| row.number.next());
-            read.map_err(|error| self.unreadable(found.len() + rows.len(), next, until, error))?;
+            if let Err(error) = read
+                // A scan looks at the block behind the last row, too.
+                && (next < until || !error.is_damage())
+            {
+                let intact = found.len() + rows.len();
+                return Err(self.unreadable(intact, next, until, error));
+            }
             if rows.is_empty() {
                 return Ok(found);
             }
@@ -114,44 +122,21 @@ impl View<'_> {
         }
     }
 
-    /// Where rows can be read again that cannot be read at `from`: by ever larger steps, then
-    /// between the last two of them. So what can be read is passed over only where it is less than
-    /// what is damaged before it.
+    /// Where rows can be read again that cannot be read at `from`.
     fn readable_from(&self, from: SequenceNumber, until: SequenceNumber) -> SequenceNumber {
-        let (mut damaged, mut readable) = (from.0, until.0);
-        let mut step = 1;
-        while let Some(number) = damaged
-            .checked_add(step)
-            .filter(|number| *number < readable)
-        {
-            if self.can_read(SequenceNumber(number), until) {
-                readable = number;
-            } else {
-                damaged = number;
-                step *= 2;
-            }
-        }
-        while readable.saturating_sub(damaged) > 1 {
-            let middle = damaged + (readable - damaged) / 2;
-            if self.can_read(SequenceNumber(middle), until) {
-                readable = middle;
-            } else {
-                damaged = middle;
-            }
-        }
-        SequenceNumber(readable)
+        let (from, until) = (self.key(from), self.key(until));
+        let found = readable_from(from, until, |key| {
+            number_of(key).is_ok_and(|number| self.can_read(number, until))
+        });
+        number_of(&found).expect("it lies between two keys of messages of one part")
     }
 
     /// Whether the first row from a number on can be read, or there is none.
-    fn can_read(&self, from: SequenceNumber, until: SequenceNumber) -> bool {
+    fn can_read(&self, from: SequenceNumber, until: [u8; 17]) -> bool {
         let mut rows = Vec::new();
-        let mut scan = self.scan(from, until);
+        let (family, options) = (self.families.message, self.options());
+        let mut scan = Scan::with(self.db, family, self.key(from), until, options);
         self.next_rows(&mut scan, 1, usize::MAX, &mut rows).is_ok()
-    }
-
-    fn scan(&self, from: SequenceNumber, until: SequenceNumber) -> Scan<'_> {
-        let (from, until) = (self.key(from), self.key(until));
-        Scan::with(self.db, self.families.message, from, until, self.options())
     }
 
     pub fn points(
@@ -203,11 +188,13 @@ impl View<'_> {
         numbers.dedup();
         let mut rows = Vec::new();
         for numbers in numbers.chunks(ROWS_PER_ROUND) {
-            if are_dense(numbers) {
-                self.scan_rows(numbers, &mut rows)?;
-            } else {
-                self.find_rows(numbers, &mut rows)?;
+            let is_dense = are_dense(numbers);
+            if is_dense && unless_damaged(self.scan_rows(numbers, &mut rows))?.is_some() {
+                continue;
             }
+            let known = rows.last().map(|row: &Row| row.number);
+            let begin = numbers.partition_point(|number| Some(*number) <= known);
+            self.find_rows(&numbers[begin..], &mut rows)?;
         }
         Ok(rows)
     }
@@ -364,19 +351,31 @@ impl View<'_> {
         let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else {
             return Ok(attached);
         };
-        if !are_dense(numbers) {
-            let keys: Vec<_> = numbers
-                .iter()
-                .map(|number| key::of_number(kind, self.entity, *number))
-                .collect();
-            for (number, value) in numbers.iter().zip(self.get_sorted(state, &keys)) {
-                value?.map(|value| attached.insert(*number, value));
-            }
-            return Ok(attached);
+        let scanned = are_dense(numbers).then(|| self.scan_attached(kind, *first, *last));
+        if let Some(found) = scanned.map(unless_damaged).transpose()?.flatten() {
+            return Ok(found);
         }
-        let from = key::of_number(kind, self.entity, *first);
-        let until = key::of_number(kind, self.entity, key::after_number(*last));
-        let mut scan = Scan::with(self.db, state, from, until, self.options());
+        let keys: Vec<_> = numbers
+            .iter()
+            .map(|number| key::of_number(kind, self.entity, *number))
+            .collect();
+        for (number, value) in numbers.iter().zip(self.get_sorted(state, &keys)) {
+            value?.map(|value| attached.insert(*number, value));
+        }
+        Ok(attached)
+    }
+
+    /// What there is of a kind for all numbers from the first to the last.
+    fn scan_attached(
+        &self,
+        kind: KeyKind,
+        first: SequenceNumber,
+        last: SequenceNumber,
+    ) -> Result<BTreeMap<SequenceNumber, Vec<u8>>, StoreError> {
+        let mut attached = BTreeMap::new();
+        let from = key::of_number(kind, self.entity, first);
+        let until = key::of_number(kind, self.entity, key::after_number(last));
+        let mut scan = Scan::with(self.db, self.families.state, from, until, self.options());
         while let Some((key, value)) = scan.next()? {
             let (_, number) = key::parse_of_number(kind, key)
                 .ok_or_else(|| value::damaged("a number's key", format!("{key:02x?}")))?;
@@ -396,7 +395,7 @@ impl View<'_> {
         let own = |value: Option<rocksdb::DBPinnableSlice<'_>>| value.map(|value| value.to_vec());
         values
             .into_iter()
-            .map(|value| value.map(own).map_err(refused))
+            .map(|value| value.map(own).map_err(unreadable))
             .collect()
     }
 
@@ -416,6 +415,16 @@ fn number_of(key: &[u8]) -> Result<SequenceNumber, StoreError> {
     let (.., number) =
         parsed.ok_or_else(|| value::damaged("a message's key", format!("{key:02x?}")))?;
     Ok(number)
+}
+
+/// What a scan has found. Nothing if it met damage, which may be behind what was looked for: then
+/// each key is looked for by itself.
+pub(super) fn unless_damaged<T>(scanned: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match scanned {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_damage() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether walking over all from the first to the last costs less than looking for each of them.

@@ -19,6 +19,7 @@ mod backup;
 mod bit_flips;
 mod caller_commits;
 mod damage;
+mod damaged_rows;
 mod inline_locations;
 mod interrupted;
 mod scrub;

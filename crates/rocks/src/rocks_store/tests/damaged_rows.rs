@@ -1,0 +1,165 @@
+//! Damaged rows: what a table has in a damaged block is told, and all else is found.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use store::{Query, StoreError};
+
+use super::*;
+use crate::walk::Walk;
+
+const MESSAGES: u64 = 3_000;
+
+/// A closed store of messages whose rows are in one table, and that table.
+fn store_with_a_table() -> (TempDir, PathBuf) {
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    let id = send(&mut store, 1..=MESSAGES, 20);
+    store.progress.wait_for(id).expect("committed");
+    store.close().expect("closed");
+    let tables = fs::read_dir(directory.path().join("db")).expect("listed");
+    let tables = tables.map(|entry| entry.expect("listed").path());
+    let tables = tables.filter(|path| path.extension().is_some_and(|kind| kind == "sst"));
+    let largest = tables.max_by_key(|path| fs::metadata(path).expect("there").len());
+    (directory, largest.expect("there is one"))
+}
+
+fn flip(path: &Path, byte: usize) {
+    let mut content = fs::read(path).expect("read");
+    content[byte] ^= 1;
+    fs::write(path, content).expect("written");
+}
+
+fn rows(from: u64, limit: usize) -> Query {
+    Query::Range {
+        entity: QUEUE,
+        part: Part::Active,
+        from: SequenceNumber(from),
+        until: SequenceNumber(MESSAGES + 1),
+        limit,
+        bodies: false,
+        max_bytes: usize::MAX,
+    }
+}
+
+/// Reads all rows as the broker does, and returns the numbers that were found, and those that could
+/// not be read. Nothing is found twice.
+fn read_past_damage(store: &RocksStore) -> (Vec<u64>, Vec<Range<u64>>) {
+    let reader = store.reader();
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
+    let (mut from, mut limit) = (0, usize::MAX);
+    while from <= MESSAGES {
+        match reader.read(CommitId(0), &rows(from, limit)) {
+            Ok(rows) => {
+                let numbers = conformance::numbers(&rows.into_messages().expect("messages"));
+                let is_cut_off = numbers.len() == limit;
+                found.extend(&numbers);
+                from = match numbers.last() {
+                    Some(last) if is_cut_off => last + 1,
+                    _ => MESSAGES + 1,
+                };
+                limit = usize::MAX;
+            }
+            Err(StoreError::UnreadableRows {
+                intact: 0,
+                from: begin,
+                until,
+                ..
+            }) => {
+                damaged.push(begin.0..until.0);
+                assert!(until.0 > from, "it does not go on");
+                from = until.0;
+            }
+            Err(StoreError::UnreadableRows { intact, .. }) => {
+                assert!(intact < limit, "no fewer are asked for");
+                limit = intact;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    (found, damaged)
+}
+
+#[test]
+fn rows_of_other_blocks_are_found_and_the_damage_is_counted_once() {
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    let store = open(directory.path());
+    let (found, damaged) = read_past_damage(&store);
+    let [damaged] = &damaged[..] else {
+        panic!("{damaged:?}");
+    };
+    assert!(
+        (50..400).contains(&(damaged.end - damaged.start)),
+        "{damaged:?}"
+    );
+    let expected: Vec<_> = (1..damaged.start).chain(damaged.end..=MESSAGES).collect();
+    assert!(found == expected, "{damaged:?}, and {} found", found.len());
+    assert_eq!(store.statistics.snapshot().damaged, 1);
+    for number in [damaged.start - 1, damaged.end] {
+        let query = range(QUEUE, Part::Active, number, number + 1);
+        assert_eq!(read(&store, CommitId(0), &query).len(), 1);
+    }
+    let number = SequenceNumber;
+    let points = |numbers| Query::Points {
+        entity: QUEUE,
+        part: Part::Active,
+        numbers,
+        bodies: true,
+        max_bytes: usize::MAX,
+    };
+    let beside = points(vec![number(damaged.start - 2), number(damaged.start - 1)]);
+    assert_eq!(read(&store, CommitId(0), &beside).len(), 2);
+    let across = points(vec![number(damaged.start - 1), number(damaged.start)]);
+    let refused = store.reader().read(CommitId(0), &across);
+    assert!(
+        matches!(refused, Err(StoreError::Corrupt { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_walk_goes_on_behind_a_damaged_block_of_the_same_entity() {
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    flip(&table, 60_000);
+    let store = open(directory.path());
+    let (found, damaged) = read_past_damage(&store);
+    assert_eq!(damaged.len(), 2);
+    let mut walk = Walk::new(&store.open_store.database, &store.open_store.files);
+    let (mut rows, mut damage) = (0, 0);
+    while let Some(piece) = walk.next().expect("read") {
+        rows += piece.rows;
+        damage += piece.damage.len();
+    }
+    assert_eq!(damage, 2);
+    assert!(rows >= found.len() as u64, "{rows} rows");
+}
+
+/// Blocks of rows, of the index, the properties and the footer all get their turn.
+#[test]
+fn wherever_a_table_is_damaged_each_row_is_found_or_told_of() {
+    let (whole, table) = store_with_a_table();
+    let len = usize::try_from(fs::metadata(&table).expect("there").len()).expect("small");
+    let name = table.strip_prefix(whole.path()).expect("below");
+    // More of the end, where there are no rows.
+    let places = (0..12).map(|step| step * len / 12 + step * 37);
+    let ends = (0..24).map(|step| len - 1 - step * 83);
+    let mut told = 0;
+    for byte in places.chain(ends) {
+        let directory = new_directory();
+        copy_files(whole.path(), directory.path());
+        flip(&directory.path().join(name), byte);
+        let Ok(store) = try_open(directory.path(), Durability::Synced) else {
+            continue;
+        };
+        let (found, damaged) = read_past_damage(&store);
+        told += usize::from(!damaged.is_empty());
+        let is_damaged = |number: &u64| damaged.iter().any(|range| range.contains(number));
+        let expected: Vec<_> = (1..=MESSAGES)
+            .filter(|number| !is_damaged(number))
+            .collect();
+        assert!(found == expected, "byte {byte}: {damaged:?}");
+    }
+    assert!(told > 10, "{told} were told of");
+}
