@@ -31,6 +31,17 @@ fn messages_go_on_in_the_order_of_their_numbers_and_keep_their_sessions() {
         1s counters in=b
         ",
         expect![[r#"
+            0s sent from #1
+            1s sent from #4
+            1s 4 rows and 4 bodies
+            1s r1 holds A until 31s
+            1s r1 gets #1 a until 31s
+            1s r1 gets #3 c until 31s
+            1s r2 holds B until 31s
+            1s r2 gets #2 b until 31s
+            1s r2 gets #4 d until 31s
+            1s active 0 dead 0 deferred 0 bytes 0
+            1s active 4 dead 0 deferred 0 bytes 108
         "#]],
     );
 }
@@ -53,6 +64,15 @@ fn what_was_there_before_goes_on_when_forwarding_is_set_and_after_a_restart() {
         4s counters in=b
         ",
         expect![[r#"
+            0s sent from #1
+            3s active 5 dead 0 deferred 0 bytes 135
+            4s r1 gets #1 a until 34s
+            4s r1 gets #2 b until 34s
+            4s r1 gets #3 c until 34s
+            4s r1 gets #4 d until 34s
+            4s r1 gets #5 e until 34s
+            4s active 0 dead 0 deferred 0 bytes 0
+            4s active 5 dead 0 deferred 0 bytes 135
         "#]],
     );
 }
@@ -73,6 +93,15 @@ fn a_holder_is_sent_away_and_its_messages_go_on() {
         2s counters in=a
         ",
         expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            1s r1 evicted: messages are forwarded from here
+            1s r1 evicted: messages are forwarded from here
+            2s r2 gets #1 a until 32s
+            2s r2 gets #2 b until 32s
+            2s r2 gets #3 c until 32s
+            2s active 0 dead 0 deferred 0 bytes 0
         "#]],
     );
 }
@@ -94,6 +123,16 @@ fn what_expires_or_cannot_go_leaves_for_the_dead_letter_queues() {
         25s info in=a
         ",
         expect![[r#"
+            0s sent from #1
+            20s sent from #2
+            22s r1 gets #1 b first #2 expires 32s until 52s
+            22s r1 gets #2 c first #3 expires 32s until 52s
+            23s r1 evicted: the entity does not exist
+            23s b is gone
+            23s removed
+            24s sent from #4
+            25s active 0 dead 1 deferred 0 bytes 54
+            25s transfer 0 dead in transfer 1 created 0s updated 0s accessed 24s
         "#]],
     );
 }
@@ -114,6 +153,13 @@ fn a_destination_that_detects_duplicates_takes_each_id_once() {
         2s counters in=b
         ",
         expect![[r#"
+            0s sent from #1
+            1s sent from #4
+            2s r1 gets #1 a until 32s
+            2s r1 gets #2 c first #3 until 32s
+            2s r1 gets #3 e first #5 until 32s
+            2s active 0 dead 0 deferred 0 bytes 0
+            2s active 3 dead 0 deferred 0 bytes 87
         "#]],
     );
 }
