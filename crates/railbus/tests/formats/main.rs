@@ -445,11 +445,11 @@ fn new_messages_go_on_where_the_old_ones_end() {
 #[test]
 fn a_newer_format_is_refused_with_one_sentence() {
     for copy in copies() {
-        fs::write(copy.path().join("format"), "railbus-store 7\n").expect("written");
+        fs::write(copy.path().join("format"), "railbus-store 8\n").expect("written");
         let refused = Shop::open(copy.path(), 2_000).err().expect("refused");
         assert_eq!(
             refused.to_string(),
-            "the data directory has format version 7; this program understands up to 6"
+            "the data directory has format version 8; this program understands up to 7"
         );
     }
 }
