@@ -69,6 +69,7 @@ impl Directory {
             let queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
             directory.insert(queue);
         }
+        directory.check_topics()?;
         directory.recover_rules(&recovery.rules)?;
         for row in recovery.expiries {
             if let Some(queue) = directory.get_mut(row.entity)
@@ -78,6 +79,25 @@ impl Directory {
             }
         }
         Ok(directory)
+    }
+
+    /// A subscription goes with its topic in one write set, so without it the store has lost
+    /// something: nothing would arrive there any more, and nobody would be told.
+    fn check_topics(&self) -> Result<(), StoreError> {
+        let is_lost = |queue: &&Queue| {
+            let topic = queue.kind.topic();
+            topic.is_some_and(|topic| {
+                let topic = self.get(topic).map(|queue| &queue.kind);
+                !matches!(topic, Some(Kind::Topic(_)))
+            })
+        };
+        match self.iter().find(is_lost) {
+            None => Ok(()),
+            Some(queue) => Err(StoreError::Corrupt {
+                what: format!("the subscription {}", queue.path),
+                detail: "its topic is missing; restore a backup".to_owned(),
+            }),
+        }
     }
 
     /// Another one after each change of an entity or a rule.
@@ -204,7 +224,7 @@ impl Directory {
     /// A subscription is not its topic's any more.
     pub(crate) fn leave_topic(&mut self, subscription: EntityId, topic: EntityId) {
         self.rules_may_change(topic);
-        // A damaged store may have kept a subscription without its topic.
+        // A topic that goes takes its subscriptions out itself.
         if let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind) {
             topic.remove_subscription(subscription);
         }
@@ -274,7 +294,7 @@ impl Directory {
     fn insert(&mut self, queue: Queue) {
         let key = key_of(queue.namespace, &queue.path);
         self.last = self.last.max(queue.id.0);
-        // A damaged store may have kept a subscription without its topic.
+        // Ids rise, so the topic is there before; `check_topics` finds one that is not.
         if let Some(topic) = queue.kind.topic()
             && let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind)
         {

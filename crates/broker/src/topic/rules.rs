@@ -158,7 +158,7 @@ impl Directory {
         cx: &mut Context<'_>,
     ) {
         let CheckedRule { rule, description } = checked;
-        // A damaged store may have kept a subscription without its topic, and no rule of it counts.
+        // A start refuses a subscription without its topic; here no rule of one would count.
         let Ok(topic) = self.topic_of(subscription) else {
             return;
         };

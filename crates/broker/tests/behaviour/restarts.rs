@@ -1,9 +1,12 @@
 //! Restarts: what is durable is there again, locks are not.
 
-use broker::BrokerSettings;
+use broker::{BrokerSettings, Command, Ensured, Order, QueueSettings, RequestId, Shard};
+use broker::{ConnectionId, SubscriptionSettings};
 use expect_test::expect;
+use store::{EntityId, NamespaceId, Store, Write, WriteSet};
 
-use crate::script::{check, check_after, run};
+use crate::script::{check, check_after, describe, run};
+use crate::world::World;
 
 #[test]
 fn locks_do_not_survive_and_numbers_go_on() {
@@ -145,4 +148,40 @@ fn a_locked_message_behind_many_fetched_ones_is_found_again() {
         "1s r2 gets #71 a until 31s",
     ];
     assert_eq!(last, expected);
+}
+
+#[test]
+fn a_subscription_whose_topic_is_missing_is_refused_by_name() {
+    let mut world = World::empty(BrokerSettings::default());
+    let topic = Ensured::Topic {
+        path: "events".to_owned(),
+        settings: QueueSettings::default(),
+    };
+    let subscription = Ensured::Subscription {
+        topic: "events".to_owned(),
+        name: "all".to_owned(),
+        settings: Box::new(SubscriptionSettings::default()),
+        rules: None,
+    };
+    let request = RequestId {
+        connection: ConnectionId(1),
+        token: 0,
+    };
+    world.turn(Command::Administer {
+        request,
+        namespace: NamespaceId(0),
+        order: Box::new(Order::ensure(vec![topic, subscription])),
+    });
+    let open = |store| Shard::open(BrokerSettings::default(), describe, store, world.now());
+    assert!(open(Box::new(world.disk.crash())).is_ok());
+    let mut damaged = world.disk.crash();
+    let mut writes = WriteSet::default();
+    writes.push(Write::RemoveEntity(EntityId(1)));
+    damaged.submit(writes);
+    drop(damaged);
+    let refused = open(Box::new(world.disk.crash())).err().expect("refused");
+    assert_eq!(
+        refused.to_string(),
+        "the subscription events/Subscriptions/all is damaged: its topic is missing; restore a backup"
+    );
 }
