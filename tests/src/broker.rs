@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{PATIENCE, secrets};
 
 /// How a broker is started.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Setup {
     directory: Arc<TempDir>,
     data: PathBuf,
@@ -134,6 +134,30 @@ impl Setup {
         (code, said)
     }
 
+    /// Starts a broker that may end before it is ready; then how it ended and what it wrote.
+    ///
+    /// # Errors
+    /// When it is not ready.
+    pub fn start_or_end(&self) -> Result<Broker, (ExitStatus, String)> {
+        let broker = Broker::spawn(self);
+        if broker.ready.ends_with('\n') {
+            return Ok(broker);
+        }
+        Err(broker.end())
+    }
+
+    /// What it wrote to stderr is forgotten.
+    ///
+    /// # Panics
+    /// When the file cannot be removed.
+    pub fn forget_log(&self) {
+        let removed = fs::remove_file(self.directory.path().join("stderr"));
+        assert!(
+            removed.map_err(|error| error.kind()) != Err(ErrorKind::PermissionDenied),
+            "the directory is ours"
+        );
+    }
+
     fn command(&self) -> Command {
         let file = self.directory.path().join("railbus.toml");
         fs::write(&file, format!("{}{QUEUES}", self.configuration)).expect("the directory is ours");
@@ -182,6 +206,13 @@ pub struct Broker {
 
 impl Broker {
     fn start(setup: &Setup) -> Self {
+        let broker = Self::spawn(setup);
+        assert!(broker.ready.ends_with('\n'), "not ready: {}", broker.log());
+        broker
+    }
+
+    /// Starts the program and reads its first line, or none if it ends before.
+    fn spawn(setup: &Setup) -> Self {
         let log = setup.directory.path().join("stderr");
         let stderr = fs::OpenOptions::new()
             .create(true)
@@ -191,20 +222,20 @@ impl Broker {
         let mut command = setup.command();
         command.stdout(Stdio::piped()).stderr(stderr);
         // So that whatever could be logged is looked at when the broker ends.
-        command.env("RUST_LOG", "trace");
+        if !setup.environment.iter().any(|(name, _)| name == "RUST_LOG") {
+            command.env("RUST_LOG", "trace");
+        }
         let mut process = command.spawn().expect("the program is there");
         let mut stdout = BufReader::new(process.stdout.take().expect("stdout is piped"));
         let mut ready = String::new();
         stdout.read_line(&mut ready).expect("stdout is text");
-        let broker = Self {
+        Self {
             process,
             stdout,
             ready,
             log,
             _directory: Arc::clone(&setup.directory),
-        };
-        assert!(broker.ready.ends_with('\n'), "not ready: {}", broker.log());
-        broker
+        }
     }
 
     /// The ready line without its end.
@@ -276,6 +307,12 @@ impl Broker {
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.process);
         kill_process(pid, signal).expect("the process lives");
+    }
+
+    /// Sends a signal, unless the process has ended.
+    pub fn try_signal(&self, signal: Signal) {
+        // It may have ended already.
+        let _ = kill_process(Pid::from_child(&self.process), signal);
     }
 
     /// SIGKILL.

@@ -6,7 +6,9 @@
 
 pub mod broker;
 pub mod cli;
+pub mod crash;
 pub mod credentials;
+pub mod disk_faults;
 pub mod http;
 pub mod message;
 pub mod peer;
@@ -17,6 +19,7 @@ pub mod websocket;
 
 pub use broker::{Broker, Setup};
 pub use credentials::Credentials;
+pub use disk_faults::{DiskFaults, Fault};
 pub use peer::{Peer, Received};
 pub use small_disk::SmallDisk;
 

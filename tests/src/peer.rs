@@ -15,6 +15,8 @@ use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Sid
 
 use crate::{Credentials, PATIENCE, message, secrets};
 
+mod ending;
+
 /// A message that arrived.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
@@ -242,20 +244,6 @@ impl<S: Read + Write> Peer<S> {
         .expect("an outcome has a state")
     }
 
-    /// Waits for the broker's word on a message; `None` when its link or the connection ends
-    /// without it.
-    #[must_use]
-    pub fn outcome_or_end(&mut self, cookie: u128) -> Option<DeliveryState> {
-        self.wait("outcome or end", |event| match event {
-            Event::Disposed {
-                cookie: c, state, ..
-            } if *c == cookie => Some(state.clone()),
-            Event::Detached { unsettled, .. } if unsettled.contains(&cookie) => Some(None),
-            Event::Closed { .. } => Some(None),
-            _ => None,
-        })
-    }
-
     /// Waits for a message.
     #[must_use]
     pub fn receive(&mut self, link: LinkId) -> Received {
@@ -427,46 +415,59 @@ impl<S: Read + Write> Peer<S> {
     }
 
     /// Returns what `pick` makes of the first event that it wants; others stay.
-    fn wait<T>(&mut self, what: &str, mut pick: impl FnMut(&Event) -> Option<T>) -> T {
+    fn wait<T>(&mut self, what: &str, pick: impl FnMut(&Event) -> Option<T>) -> T {
+        let found = self.wait_or_end(what, pick);
+        found.unwrap_or_else(|| {
+            let events = &self.events;
+            panic!("waiting for {what}: the broker is gone; so far {events:?}")
+        })
+    }
+
+    /// The same; `None` when the stream ends without it.
+    fn wait_or_end<T>(
+        &mut self,
+        what: &str,
+        mut pick: impl FnMut(&Event) -> Option<T>,
+    ) -> Option<T> {
         let mut seen = 0;
         loop {
             while seen < self.events.len() {
                 if let Some(found) = pick(&self.events[seen]) {
                     drop(self.events.remove(seen));
-                    return found;
+                    return Some(found);
                 }
                 seen += 1;
             }
-            self.read(what);
+            if !self.read(what) {
+                return None;
+            }
         }
     }
 
-    /// Reads what there is, waiting for at least one byte.
-    fn read(&mut self, what: &str) {
+    /// Reads what there is, waiting for at least one byte. False when there is nothing to come.
+    fn read(&mut self, what: &str) -> bool {
         let mut bytes = [0; 64 * 1024];
         let now = self.now();
         match self.stream.read(&mut bytes) {
-            Ok(0) => self.lose(what),
+            Ok(0) => return self.lose(),
             Ok(count) => {
                 self.input.extend_from_slice(&bytes[..count]);
                 self.connection.handle_input(now, &mut self.input);
             }
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => self.lose(what),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return self.lose(),
             Err(error) => panic!("waiting for {what}: {error}; so far {:?}", self.events),
         }
         self.gather();
         self.flush();
+        true
     }
 
-    fn lose(&mut self, what: &str) {
+    /// The stream has ended; true if that is news.
+    fn lose(&mut self) -> bool {
         let before = self.events.len();
         self.connection.handle_eof();
         self.gather();
-        assert!(
-            self.events.len() > before,
-            "waiting for {what}: the broker is gone; so far {:?}",
-            self.events
-        );
+        self.events.len() > before
     }
 
     fn gather(&mut self) {

@@ -1,0 +1,239 @@
+//! Cycle: one life of a broker and its end, and the count of what it left.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::Signal;
+
+use super::book::{self, Book};
+use super::dice::Dice;
+use super::traffic::{QUEUE, Traffic, Work};
+use crate::disk_faults::{CUT, DiskFaults, Fault, calls};
+use crate::{Broker, Peer, Setup, http};
+
+/// More than there can be at a time.
+const ALL: u32 = 100_000;
+/// From so many messages on they are purged after a cycle.
+const MANY: usize = 1_000;
+/// Messages of a cycle, at most.
+const MESSAGES: u64 = 160;
+/// How a broker on a small memory is configured: files of the journal are small, and the index is
+/// flushed often.
+const CONFIGURATION: &str = "memory = '16MiB'\nmax-message-size = '8MiB'";
+
+/// A data directory, and what has to be in it.
+#[derive(Debug)]
+pub struct Site {
+    setup: Setup,
+    book: Book,
+    dice: Dice,
+    tally: Tally,
+}
+
+/// What a number of cycles came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Cycles.
+    pub cycles: u64,
+    /// Of them those in which the fault ended the broker.
+    pub ended: u64,
+    /// Of these, before it was ready.
+    pub at_start: u64,
+    /// Sends that were accepted.
+    pub accepted: u64,
+    /// Completions that were confirmed.
+    pub completed: u64,
+}
+
+impl Site {
+    /// An empty data directory; `seed` decides what happens.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            setup: Setup::new()
+                .configure(CONFIGURATION)
+                .environment("RUST_LOG", "info"),
+            book: Book::default(),
+            dice: Dice::new(seed),
+            tally: Tally::default(),
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        Tally {
+            accepted: self.book.accepted,
+            completed: self.book.completed,
+            ..self.tally
+        }
+    }
+
+    /// A random number that belongs to this run.
+    pub fn dice(&mut self) -> &mut Dice {
+        &mut self.dice
+    }
+
+    /// Lets a broker work until `faults` end it or it has sent enough, and counts what it left.
+    ///
+    /// # Errors
+    /// When the broker has broken its promise, in one sentence.
+    pub fn fault(&mut self, faults: DiskFaults) -> Result<u64, String> {
+        let setup = self.faulty(faults);
+        let work = Work {
+            messages: MESSAGES,
+            kill_after: None,
+        };
+        let begun = setup.start_or_end();
+        self.tally.cycles += 1;
+        self.tally.at_start += u64::from(begun.is_err());
+        let (status, log) = match begun {
+            Ok(broker) => {
+                self.work(&broker, work, || ())?;
+                // Unless it has ended, it is told to; that may be when it fails.
+                broker.try_signal(Signal::TERM);
+                broker.end()
+            }
+            Err(ended) => ended,
+        };
+        check_end(faults.fault, status, &log)?;
+        self.tally.ended += u64::from(!status.success());
+        let counted = calls(&self.counter());
+        self.count()?;
+        Ok(counted)
+    }
+
+    /// Lets a broker work, and kills it at some acceptance.
+    ///
+    /// # Errors
+    /// When the broker has broken its promise, in one sentence.
+    pub fn kill(&mut self) -> Result<(), String> {
+        let work = Work {
+            messages: MESSAGES,
+            kill_after: Some(1 + self.dice.roll(MESSAGES)),
+        };
+        let broker = self.setup.start();
+        self.work(&broker, work, || broker.signal(Signal::KILL))?;
+        broker.try_signal(Signal::KILL);
+        drop(broker);
+        self.tally.cycles += 1;
+        self.tally.ended += 1;
+        self.count()
+    }
+
+    /// Lets a broker work for long and stops it in good order; returns its resident memory before,
+    /// in KiB.
+    ///
+    /// # Errors
+    /// When the broker has broken its promise, in one sentence.
+    pub fn soak(&mut self, messages: u64) -> Result<u64, String> {
+        let broker = self.setup.start();
+        let work = Work {
+            messages,
+            kill_after: None,
+        };
+        self.work(&broker, work, || ())?;
+        let memory = broker.memory("VmRSS");
+        self.tally.cycles += 1;
+        let status = broker.stop();
+        if !status.success() {
+            return Err(format!("asked to stop, the broker ended with {status}"));
+        }
+        self.count()?;
+        Ok(memory)
+    }
+
+    fn faulty(&self, faults: DiskFaults) -> Setup {
+        let environment = faults.environment(self.setup.data(), &self.counter());
+        environment
+            .into_iter()
+            .fold(self.setup.clone(), |setup, (name, value)| {
+                setup.environment(&name, &value)
+            })
+    }
+
+    fn counter(&self) -> PathBuf {
+        self.setup.directory().join("calls")
+    }
+
+    fn work(
+        &mut self,
+        broker: &Broker,
+        work: Work,
+        kill: impl FnOnce() + Send,
+    ) -> Result<(), String> {
+        let traffic = Traffic {
+            address: broker.address(),
+            book: Mutex::new(&mut self.book),
+            is_over: AtomicBool::new(false),
+            receiver: Mutex::new(None),
+        };
+        traffic.run(work, Dice::new(self.dice.next()), kill)
+    }
+
+    /// Starts a broker without faults and compares all that it has with the book. It is killed
+    /// then, so that nothing stays locked.
+    fn count(&mut self) -> Result<(), String> {
+        let started = self.setup.start_or_end();
+        let broker = started.map_err(|(status, log)| {
+            format!("the next start ended with {status} and said:\n{log}")
+        })?;
+        let mut peer = Peer::connect(broker.address());
+        let link = peer.receiver(QUEUE, 0);
+        let bodies = peer.drain(link, ALL);
+        let numbers: Result<Vec<_>, _> = bodies
+            .iter()
+            .map(|received| book::number_of(&received.body()))
+            .collect();
+        self.book.count(&numbers?)?;
+        let log = broker.log();
+        broker.kill();
+        self.setup.forget_log();
+        if self.book.len() > MANY {
+            self.empty()?;
+        }
+        match log.contains("panicked") {
+            true => Err(format!("a thread has panicked:\n{log}")),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes all that is there, so that a run may have any number of cycles.
+    fn empty(&mut self) -> Result<(), String> {
+        let broker = self.setup.start();
+        let path = format!("/$railbus/entities/{QUEUE}/purge");
+        let (status, answer) = http::request(broker.address(), "POST", &path, &[], "{}");
+        broker.kill();
+        let wanted = format!("\"purged\":{}", self.book.len());
+        if status != 200 || !answer.contains(&wanted) {
+            return Err(format!(
+                "a purge of all answers {status} {answer}, not {wanted}"
+            ));
+        }
+        self.book.forget();
+        Ok(())
+    }
+}
+
+/// How a broker with this fault may end.
+fn check_end(fault: Fault, status: ExitStatus, log: &str) -> Result<(), String> {
+    use std::os::unix::process::ExitStatusExt;
+    let is_expected = match fault {
+        Fault::None => status.success(),
+        // The fault may not have come.
+        Fault::CutTail | Fault::CutPages => status.success() || status.code() == Some(CUT),
+        Fault::Kill => status.success() || status.signal() == Some(9),
+        // It goes on, says why it ends, or says why it does not start.
+        Fault::Eio | Fault::Enospc | Fault::Short => matches!(status.code(), Some(0..=2)),
+    };
+    if !is_expected || log.contains("panicked") {
+        return Err(format!("with {fault:?} it ended with {status}:\n{log}"));
+    }
+    let last = log.lines().last().unwrap_or_default();
+    if Fault::OF_CALLS.contains(&fault) && !status.success() && !last.starts_with("railbus: ") {
+        return Err(format!("it ended with {status} without saying why:\n{log}"));
+    }
+    Ok(())
+}
