@@ -61,7 +61,7 @@ pub struct Client {
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) unreported_bytes: usize,
-    /// Whether some of them wait for the peer, as far as the broker knows.
+    /// Whether the socket does not take some of them, as far as the broker knows.
     is_congested: bool,
     /// Whether the rules of a topic took long for the last delivery.
     pub(crate) is_slow: bool,
@@ -444,8 +444,10 @@ impl Dialect for Client {
         let waiting = self.unreported_bytes.min(self.connection.buffered());
         let written = self.unreported_bytes - waiting;
         self.unreported_bytes = waiting;
-        let was_congested = std::mem::replace(&mut self.is_congested, waiting > 0);
-        if written > 0 || self.is_congested != was_congested {
+        // Those that wait for the window of one session hold up no other session.
+        let is_congested = waiting > 0 && self.connection.unwritten() > 0;
+        let was_congested = std::mem::replace(&mut self.is_congested, is_congested);
+        if written > 0 || is_congested != was_congested {
             self.command_written(written);
         }
     }
