@@ -10,6 +10,7 @@ mod world;
 
 mod attach;
 mod batch_delete;
+mod before_login;
 mod bounds;
 mod cbs;
 mod connection;
