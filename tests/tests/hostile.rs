@@ -300,7 +300,9 @@ fn ten_thousand_bad_tokens_open_nothing_and_hinder_nobody() {
     const CONNECTIONS: usize = 500;
     /// Fewer than the broker takes in a row.
     const TOKENS: usize = 20;
-    let rules = "[[auth.rules]]\nname = 'RootManageSharedAccessKey'\nprimary-key = 'SAS_KEY_VALUE'\nrights = ['manage', 'send', 'listen']";
+    let rules = "[[auth.rules]]\nname = 'RootManageSharedAccessKey'\nprimary-key = 'SAS_KEY_VALUE'\nrights = ['manage', 'send', 'listen']
+[limits]
+wrong-credentials-per-address = 20000";
     let mut scene = Scene::with(&Setup::new().configure(rules));
     for _ in 0..CONNECTIONS {
         let mut requests = String::new();
@@ -329,7 +331,8 @@ fn ten_thousand_bad_tokens_open_nothing_and_hinder_nobody() {
 
 #[test]
 fn wrong_keys_over_amqp_are_refused_one_like_the_other() {
-    let mut scene = Scene::new();
+    let limits = "[limits]\nwrong-credentials-per-address = 1000";
+    let mut scene = Scene::with(&Setup::new().configure(limits));
     for rule in ["RootManageSharedAccessKey", "Nobody", ""] {
         for _ in 0..100 {
             let mut stranger = Peer::begin(

@@ -66,6 +66,13 @@ impl Unauthorized {
     }
 }
 
+/// Whether a sub-code says that a credential was shown and is wrong; not that one is missing, or
+/// that its rights are not enough.
+#[must_use]
+pub const fn is_wrong_credential(sub_code: u32) -> bool {
+    matches!(sub_code, 40_103..=40_106)
+}
+
 impl Access {
     /// Whether `authorization`, a header's value, allows an operation at `path` to a client there.
     /// Without a header the anonymous rights apply.

@@ -13,6 +13,7 @@
 //! acceptance is not written to the socket, unless the peer or the disk takes longer than the
 //! connection may.
 
+mod delay;
 mod phase;
 
 use std::io;
@@ -37,6 +38,7 @@ use crate::server_state::ServerState;
 use crate::shard::{DirectoryReceiver, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
+use delay::Delay;
 use phase::{DrainReason, Phase};
 
 /// Reads in one round; then other connections of the thread have their turn.
@@ -89,6 +91,8 @@ pub struct Connection<S, D> {
     expected: usize,
     /// Credentials of the peer that were refused and are counted.
     refused_credentials: u64,
+    /// For the answers to them.
+    delay: Delay,
     /// There was something to read for all of the last round.
     has_more: bool,
     /// The socket cannot be used any more.
@@ -125,6 +129,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             unwritten: 0,
             expected: 0,
             refused_credentials: 0,
+            delay: Delay::default(),
             has_more: false,
             is_gone: false,
         }
@@ -198,8 +203,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     fn arm(&self, alarm: Pin<&mut Sleep>) {
         let deadline = self.client.deadline();
         let deadline = deadline.map(|deadline| self.server.clock.instant(deadline));
-        let deadlines = deadline.into_iter().chain(self.phase.drained_by());
-        if let Some(instant) = deadlines.min() {
+        let deadlines = [deadline, self.phase.drained_by(), self.delay.until()];
+        if let Some(instant) = deadlines.into_iter().flatten().min() {
             if alarm.is_elapsed() || instant < alarm.deadline() {
                 alarm.reset(instant);
             }
@@ -223,6 +228,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     /// Reads no more, and ends once all is answered.
     fn drain(&mut self, reason: DrainReason) {
+        self.delay = Delay::default();
         self.phase = Phase::Draining(Instant::now() + self.limits.shutdown_grace / 2, reason);
     }
 
@@ -249,7 +255,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     /// What the socket should be ready for.
     fn interest(&self) -> Option<Interest> {
-        let may_write = self.unwritten > 0 || self.stream.has_unsent();
+        let has_unwritten = self.unwritten > 0 || self.stream.has_unsent();
+        let may_write = has_unwritten && !self.delay.lasts();
         match (self.may_read(), may_write) {
             (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
             (true, false) => Some(Interest::READABLE),
@@ -262,6 +269,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     fn may_read(&self) -> bool {
         let limits = &self.limits;
         self.phase.reads()
+            && !self.delay.lasts()
             && self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()
             && self.unwritten < limits.unwritten_bytes_per_connection
@@ -289,7 +297,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         output_buffer::lend(&mut self.client);
         let now = self.server.clock.moment();
         let mut output_batches = std::mem::take(&mut self.output_batches);
-        let mut takes_more = self.unwritten == 0;
+        let mut takes_more = self.unwritten == 0 && !self.delay.lasts();
         for output in output_batches.drain(..).flatten() {
             self.client.handle_output(now, output);
             if takes_more && self.client.unwritten() >= WRITTEN_AT {
@@ -326,11 +334,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         let mut reads = 0;
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
-            if !self.may_read() {
-                self.server.counts.pauses.increment();
+            if self.delay.lasts() || (is_slow && round > 0) {
                 break;
             }
-            if is_slow && round > 0 {
+            if !self.may_read() {
+                self.server.counts.pauses.increment();
                 break;
             }
             let most = if is_slow { SLOW_READ } else { usize::MAX };
@@ -360,13 +368,15 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         self.input.release_buffer();
     }
 
-    /// Counts newly refused credentials.
+    /// Counts newly refused credentials, and delays their answers if the address had too many.
     fn count_refused_credentials(&mut self) {
         let refused = self.client.refused_credentials();
         let more = refused.saturating_sub(self.refused_credentials);
         if more > 0 {
             self.refused_credentials = refused;
             self.server.counts.refused_credentials.add(more);
+            let until = self.server.delay_refusal(self.from.0.ip(), more);
+            self.delay.extend(until);
         }
     }
 
@@ -429,6 +439,9 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     /// Writes what the stream takes, and frees the output's memory if that was all.
     fn write(&mut self) {
+        if self.delay.lasts() {
+            return;
+        }
         match self.write_out() {
             Ok(true) => {
                 let output = self.client.output(self.server.clock.moment());
@@ -478,7 +491,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     fn is_over(&self) -> bool {
         let has_ended = matches!(self.phase, Phase::Ended);
-        self.is_gone || has_ended || self.client.is_finished()
+        self.is_gone || ((has_ended || self.client.is_finished()) && !self.delay.lasts())
     }
 
     /// Closes the stream gracefully, without waiting long for a peer that is slow or gone.

@@ -10,20 +10,22 @@ use dialect::{ClockReading, Refusals};
 use endpoint::{Config, Mono, Scope, Side};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 
 use super::*;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
+use crate::guess_limiter::GuessLimiter;
 use crate::options::PlaintextPolicy;
 use crate::refusals::RefusalLog;
 use crate::server_state::LiveSettings;
 
 const ID: ConnectionId = ConnectionId(3);
 
-/// Takes no link, and reports every byte that it reads to the broker.
-struct Minimal(endpoint::Connection, Vec<Command>);
+/// Takes no link, reports every byte that it reads to the broker, and refuses it as a credential.
+struct Minimal(endpoint::Connection, Vec<Command>, u64);
 
 impl Dialect for Minimal {
     fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
@@ -32,6 +34,7 @@ impl Dialect for Minimal {
             bytes: input.len(),
             is_congested: false,
         });
+        self.2 += input.len() as u64;
         self.0.handle_input(now.mono, input);
         while self.0.poll_event().is_some() {}
     }
@@ -99,7 +102,7 @@ impl Dialect for Minimal {
     }
 
     fn refused_credentials(&self) -> u64 {
-        0
+        self.2
     }
 
     fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
@@ -121,6 +124,7 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
     ServerState {
         clock: Clock::start(),
         connection_limiter: Arc::new(ConnectionLimiter::new(&limits)),
+        guess_limiter: GuessLimiter::new(limits.wrong_credentials_per_address),
         budget: Arc::new(Budget::new(limits.unanswered_bytes)),
         counts: Counts::default(),
         refusals: Arc::new(RefusalLog::default()),
@@ -143,34 +147,46 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
     }
 }
 
-#[test]
-fn a_connection_needs_nothing_of_a_dialect_but_the_trait() {
+/// A connection whose peer may show a number of wrong credentials at once, and that peer.
+async fn connect(server: &Arc<ServerState>) -> (JoinHandle<()>, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap();
+    let (stream, address) = listener.accept().await.unwrap();
+    let now = server.clock.moment();
+    let endpoint = endpoint::Connection::new(Side::Server, Config::default(), now.mono);
+    let (outputs_of_shard, outputs) = mpsc::unbounded_channel();
+    let connection = Connection::new(
+        stream,
+        BytesMut::new(),
+        Minimal(endpoint, Vec::new(), 0),
+        outputs,
+        server.directory_receiver.clone(),
+        (address, ID),
+        Arc::clone(server),
+    );
+    let running = tokio::spawn(async move {
+        connection.run().await;
+        drop(outputs_of_shard);
+    });
+    (running, peer)
+}
+
+fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
+        .build();
+    runtime.unwrap().block_on(test);
+}
+
+#[test]
+fn a_connection_needs_nothing_of_a_dialect_but_the_trait() {
+    run(async {
         let (sender, mut inbox) = mpsc::channel(8);
         let (_stop, stopping) = watch::channel(false);
         let server = Arc::new(server(sender, stopping));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut peer = TcpStream::connect(listener.local_addr().unwrap())
-            .await
-            .unwrap();
-        let (stream, address) = listener.accept().await.unwrap();
-        let now = server.clock.moment();
-        let endpoint = endpoint::Connection::new(Side::Server, Config::default(), now.mono);
-        let (_shard, outputs) = mpsc::unbounded_channel();
-        let connection = Connection::new(
-            stream,
-            BytesMut::new(),
-            Minimal(endpoint, Vec::new()),
-            outputs,
-            server.directory_receiver.clone(),
-            (address, ID),
-            Arc::clone(&server),
-        );
-        let running = tokio::spawn(connection.run());
+        let (running, mut peer) = connect(&server).await;
         peer.write_all(b"AMQP\x09\x01\x00\x00").await.unwrap();
         let mut answer = Vec::new();
         peer.read_to_end(&mut answer).await.unwrap();
@@ -181,5 +197,23 @@ fn a_connection_needs_nothing_of_a_dialect_but_the_trait() {
             panic!("the dialect's commands reach the shard");
         };
         assert!(matches!(commands[..], [Command::Written { bytes: 8, .. }]));
+    });
+}
+
+#[test]
+fn a_connection_with_a_delayed_refusal_stays_when_its_peer_leaves() {
+    run(async {
+        let (sender, _inbox) = mpsc::channel(8);
+        let (_stop, stopping) = watch::channel(false);
+        let server = Arc::new(server(sender, stopping));
+        server.guess_limiter.set_allowed(5);
+        let (running, mut peer) = connect(&server).await;
+        let since = Instant::now();
+        // Eight bytes, each of which this dialect takes for a wrong credential.
+        peer.write_all(b"AMQP\x09\x01\x00\x00").await.unwrap();
+        drop(peer);
+        running.await.unwrap();
+        assert!(since.elapsed() >= Duration::from_millis(300));
+        assert_eq!(server.counts.delayed_refusals.get(), 1);
     });
 }

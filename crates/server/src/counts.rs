@@ -77,6 +77,8 @@ pub struct Counts {
     pub refused_credentials: Counter,
     /// The same over HTTP: requests that were answered with 401.
     pub unauthorized: Counter,
+    /// Answers to wrong credentials that were delayed, since their address had shown too many.
+    pub delayed_refusals: Counter,
     /// Bytes of AMQP that arrived.
     pub received_bytes: Counter,
     /// Bytes of AMQP that were sent.

@@ -46,6 +46,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::apply::ApplyMode;
+use crate::connection_limiter::ConnectionPermit;
 use crate::counts::{RefusalReason, StatusClass};
 use crate::server_state::ServerState;
 use answer::Response;
@@ -108,6 +109,7 @@ pub async fn serve<S>(
     stream: S,
     server: Arc<ServerState>,
     transport: Transport,
+    permit: Arc<ConnectionPermit>,
 ) -> Option<UpgradedStream<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -126,6 +128,7 @@ where
     let service = service_fn(move |request| {
         let (server, agreed) = (Arc::clone(&server), Arc::clone(&agreed));
         let (failures, heads) = (Arc::clone(&failures), heads.clone());
+        let permit = Arc::clone(&permit);
         Box::pin(async move {
             let (method, uri) = (request.method().clone(), request.uri().clone());
             let mut response = match heads.check(&request) {
@@ -135,6 +138,7 @@ where
             heads.end_request();
             server.counts.answer(response.status());
             log_refusal((&method, &uri), &response, &server, transport);
+            delay_refusal(&response, &server, transport, permit).await;
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 agreed.store(true, Ordering::Relaxed);
             }
@@ -169,6 +173,30 @@ where
     // A peer that takes no end is left alone.
     drop(tokio::time::timeout(handshake, stream.shutdown()).await);
     None
+}
+
+/// Waits before a wrong credential is answered, if the address has shown too many. The connection
+/// counts for that long even if its peer leaves, so a peer gains nothing by guessing on a new one.
+async fn delay_refusal(
+    response: &Response,
+    server: &ServerState,
+    transport: Transport,
+    permit: Arc<ConnectionPermit>,
+) {
+    let sub_code = answer::reason(response).and_then(|reason| reason.sub_code);
+    let is_wrong = response.status() == StatusCode::UNAUTHORIZED
+        && sub_code.is_some_and(access::is_wrong_credential);
+    if is_wrong && let Some(until) = server.delay_refusal(transport.peer.ip(), 1) {
+        let mut stopping = server.stopping.clone();
+        let delayed = tokio::spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                _ = stopping.wait_for(|stopping| *stopping) => {}
+            }
+            drop(permit);
+        });
+        drop(delayed.await);
+    }
 }
 
 /// Lets a connection go on which one request after the other is refused for what it shows.

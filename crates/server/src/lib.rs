@@ -20,6 +20,7 @@ mod development_issuer;
 mod dialects;
 mod error_counters;
 mod fetch;
+mod guess_limiter;
 mod http;
 mod input;
 mod issuer_keys;

@@ -69,6 +69,8 @@ struct AcceptedConnection {
     deadline: Instant,
     since: ClockReading,
     server: Arc<ServerState>,
+    /// Its place among the connections of its address.
+    permit: Arc<ConnectionPermit>,
 }
 
 /// Accepts connections until the server stops.
@@ -106,8 +108,9 @@ fn admit_connection(
                 deadline: Instant::now() + server.limits().handshake,
                 since: server.clock.moment(),
                 server: Arc::clone(server),
+                permit: Arc::new(permit),
             };
-            drop(tokio::spawn(connection.serve_until_closed(stream, permit)));
+            drop(tokio::spawn(connection.serve_until_closed(stream)));
         }
         Err(refusal) => {
             let reason = match refusal {
@@ -123,7 +126,7 @@ fn admit_connection(
 }
 
 impl AcceptedConnection {
-    async fn serve_until_closed(self, stream: TcpStream, permit: ConnectionPermit) {
+    async fn serve_until_closed(self, stream: TcpStream) {
         let shutdown_guard = self.server.shutdown_guard.clone();
         // Without it small frames would wait for the acknowledgement of earlier ones.
         match stream.set_nodelay(true) {
@@ -132,7 +135,7 @@ impl AcceptedConnection {
                 tracing::debug!(peer = %self.peer, %error, "a connection was closed before its first byte");
             }
         }
-        drop((permit, shutdown_guard));
+        drop(shutdown_guard);
     }
 
     /// Other protocols than plain AMQP are boxed, so an idle AMQP connection keeps no memory for
@@ -284,7 +287,8 @@ impl AcceptedConnection {
             is_private: is_tls || self.may_use_plaintext(),
             peer: self.peer,
         };
-        http::serve(stream, Arc::clone(&self.server), transport).await
+        let permit = Arc::clone(&self.permit);
+        http::serve(stream, Arc::clone(&self.server), transport, permit).await
     }
 
     async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {

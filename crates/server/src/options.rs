@@ -80,6 +80,8 @@ pub struct Limits {
     pub connections: usize,
     /// Connections from one address.
     pub connections_per_address: usize,
+    /// Wrong keys and tokens that an address may show at once before answers to it are delayed.
+    pub wrong_credentials_per_address: u32,
     /// From being accepted to the first byte, and an HTTP request's header.
     pub handshake: Duration,
     /// Bytes of messages one connection may have given to the broker without an answer.
@@ -102,6 +104,7 @@ impl Default for Limits {
         Self {
             connections: 10_000,
             connections_per_address: 5_000,
+            wrong_credentials_per_address: 64,
             handshake: Duration::from_secs(30),
             unanswered_bytes_per_connection: 8 << 20,
             unanswered_bytes: 256 << 20,

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
 use crate::development_issuer;
+use crate::guess_limiter::GuessLimiter;
 use crate::issuer_keys;
 use crate::listener;
 use crate::options::Options;
@@ -119,6 +120,7 @@ impl BoundServer {
         let state = Arc::new(ServerState {
             clock,
             connection_limiter: Arc::new(ConnectionLimiter::new(&options.limits)),
+            guess_limiter: GuessLimiter::new(options.limits.wrong_credentials_per_address),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             counts: Counts::default(),
             refusals: Arc::new(RefusalLog::default()),

@@ -3,11 +3,13 @@
 //! [`LiveSettings`] is the part that can change while the server runs; a connection keeps the
 //! settings that apply when it is accepted.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use access::Directory;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
 
 use crate::backups::Backups;
 use crate::budget::Budget;
@@ -15,6 +17,7 @@ use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
 use crate::development_issuer::DevelopmentIssuer;
+use crate::guess_limiter::GuessLimiter;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
 use crate::shard::{DirectoryReceiver, Inbox};
@@ -25,6 +28,7 @@ pub struct ServerState {
     pub clock: Clock,
     pub live_settings: watch::Sender<LiveSettings>,
     pub connection_limiter: Arc<ConnectionLimiter>,
+    pub guess_limiter: GuessLimiter,
     pub budget: Arc<Budget>,
     pub counts: Counts,
     pub refusals: Arc<RefusalLog>,
@@ -71,9 +75,19 @@ impl ServerState {
         Arc::clone(&self.live_settings.borrow().settings)
     }
 
+    /// Counts wrong credentials that a peer at `address` has shown. Returns the moment when they
+    /// may be answered, if that is not at once.
+    pub fn delay_refusal(&self, address: IpAddr, wrong: u64) -> Option<Instant> {
+        let until = self.guess_limiter.count(Instant::now(), address, wrong)?;
+        self.counts.delayed_refusals.increment();
+        Some(until)
+    }
+
     /// Sets new limits.
     pub fn set_limits(&self, limits: Limits, settings: servicebus::Settings) {
         self.connection_limiter.set_limits(&limits);
+        self.guess_limiter
+            .set_allowed(limits.wrong_credentials_per_address);
         self.budget.set_limit(limits.unanswered_bytes);
         self.live_settings.send_replace(LiveSettings {
             limits: Arc::new(limits),

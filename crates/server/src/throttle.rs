@@ -108,7 +108,7 @@ impl Throttle {
 }
 
 /// The address, or the network of 64 bits of which an IPv6 host has every address.
-fn network(peer: IpAddr) -> IpAddr {
+pub fn network(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(_) => peer,
         IpAddr::V6(address) => {

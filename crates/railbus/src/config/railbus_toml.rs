@@ -114,6 +114,8 @@ impl std::fmt::Debug for AuthRule {
 pub struct LimitsConfig {
     pub connections: Option<Count<1, 1_000_000>>,
     pub connections_per_address: Option<Count<1, 1_000_000>>,
+    /// Wrong keys and tokens at once before answers to their address are delayed.
+    pub wrong_credentials_per_address: Option<Count<1, 1_000_000>>,
     /// From being accepted until a connection is open.
     pub handshake_time_out: Option<TimeOut>,
     /// Until a connection has shown a right, unless everyone has one.

@@ -53,6 +53,11 @@ pub fn limits(limits: &LimitsConfig) -> Limits {
         connections_per_address: limits
             .connections_per_address
             .map_or(default.connections_per_address, |value| size(value.0)),
+        wrong_credentials_per_address: limits
+            .wrong_credentials_per_address
+            .map_or(default.wrong_credentials_per_address, |value| {
+                u32::try_from(value.0).unwrap_or(u32::MAX)
+            }),
         handshake: limits
             .handshake_time_out
             .map_or(default.handshake, |value| Duration::from_millis(value.0)),

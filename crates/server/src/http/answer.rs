@@ -91,13 +91,17 @@ pub fn method_not_allowed(allowed: &'static str) -> Response {
 /// A client with a token is not asked for Basic: its library would answer with another request.
 pub fn unauthorized(reason: &Unauthorized) -> Response {
     let text = reason.to_string();
+    if reason.is_temporary() {
+        return error(StatusCode::SERVICE_UNAVAILABLE, &text);
+    }
+    let mut response = error(StatusCode::UNAUTHORIZED, &text);
+    response.extensions_mut().insert(Reason {
+        sub_code: Some(reason.sub_code()),
+        text,
+    });
     match reason {
-        _ if reason.is_temporary() => error(StatusCode::SERVICE_UNAVAILABLE, &text),
-        Unauthorized::Jwt(_) => error(StatusCode::UNAUTHORIZED, &text),
-        _ => {
-            let response = error(StatusCode::UNAUTHORIZED, &text);
-            with_header(response, WWW_AUTHENTICATE, "Basic realm=\"railbus\"")
-        }
+        Unauthorized::Jwt(_) => response,
+        _ => with_header(response, WWW_AUTHENTICATE, "Basic realm=\"railbus\""),
     }
 }
 

@@ -141,6 +141,12 @@ fn add_refusals(page: &mut Page, server: &ServerState) {
         refused.map(|(protocol, count)| (ProtocolLabel { protocol }, count)),
     );
     page.counter(
+        "refusals_delayed",
+        "Answers to wrong keys and tokens that were delayed, their address having shown too many",
+        None,
+        counts.delayed_refusals.get(),
+    );
+    page.counter(
         "read_pauses",
         "Times that a connection was left unread for what it had unanswered or unwritten",
         None,
@@ -187,7 +193,7 @@ fn resident_bytes() -> Option<u64> {
 }
 
 /// By the names that they have under `[limits]`.
-fn limits(server: &ServerState) -> [(&'static str, f64); 16] {
+fn limits(server: &ServerState) -> [(&'static str, f64); 17] {
     let (limits, dialect) = (server.limits(), server.settings());
     let endpoint = &dialect.endpoint;
     let count = |count: usize| measure(count as u64);
@@ -197,6 +203,10 @@ fn limits(server: &ServerState) -> [(&'static str, f64); 16] {
         (
             "connections-per-address",
             count(limits.connections_per_address),
+        ),
+        (
+            "wrong-credentials-per-address",
+            f64::from(limits.wrong_credentials_per_address),
         ),
         ("handshake-time-out", limits.handshake.as_secs_f64()),
         (
