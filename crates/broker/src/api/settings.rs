@@ -265,7 +265,7 @@ impl Default for BrokerSettings {
             window: 65_536,
             session_window: 256,
             body_bytes: 16 << 20,
-            output_buffer_bytes: 8 << 20,
+            output_buffer_bytes: 1 << 20,
             turn_work: 1_024,
             max_locked: 1 << 20,
             locked_bytes: 64 << 20,
