@@ -178,6 +178,42 @@ fn a_body_in_chunks_without_an_end_is_refused() {
 }
 
 #[test]
+fn a_compressed_body_is_not_expanded() {
+    let scene = Scene::new();
+    // The head of a file of gzip; nothing reads what would follow.
+    let body = "\u{1f}\u{8}\u{8}";
+    let headers = ["content-encoding: gzip"];
+    let target = "/new?api-version=2021-05";
+    let (status, answer) = http::request(scene.address(), "PUT", target, &headers, body);
+    assert_eq!(status, 400, "{answer}");
+    scene.end();
+}
+
+#[test]
+fn a_frame_of_a_size_that_lies_reserves_nothing() {
+    let mut scene = Scene::new();
+    let sasl: &[u8] = b"AMQP\x03\x01\x00\x00";
+    for size in [u32::MAX, i32::MAX as u32, 65_537] {
+        for kind in [0, 1] {
+            let mut frame = size.to_be_bytes().to_vec();
+            frame.extend_from_slice(&[2, kind, 0, 0]);
+            // Before a login, where it is refused by its head, and after one.
+            let mut stranger = peer::connect(scene.address());
+            let bytes = [sasl, &frame].concat();
+            stranger.write_all(&bytes).expect("the broker reads");
+            drop(rest(&mut stranger));
+            let mut known = Peer::connect(scene.address());
+            known.stream().write_all(&frame).expect("the broker reads");
+            let error = known.closed().expect("the broker says why");
+            let condition = "amqp:connection:framing-error";
+            assert_eq!(error.condition.as_str(), condition, "{size} {kind}");
+            scene.go_on();
+        }
+    }
+    scene.end();
+}
+
+#[test]
 fn chunked_nonsense_is_refused() {
     let mut scene = Scene::new();
     let head = "POST /$railbus/rules/test HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
