@@ -1,7 +1,8 @@
 //! Authorization: checks the Authorization header of an HTTP request. (docs/spec/admin.md#2.1)
 //!
 //! The header holds a shared access signature, as over `$cbs`, Bearer with a JSON Web Token, or
-//! Basic with a rule's name and key. Each failure is a reason for a 401, and no reason names a rule or a key.
+//! Basic with the name and key of a rule. Each failure is a reason for a 401, and no reason names a
+//! rule or a key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

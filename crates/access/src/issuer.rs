@@ -1,4 +1,4 @@
-//! Issuer: somebody whose JSON Web Tokens are accepted, and which rights they give.
+//! Issuer: a party whose JSON Web Tokens are accepted, and the rights that they give.
 //! (docs/spec/amqp.md#2.8)
 //!
 //! The rights of a token follow from its claims and the grants of its issuer at the time of each
@@ -152,7 +152,7 @@ impl Issuer {
     }
 }
 
-/// Who a verified token speaks for.
+/// The claims of a verified token that rights rest on.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Identity {
     /// The name of its issuer.

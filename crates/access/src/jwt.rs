@@ -27,7 +27,7 @@ pub enum Error {
     /// Not three parts, no JSON, or an algorithm that is not accepted or does not fit the key.
     #[error("MalformedToken: The token is malformed.")]
     Malformed,
-    /// Nobody who is trusted has issued it.
+    /// Its issuer is not one of the trusted ones.
     #[error("IssuerNotFound: The token's issuer is not trusted.")]
     Issuer,
     /// No key of its issuer has signed it.
@@ -67,7 +67,7 @@ impl Error {
     }
 }
 
-/// Whom a good token speaks for, and until when.
+/// The identity in a good token, and until when it counts.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct VerifiedJwt {
     /// Its claims.

@@ -35,7 +35,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Whom the token speaks for.
+    /// The claims that rights rest on.
     pub(crate) fn into_identity(self) -> Identity {
         let scopes = self.scopes_of_azure.iter().chain(&self.scopes);
         let scopes = scopes.flat_map(|scopes| scopes.split_ascii_whitespace());

@@ -135,8 +135,8 @@ struct State {
     reload_from: Wall,
 }
 
-/// The keys of an issuer, as far as they are loaded. All snapshots of the access rules share them:
-/// whoever loads them replaces them here.
+/// The keys of an issuer, as far as they are loaded. All snapshots of the access rules share them,
+/// and a load replaces them here.
 #[derive(Debug)]
 pub struct IssuerKeys(RwLock<State>);
 

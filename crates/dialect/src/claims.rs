@@ -3,8 +3,8 @@
 //!
 //! SASL PLAIN with a key gives a credential for the connection's whole life; a token gives one for
 //! its audience and all paths below it, until it expires. A token that is the password of SASL
-//! PLAIN has the namespace as its audience. Its rights depend on the access rules at the time of the
-//! check, not at the time of its presentation.
+//! PLAIN has the namespace as its audience. Its rights depend on the access rules at the time of
+//! the check, not at the time of its presentation.
 //!
 //! Invariant: a new token for an audience replaces the old one, whether it allows more or less.
 

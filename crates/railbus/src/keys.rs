@@ -1,7 +1,7 @@
 //! Keys: the access rules of clients, and the key that the ready line shows.
 //!
-//! Without configured rules and issuers the well-known development key of the official emulator is accepted,
-//! but only while no other machine can reach the broker. A configured key is never shown.
+//! Without configured rules and issuers the well-known development key of the official emulator is
+//! accepted, but only while no other machine can reach the broker. A configured key is never shown.
 
 use std::net::SocketAddr;
 

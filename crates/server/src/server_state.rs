@@ -37,7 +37,7 @@ pub struct ServerState {
     pub certificate: Option<Certificate>,
     pub plain: PlaintextPolicy,
     pub backups: Option<Backups>,
-    /// Tells those who load the keys of issuers that a client's token needs them.
+    /// Reports that the token of a client needs keys of its issuer that are not loaded.
     pub key_demand: Arc<Notify>,
     /// Makes tokens for clients on this machine while the development key is in force.
     pub development_issuer: Option<DevelopmentIssuer>,

@@ -19,7 +19,7 @@ const TRUST_STORE: &str = "ca-bundle.p12";
 /// Characters of a line in PEM.
 const LINE: usize = 64;
 
-/// Variables that name a file with all certificates, and who reads them.
+/// Variables that name a file with all certificates, and the programs that read them.
 const OF_BUNDLE: [(&str, &str); 3] = [
     (
         "SSL_CERT_FILE",
