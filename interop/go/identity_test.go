@@ -1,0 +1,60 @@
+package interop
+
+// Programs without a connection string: DefaultAzureCredential finds the broker's development issuer by the variables
+// that `railbus identity env` prints, and the clients take its tokens.
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+)
+
+func defaultCredential(t *testing.T) *azidentity.DefaultAzureCredential {
+	t.Helper()
+	listen := "127.0.0.1:" + os.Getenv("RAILBUS_PORT")
+	printed, err := exec.Command(os.Getenv("RAILBUS_BIN"), "identity", "env", "--listen", listen).Output()
+	must(t, err)
+	variables := regexp.MustCompile(`(?m)^export (\w+)=(\S+)$`).FindAllStringSubmatch(string(printed), -1)
+	equal(t, "variables", len(variables), 2)
+	for _, variable := range variables {
+		t.Setenv(variable[1], variable[2])
+	}
+	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	must(t, err)
+	return credential
+}
+
+func TestAProgramWithoutAConnectionStringSendsAndReceives(t *testing.T) {
+	plain := cleared(t, "plain")
+	client, err := azservicebus.NewClient(os.Getenv("RAILBUS_HOST"), defaultCredential(t), byTLS(trust(t)))
+	must(t, err)
+	t.Cleanup(func() { _ = client.Close(t.Context()) })
+	q := queue{t, client, plain.name}
+	q.send(message("without a key"))
+	receiver := q.receiver(nil)
+	received := receiveOne(t, receiver)
+	equal(t, "body", string(received.Body), "without a key")
+	complete(t, receiver, received)
+	plain.mustBeEmpty()
+}
+
+func TestAProgramWithoutAConnectionStringAdministers(t *testing.T) {
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: trust(t)}}
+	t.Cleanup(trusting.CloseIdleConnections)
+	namespace := os.Getenv("RAILBUS_HOST") + ":" + os.Getenv("RAILBUS_PORT")
+	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: trusting}}
+	client, err := admin.NewClient(namespace, defaultCredential(t), options)
+	must(t, err)
+	name := fresh("identity")
+	_, err = client.CreateQueue(t.Context(), name, nil)
+	must(t, err)
+	_, err = client.DeleteQueue(t.Context(), name, nil)
+	must(t, err)
+}
