@@ -1,0 +1,332 @@
+//! Issuers: JSON Web Tokens against the real program: keys from a file and from a discovery
+//! document, and the development issuer. (docs/spec/amqp.md#2.8; docs/spec/admin.md#2.4)
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use access::SigningKey;
+use amqp::sasl::Code;
+use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::{Value as Json, json};
+
+const ISSUER: &str = "https://issuer.example";
+const AUDIENCE: &str = "https://servicebus.azure.net";
+/// A path that management may read.
+const PATH: &str = "/orders?api-version=2021-05";
+
+fn key() -> SigningKey {
+    let random = SystemRandom::new();
+    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+    SigningKey::from_pkcs8(document.as_ref(), &random).unwrap()
+}
+
+fn seconds() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
+}
+
+fn claims(issuer: &str, role: &str) -> Json {
+    json!({"iss": issuer, "aud": AUDIENCE, "roles": [role], "exp": seconds() + 3_600})
+}
+
+fn token(key: &SigningKey, claims: &Json) -> String {
+    let token = key.sign(claims, &SystemRandom::new()).unwrap();
+    secrets::note(&token);
+    token
+}
+
+fn bearer(broker: &Broker, token: &str) -> (u16, String) {
+    let header = format!("authorization: Bearer {token}");
+    http::request(broker.address(), "GET", PATH, &[&header], "")
+}
+
+fn log_in(broker: &Broker, token: &str) -> Code {
+    let password: &'static str = String::leak(token.to_owned());
+    let credentials = Credentials {
+        rule: "$jwt",
+        key: password,
+    };
+    Peer::begin(broker.address(), credentials).sasl_outcome()
+}
+
+fn write_keys(directory: &Path, key: &SigningKey) {
+    let file = directory.join("keys.json");
+    fs::write(file, key.jwk_set().to_string()).unwrap();
+}
+
+/// A broker that trusts the keys in a file.
+fn trusting_a_file(key: &SigningKey) -> (Setup, Broker) {
+    let setup = Setup::new().configure(&format!(
+        "[[auth.issuers]]\nissuer = '{ISSUER}'\njwks-file = 'keys.json'\n"
+    ));
+    write_keys(setup.directory(), key);
+    let broker = setup.start();
+    (setup, broker)
+}
+
+#[test]
+fn a_token_lets_in_over_http_and_sasl_and_any_other_does_not() {
+    let key = key();
+    let (_setup, broker) = trusting_a_file(&key);
+    let owner = token(&key, &claims(ISSUER, "Azure Service Bus Data Owner"));
+    assert_eq!(bearer(&broker, &owner).0, 200);
+    assert_eq!(log_in(&broker, &owner), Code::Ok);
+    let sender = token(&key, &claims(ISSUER, "Send"));
+    let (status, body) = bearer(&broker, &sender);
+    assert_eq!(status, 401);
+    assert!(body.contains("claims required"), "{body}");
+    assert_eq!(log_in(&broker, &sender), Code::Ok);
+
+    let late = json!({"iss": ISSUER, "aud": AUDIENCE, "roles": ["Manage"], "exp": seconds() - 600});
+    let elsewhere = json!({
+        "iss": ISSUER, "aud": "https://vault.azure.net", "roles": ["Manage"], "exp": seconds() + 600,
+    });
+    let table = [
+        (
+            token(&key, &claims("https://evil.example", "Manage")),
+            "40109",
+        ),
+        (token(&self::key(), &claims(ISSUER, "Manage")), "40103"),
+        (token(&key, &late), "40106"),
+        (token(&key, &elsewhere), "40104"),
+        ("abc.def.ghi".to_owned(), "40105"),
+    ];
+    for (token, sub_code) in table {
+        let (status, body) = bearer(&broker, &token);
+        assert_eq!(status, 401, "{body}");
+        assert!(body.contains(&format!("SubCode={sub_code}")), "{body}");
+        assert_eq!(log_in(&broker, &token), Code::Auth);
+    }
+    // The development key is not there beside an issuer.
+    let known = Peer::begin(broker.address(), Credentials::DEVELOPMENT).sasl_outcome();
+    assert_eq!(known, Code::Auth);
+}
+
+#[test]
+fn keys_in_a_file_are_replaced_while_the_broker_runs_and_a_broken_file_changes_nothing() {
+    let (first, second) = (key(), key());
+    let (setup, broker) = trusting_a_file(&first);
+    let claims = claims(ISSUER, "Manage");
+    let (old, new) = (token(&first, &claims), token(&second, &claims));
+    assert_eq!(bearer(&broker, &new).0, 401);
+    fs::write(setup.directory().join("keys.json"), "<html>").unwrap();
+    broker.wait_for_log("the issuer's keys stay as they were");
+    assert_eq!(bearer(&broker, &old).0, 200);
+    write_keys(setup.directory(), &second);
+    broker.wait_for_log("the issuer's keys are replaced");
+    assert_eq!(bearer(&broker, &new).0, 200);
+    assert_eq!(bearer(&broker, &old).0, 401);
+}
+
+#[test]
+fn a_broker_does_not_start_with_a_file_that_has_no_keys() {
+    let setup = Setup::new().configure(&format!(
+        "[[auth.issuers]]\nissuer = '{ISSUER}'\njwks-file = 'keys.json'\n"
+    ));
+    let (code, said) = setup.refused();
+    assert_eq!(code, 2);
+    assert!(said.contains("keys.json cannot be read"), "{said}");
+    fs::write(setup.directory().join("keys.json"), "<html>").unwrap();
+    let (code, said) = setup.refused();
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("keys.json cannot be used: it is not a JWK set"),
+        "{said}"
+    );
+}
+
+/// A provider of OpenID Connect on this machine, which answers until the test ends.
+struct Provider {
+    address: SocketAddr,
+    keys: Arc<Mutex<Option<Json>>>,
+}
+
+impl Provider {
+    /// One that has no keys yet.
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let keys = Arc::new(Mutex::new(None));
+        let shared = Arc::clone(&keys);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut request = Vec::new();
+                let mut piece = [0; 1_024];
+                while !request.ends_with(b"\r\n\r\n") {
+                    let count = stream.read(&mut piece).unwrap_or_default();
+                    if count == 0 {
+                        break;
+                    }
+                    request.extend_from_slice(&piece[..count]);
+                }
+                let request = String::from_utf8_lossy(&request).into_owned();
+                let keys = shared.lock().unwrap().clone();
+                let answer = match (request.split(' ').nth(1), keys) {
+                    (Some("/.well-known/openid-configuration"), _) => Some(json!({
+                        "issuer": format!("http://{address}"),
+                        "jwks_uri": format!("http://{address}/keys"),
+                    })),
+                    (Some("/keys"), keys) => keys,
+                    _ => None,
+                };
+                let status = if answer.is_some() {
+                    "200 OK"
+                } else {
+                    "500 Error"
+                };
+                let body = answer.unwrap_or_default().to_string();
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n");
+                drop(stream.write_all((head + &body).as_bytes()));
+            }
+        });
+        Self { address, keys }
+    }
+
+    fn name(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+#[test]
+fn keys_come_by_discovery_and_a_token_waits_for_them() {
+    let provider = Provider::start();
+    let name = provider.name();
+    let broker = Setup::new()
+        .configure(&format!("[[auth.issuers]]\nissuer = '{name}'\n"))
+        .start();
+    let key = key();
+    let owner = token(&key, &claims(&name, "Manage"));
+    broker.wait_for_log("the issuer's keys were not loaded");
+    let (status, body) = bearer(&broker, &owner);
+    assert_eq!(status, 503, "{body}");
+    assert_eq!(log_in(&broker, &owner), Code::SysTemp);
+    *provider.keys.lock().unwrap() = Some(key.jwk_set());
+    broker.wait_for_log("the issuer's keys are loaded");
+    assert_eq!(bearer(&broker, &owner).0, 200);
+    assert_eq!(log_in(&broker, &owner), Code::Ok);
+    let stranger = token(&self::key(), &claims(&name, "Manage"));
+    assert_eq!(bearer(&broker, &stranger).0, 401);
+}
+
+const MANAGED: &str =
+    "/msi/token?api-version=2019-08-01&resource=https%3A%2F%2Fservicebus.azure.net";
+
+fn managed(broker: &Broker, headers: &[&str]) -> (u16, Json) {
+    let (status, body) = http::request(broker.address(), "GET", MANAGED, headers, "");
+    (status, serde_json::from_str(&body).unwrap_or_default())
+}
+
+#[test]
+fn the_development_issuer_gives_tokens_that_outlive_a_restart() {
+    let setup = Setup::new();
+    let broker = setup.start();
+    let shown = "x-identity-header: SAS_KEY_VALUE";
+    let (status, answer) = managed(&broker, &[shown]);
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(answer["token_type"], "Bearer");
+    assert_eq!(answer["resource"], AUDIENCE);
+    assert_eq!(answer.get("expires_in"), None);
+    let expires: u64 = answer["expires_on"].as_str().unwrap().parse().unwrap();
+    assert!(expires > seconds() + 80_000);
+    let token = answer["access_token"].as_str().unwrap().to_owned();
+    secrets::note(&token);
+    assert_eq!(bearer(&broker, &token).0, 200);
+    assert_eq!(log_in(&broker, &token), Code::Ok);
+    assert_eq!(managed(&broker, &["x-identity-header: wrong"]).0, 401);
+    assert!(broker.stop().success());
+
+    let broker = setup.start();
+    assert_eq!(bearer(&broker, &token).0, 200);
+    let form = "grant_type=client_credentials&client_id=me&client_secret=SAS_KEY_VALUE\
+                &scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
+    let path = "/any/oauth2/v2.0/token";
+    let (status, body) = http::request(broker.address(), "POST", path, &[], form);
+    assert_eq!(status, 200, "{body}");
+    let answer: Json = serde_json::from_str(&body).unwrap();
+    let token = answer["access_token"].as_str().unwrap();
+    secrets::note(token);
+    assert_eq!(bearer(&broker, token).0, 200);
+    let (status, body) = http::get(broker.address(), "/any/discovery/v2.0/keys");
+    assert_eq!(status, 200);
+    assert!(body.contains("ES256") && !body.contains("\"d\""), "{body}");
+}
+
+#[test]
+fn a_web_page_gets_no_token() {
+    let broker = Setup::new().start();
+    let shown = "x-identity-header: SAS_KEY_VALUE";
+    assert_eq!(
+        managed(&broker, &[shown, "origin: http://localhost"]).0,
+        400
+    );
+    // A name that a stranger has made to lead here.
+    let request = format!(
+        "GET {MANAGED} HTTP/1.1\r\nhost: evil.example\r\n{shown}\r\nconnection: close\r\n\r\n"
+    );
+    let answer = http::exchange(broker.address(), &request);
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(!answer.contains("access_token"), "{answer}");
+}
+
+#[test]
+fn with_keys_of_its_own_a_broker_is_no_development_issuer() {
+    let setup = Setup::new();
+    let development = setup.start();
+    let (_, answer) = managed(&development, &["x-identity-header: SAS_KEY_VALUE"]);
+    let token = answer["access_token"].as_str().unwrap().to_owned();
+    secrets::note(&token);
+    assert!(development.stop().success());
+    let broker = setup
+        .configure(
+            "[[auth.rules]]\nname = 'own'\nprimary-key = 'key-of-own'\nrights = ['manage']\n",
+        )
+        .start();
+    let (status, answer) = managed(&broker, &["x-identity-header: SAS_KEY_VALUE"]);
+    assert_eq!((status, answer.get("access_token")), (401, None));
+    let (status, body) = bearer(&broker, &token);
+    assert_eq!(status, 401);
+    assert!(body.contains("SubCode=40109"), "{body}");
+}
+
+#[test]
+fn on_an_address_of_the_network_the_development_issuer_is_not_there() {
+    let setup = Setup::new().only_arguments(&[
+        "--listen",
+        "0.0.0.0:0",
+        "--listen",
+        "127.0.0.1:0",
+        "--allow-development-key",
+    ]);
+    let broker = setup.start();
+    let listen = broker.ready_line();
+    let listen = listen
+        .strip_prefix("railbus ready listen=0.0.0.0:")
+        .unwrap();
+    let (network, rest) = listen.split_once(",127.0.0.1:").unwrap();
+    let (local, _) = rest.split_once(' ').unwrap();
+    let at = |port: &str| SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap()));
+    let ask = |address: SocketAddr| {
+        let shown = ["x-identity-header: SAS_KEY_VALUE"];
+        http::request(address, "GET", MANAGED, &shown, "")
+    };
+    let (status, body) = ask(at(local));
+    assert_eq!(status, 200);
+    let answer: Json = serde_json::from_str(&body).unwrap();
+    let token = answer["access_token"].as_str().unwrap();
+    secrets::note(token);
+    assert!(!ask(at(network)).1.contains("access_token"));
+    let header = format!("authorization: Bearer {token}");
+    let read = |address: SocketAddr| http::request(address, "GET", PATH, &[&header], "").0;
+    assert_eq!(read(at(local)), 200);
+    assert_eq!(read(at(network)), 401);
+}
