@@ -104,9 +104,7 @@ fn memory_of_messages_that_never_end_is_given_back_with_their_connections() {
         }
     }
     let all = CONNECTIONS * usize::from(LINKS) * FRAMES * PAYLOAD;
-    wait_until("all of it arrives", || {
-        partial_bytes(&broker) >= all as u64
-    });
+    wait_until("all of it arrives", || partial_bytes(&broker) >= all as u64);
     let held = broker.memory("VmRSS") - before;
     assert!(held > 8 * LEFT_BEHIND, "a flood holds more than {held} KiB");
     drop(flood);
