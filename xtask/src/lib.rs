@@ -16,4 +16,5 @@ mod summary;
 mod tally;
 pub mod test;
 pub mod tidy;
+pub mod torture;
 pub mod workspace;

@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `package`, `tidy` and `fuzz`.
+//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `package`, `tidy`, `fuzz` and
+//! `torture`.
 //!
 //! They do all set-up on a fresh machine and say what they install. This program itself needs a
 //! Rust toolchain and nothing else: it must not depend on RocksDB.
@@ -10,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 use xtask::workspace::Workspace;
-use xtask::{bench, package, run, sim, test, tidy};
+use xtask::{bench, package, run, sim, test, tidy, torture};
 
 /// Developer commands of Railbus.
 #[derive(Parser)]
@@ -70,6 +71,20 @@ enum Command {
         /// Names of the targets
         targets: Vec<String>,
     },
+    /// Crashes, power cuts, failing disks and hostile clients, in turns, for hours
+    Torture {
+        /// For how long rounds begin; a part of an hour is fine
+        #[arg(long)]
+        hours: f64,
+        /// Rounds at a time, each with a seed of its own
+        #[arg(long, default_value_t = 2)]
+        at_once: usize,
+        /// Forgets what earlier runs reached
+        #[arg(long)]
+        fresh: bool,
+        /// Names of the tasks; all of them if none is given
+        tasks: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -93,6 +108,20 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Package { out } => package::run(&workspace, &out),
         Command::Tidy => check_tidy(&workspace),
         Command::Fuzz { seconds, targets } => test::fuzz::run(&workspace, seconds, &targets),
+        Command::Torture {
+            hours,
+            at_once,
+            fresh,
+            tasks,
+        } => torture::run(
+            &workspace,
+            &torture::Options {
+                hours,
+                at_once,
+                is_fresh: fresh,
+                tasks,
+            },
+        ),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 
 mod build;
 pub mod checks;
-mod executables;
+pub mod executables;
 pub mod fuzz;
 mod interop;
 mod logs;

@@ -26,7 +26,7 @@ pub const END_TO_END: &str = "tests";
 
 /// A test program.
 #[derive(Clone, Debug)]
-struct Executable {
+pub struct Executable {
     /// The package it tests.
     package: String,
     /// The package's folder, where cargo would start it.
@@ -83,6 +83,15 @@ pub fn suite(
     let executables = executables.with_context(|| format!("no tests in {}", folder.display()))?;
     // Its tests share queues.
     run(workspace, &executables, &["--test-threads=1"], environment)
+}
+
+/// The test programs of the release build that `targets`, options of cargo, select.
+///
+/// # Errors
+/// When they cannot be built.
+pub fn some(workspace: &Workspace, targets: &[String]) -> Result<Vec<Executable>> {
+    let listing = listing(workspace, targets)?;
+    Ok(listing.lines().filter_map(parse).collect())
 }
 
 /// Whether the crate lies in `interop/` and so waits for a broker.
@@ -146,7 +155,18 @@ fn run(
 }
 
 impl Executable {
-    fn command(&self, workspace: &Workspace) -> Command {
+    /// Whether it is that of a file below `tests/` of the package in a folder of this name, or its
+    /// unit tests, which are called `lib`.
+    pub fn is(&self, folder: &str, program: &str) -> bool {
+        let name = self.program.file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
+        let (name, _) = name.rsplit_once('-').unwrap_or((&name, ""));
+        let wanted = if program == "lib" { folder } else { program };
+        self.package == folder && name == wanted
+    }
+
+    /// What starts it where cargo would.
+    pub fn command(&self, workspace: &Workspace) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("--quiet").current_dir(&self.folder);
         command.env("CARGO_MANIFEST_DIR", &self.folder);
@@ -164,10 +184,11 @@ impl Executable {
     }
 }
 
-/// The test programs of the release build, grouped by package.
-fn packages(workspace: &Workspace) -> Result<Vec<Vec<Executable>>> {
+/// What cargo says of the test programs that `targets` select, once they are built.
+fn listing(workspace: &Workspace, targets: &[String]) -> Result<String> {
     let mut command = release(workspace, &workspace.target(), "test");
     command.args(["--no-run", "--quiet", "--message-format=json"]);
+    command.args(targets);
     let built = command
         .output()
         .context("asking cargo for the test programs")?;
@@ -177,7 +198,12 @@ fn packages(workspace: &Workspace) -> Result<Vec<Vec<Executable>>> {
             String::from_utf8_lossy(&built.stderr)
         );
     }
-    let listing = String::from_utf8_lossy(&built.stdout);
+    Ok(String::from_utf8_lossy(&built.stdout).into_owned())
+}
+
+/// The test programs of the release build, grouped by package.
+fn packages(workspace: &Workspace) -> Result<Vec<Vec<Executable>>> {
+    let listing = listing(workspace, &[])?;
     let mut packages: Vec<Vec<Executable>> = Vec::new();
     for executable in listing.lines().filter_map(parse) {
         match packages
@@ -221,6 +247,8 @@ mod tests {
         let executable = parse(test).expect("a test program");
         assert_eq!(executable.package, "store");
         assert_eq!(executable.program, Path::new("/x/t/store-1"));
+        assert!(executable.is("store", "lib") && executable.is("store", "store"));
+        assert!(!executable.is("store", "other") && !executable.is("rocks", "lib"));
         let library = test.replace("true", "false");
         assert!(parse(&library).is_none());
         assert!(parse(r#"{"reason":"build-finished","success":true}"#).is_none());

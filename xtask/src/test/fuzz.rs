@@ -21,7 +21,8 @@ const SMOKE_SECONDS: u64 = 10;
 const AT_ONCE: usize = 2;
 
 /// A built fuzz target.
-struct Target {
+#[derive(Clone, Debug)]
+pub struct Target {
     name: String,
     program: PathBuf,
 }
@@ -95,7 +96,10 @@ fn select(targets: Vec<Target>, wanted: &[String]) -> Result<Vec<Target>> {
 }
 
 /// Builds with the coverage counters that `fuzz/.cargo/config.toml` asks for.
-fn build(workspace: &Workspace) -> Result<Vec<Target>> {
+///
+/// # Errors
+/// When the targets do not compile.
+pub fn build(workspace: &Workspace) -> Result<Vec<Target>> {
     let mut command = cargo(workspace, &workspace.cached("target-fuzz")?);
     command.current_dir(workspace.root().join("fuzz"));
     command.args(["build", "--release", "--locked", "--message-format=json"]);
@@ -119,7 +123,16 @@ impl Target {
         Some(Self { name, program })
     }
 
-    fn run(&self, workspace: &Workspace, seconds: u64) -> Result<Logged> {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What runs it for `seconds`.
+    ///
+    /// # Errors
+    /// When there is no room for its corpus.
+    pub fn command(&self, workspace: &Workspace, seconds: u64) -> Result<Command> {
         let found = workspace.cached(&format!("fuzz/{}/found", self.name))?;
         let corpus = workspace.cached(&format!("fuzz/{}/corpus", self.name))?;
         let mut command = Command::new(&self.program);
@@ -132,6 +145,11 @@ impl Target {
         ]);
         command.arg(format!("-artifact_prefix={}/", found.display()));
         command.arg(corpus);
+        Ok(command)
+    }
+
+    fn run(&self, workspace: &Workspace, seconds: u64) -> Result<Logged> {
+        let command = self.command(workspace, seconds)?;
         shell::logged(workspace, &format!("fuzz-{}", self.name), command)
     }
 }
