@@ -15,7 +15,7 @@ use crate::{Broker, Peer, Setup, http};
 
 /// More than there can be at a time.
 const ALL: u32 = 100_000;
-/// From so many messages on they are purged after a cycle.
+/// More messages than this are purged after a cycle.
 const MANY: usize = 1_000;
 /// Messages of a cycle, at most.
 const MESSAGES: u64 = 160;
@@ -170,7 +170,7 @@ impl Site {
             is_over: AtomicBool::new(false),
             receiver: Mutex::new(None),
         };
-        traffic.run(work, Dice::new(self.dice.next()), kill)
+        traffic.run(work, Dice::new(self.dice.roll_any()), kill)
     }
 
     /// Starts a broker without faults and compares all that it has with the book. It is killed

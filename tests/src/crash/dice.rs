@@ -12,7 +12,7 @@ impl Dice {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn roll_any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Dice {
 
     /// A number below `end`, which is not 0.
     pub fn roll(&mut self, end: u64) -> u64 {
-        self.next() % end
+        self.roll_any() % end
     }
 
     /// A number from 1 to `end`, each power of two as likely as the next.

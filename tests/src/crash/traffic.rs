@@ -17,7 +17,7 @@ pub(super) const QUEUE: &str = "orders";
 const WINDOW: u64 = 8;
 /// Messages that the receiver has at a time.
 const CREDIT: u32 = 16;
-/// From so many messages on all that come are completed.
+/// With more messages than this all that come are completed.
 const MANY: usize = 300;
 
 /// How much is to be done.
@@ -25,7 +25,7 @@ const MANY: usize = 300;
 pub(super) struct Work {
     /// Messages to send.
     pub messages: u64,
-    /// After so many acceptances `kill` is called.
+    /// The acceptance after which `kill` is called.
     pub kill_after: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Traffic<'a> {
         mut dice: Dice,
         kill: impl FnOnce() + Send,
     ) -> Result<(), String> {
-        let for_receiver = Dice::new(dice.next());
+        let for_receiver = Dice::new(dice.roll_any());
         std::thread::scope(|scope| {
             let receiver = scope.spawn(|| self.receive(for_receiver));
             // What it was told is in the book.
