@@ -447,11 +447,10 @@ ssize_t pwrite64(int fd, const void *from, size_t len, off_t at) {
 
 ssize_t pwrite(int fd, const void *from, size_t len, off_t at) { return pwrite64(fd, from, len, at); }
 
-static off_t where(int fd, size_t len) {
+/* Where the next write to a file goes. */
+static off_t position_of(int fd) {
     struct stat status;
-    int append = fcntl(fd, F_GETFL) & O_APPEND;
-    (void)len;
-    if (append) return fstat(fd, &status) ? 0 : status.st_size;
+    if (fcntl(fd, F_GETFL) & O_APPEND) return fstat(fd, &status) ? 0 : status.st_size;
     return lseek(fd, 0, SEEK_CUR);
 }
 
@@ -465,7 +464,7 @@ ssize_t write(int fd, const void *from, size_t len) {
         else errno = fault == FAIL_EIO ? EIO : ENOSPC;
     }
     if (calls != fault_at || fault == SHORT || fault == NONE) {
-        note_write(fd, where(fd, len), len);
+        note_write(fd, position_of(fd), len);
         done = real_write(fd, from, len);
     }
     let_go();

@@ -1,4 +1,4 @@
-//! Operator: somebody who follows the page in a shell, on a machine with one broker.
+//! Operator: follows the page in a shell, on a machine with one broker.
 //!
 //! A block of commands goes to `sh` as it stands on the page, `railbus` being the program under
 //! test. Only `systemctl` and `railbus serve`, which have to outlive the shell, are played here.

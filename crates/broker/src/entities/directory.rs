@@ -82,7 +82,7 @@ impl Directory {
     }
 
     /// A subscription goes with its topic in one write set, so without it the store has lost
-    /// something: nothing would arrive there any more, and nobody would be told.
+    /// something: nothing would arrive there any more, and no client would be told.
     fn check_topics(&self) -> Result<(), StoreError> {
         let is_lost = |queue: &&Queue| {
             let topic = queue.kind.topic();
