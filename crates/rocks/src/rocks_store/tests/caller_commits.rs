@@ -30,7 +30,7 @@ fn sets_that_are_alone_are_durable_at_once_and_wake_no_thread() {
     // The committer may be running maintenance, and takes the sets that come meanwhile.
     let (mut own, numbers) = (0, 1..=50);
     for number in numbers.clone() {
-        let id = store.commit(set_of(&[number], 10), CallerLoad::Alone);
+        let id = store.commit(set_of(&[number], 10), CallerLoad::Idle);
         assert_eq!(id, CommitId(number));
         own += usize::from(store.durable() == id);
     }
@@ -52,7 +52,7 @@ fn it_overtakes_nothing_that_is_on_its_way() {
     let first = send(&mut store, [1], 10);
     store.hooks.wait_until_held();
     // Would wait for ever if it did not leave this to the committer.
-    let second = store.commit(set_of(&[2], 10), CallerLoad::Alone);
+    let second = store.commit(set_of(&[2], 10), CallerLoad::Idle);
     assert_eq!(store.durable(), CommitId(0));
     store.hooks.release();
     store.progress.wait_for(second).expect("committed");
@@ -65,7 +65,7 @@ fn what_takes_long_is_left_to_the_committer() {
     let directory = new_directory();
     let mut store = buffered(directory.path());
     store.hooks.hold(Sync::Later);
-    let large = store.commit(set_of(&[1], 2 * MIB), CallerLoad::Alone);
+    let large = store.commit(set_of(&[1], 2 * MIB), CallerLoad::Idle);
     store.hooks.wait_until_held();
     assert_eq!(store.durable(), CommitId(0));
     store.hooks.release();
@@ -74,7 +74,7 @@ fn what_takes_long_is_left_to_the_committer() {
     let directory = new_directory();
     let mut store = open(directory.path());
     store.hooks.hold(Sync::Now);
-    let unknown = store.commit(set_of(&[1], 10), CallerLoad::Alone);
+    let unknown = store.commit(set_of(&[1], 10), CallerLoad::Idle);
     store.hooks.wait_until_held();
     assert_eq!(store.durable(), CommitId(0));
     store.hooks.release();
@@ -85,14 +85,14 @@ fn what_takes_long_is_left_to_the_committer() {
 fn its_failure_poisons_the_store() {
     let directory = new_directory();
     let mut store = buffered(directory.path());
-    let first = store.commit(set_of(&[1], 10), CallerLoad::Alone);
+    let first = store.commit(set_of(&[1], 10), CallerLoad::Idle);
     store.progress.wait_for(first).expect("committed");
     store.hooks.fail_next();
-    let second = store.commit(set_of(&[2], 10), CallerLoad::Alone);
+    let second = store.commit(set_of(&[2], 10), CallerLoad::Idle);
     assert!(store.progress.wait_for(second).is_err());
     let injected = StoreError::Io("injected fault".into());
     assert_eq!(store.failure(), Some(injected.clone()));
-    let third = store.commit(set_of(&[3], 10), CallerLoad::Alone);
+    let third = store.commit(set_of(&[3], 10), CallerLoad::Idle);
     assert!(store.progress.wait_for(third).is_err());
     assert_eq!(store.durable(), first);
     assert_eq!(store.close(), Err(injected));
@@ -123,7 +123,7 @@ proptest! {
                     put(&mut set, QUEUE, Part::Active, number, usize::from(word));
                 }
             }
-            let caller = if word & 4 == 0 { CallerLoad::Alone } else { CallerLoad::Busy };
+            let caller = if word & 4 == 0 { CallerLoad::Idle } else { CallerLoad::Busy };
             let id = if word & 2 == 0 { store.submit(set) } else { store.commit(set, caller) };
             prop_assert_eq!(id, CommitId(number));
             prop_assert!(durable <= store.durable() && store.durable() <= id);
