@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use journal::file_system::os;
 use store::StoreError;
 
 use super::*;
@@ -27,7 +28,7 @@ fn segments(root: &Path) -> Vec<PathBuf> {
 fn after_a_power_cut(store: &RocksStore, from: &Path, witnessed: u64) -> TempDir {
     let copy = new_directory();
     copy_at_rest(store, from, copy.path());
-    drop(Witness::open(&copy.path().join("witness"), witnessed).expect("written"));
+    drop(Witness::open(&os(), &copy.path().join("witness"), witnessed).expect("written"));
     copy
 }
 
