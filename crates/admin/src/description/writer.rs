@@ -55,7 +55,8 @@ fn is_shown(name: &str, view: View<'_>) -> bool {
 fn is_repeated(name: &str, sent: &Element) -> bool {
     match name {
         "DefaultMessageTimeToLive" => true,
-        "AuthorizationRules" => sent.child(name).is_some(),
+        // One client's parser asks for the second of a subscription, which it sends.
+        "AuthorizationRules" | "EntityAvailabilityStatus" => sent.child(name).is_some(),
         _ if is_read_only(name) => false,
         _ => sent.child(name).is_some_and(|it| !it.text.is_empty()),
     }
