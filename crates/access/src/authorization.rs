@@ -118,7 +118,8 @@ impl Access {
         if token::is_signature(shown) {
             return Ok(token::verify(shown, path, self, now)?.credential);
         }
-        let token = bearer.ok_or(Unauthorized::Malformed)?;
+        let token = bearer.or_else(|| bare_token(authorization));
+        let token = token.ok_or(Unauthorized::Malformed)?;
         Ok(self.verify_jwt(token, locality, now)?.credential)
     }
 
@@ -137,6 +138,12 @@ impl Access {
 fn behind<'a>(scheme: &str, authorization: &'a str) -> Option<&'a str> {
     let (shown, credentials) = authorization.split_at_checked(scheme.len())?;
     shown.eq_ignore_ascii_case(scheme).then_some(credentials)
+}
+
+/// A JSON Web Token without a scheme, as Go's administration client sends it (azservicebus 1.11.0).
+fn bare_token(authorization: &str) -> Option<&str> {
+    let is_token = !authorization.contains(' ') && authorization.matches('.').count() == 2;
+    is_token.then_some(authorization)
 }
 
 #[cfg(test)]
@@ -239,7 +246,13 @@ mod tests {
             check(Some("Bearer x.y.z")),
             Err(Unauthorized::Jwt(jwt::Error::Malformed))
         );
+        assert_eq!(
+            check(Some("x.y.z")),
+            Err(Unauthorized::Jwt(jwt::Error::Malformed))
+        );
         assert_eq!(check(Some("Digest x")), Err(Unauthorized::Malformed));
+        assert_eq!(check(Some("Digest x.y.z")), Err(Unauthorized::Malformed));
+        assert_eq!(check(Some("x.y")), Err(Unauthorized::Malformed));
         assert_eq!(check(Some("Basic %%%")), Err(Unauthorized::Malformed));
         assert_eq!(
             check(Some(&basic("root-key"))),
