@@ -1,0 +1,1 @@
+//! azservicebus against Railbus; `tests/` has the programs.
