@@ -1,0 +1,68 @@
+package railbus;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.azure.spring.messaging.servicebus.core.ServiceBusTemplate;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.builder.SpringApplicationBuilder;
+import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.messaging.support.MessageBuilder;
+
+/** Spring Cloud Azure: an application with a template and listeners, set up from its properties. */
+class SpringAzureTest {
+    private static ConfigurableApplicationContext application;
+    private static ServiceBusTemplate template;
+    private static Application.Inbox inbox;
+
+    @BeforeAll
+    static void start() {
+        application = new SpringApplicationBuilder(Application.class)
+                .properties(
+                        "spring.cloud.azure.servicebus.connection-string=" + System.getenv("RAILBUS_CONNECTION_STRING"),
+                        "spring.cloud.azure.servicebus.entity-type=queue",
+                        "logging.level.root=ERROR",
+                        "spring.main.banner-mode=off")
+                .run();
+        template = application.getBean(ServiceBusTemplate.class);
+        inbox = application.getBean(Application.Inbox.class);
+    }
+
+    @AfterAll
+    static void stop() {
+        application.close();
+    }
+
+    private static String send(String destination, String what) {
+        String text = what + " " + UUID.randomUUID();
+        template.send(destination, MessageBuilder.withPayload(text).build());
+        return text;
+    }
+
+    @Test
+    void aListenerIsGivenWhatATemplateSends() throws InterruptedException {
+        String sent = send(Application.QUEUE, "order");
+        assertEquals(1, Application.Inbox.arrivals(inbox.queue, sent, 1));
+    }
+
+    @Test
+    void aListenerThatFailsIsGivenTheMessageAgain() throws InterruptedException {
+        String sent = send(Application.QUEUE, "again");
+        assertEquals(2, Application.Inbox.arrivals(inbox.queue, sent, 2));
+    }
+
+    @Test
+    void aMessageWhoseDeliveriesAreUsedUpIsDeadLettered() throws InterruptedException {
+        String sent = send(Application.QUEUE, "poison");
+        assertEquals(3, Application.Inbox.arrivals(inbox.queue, sent, 3));
+        assertEquals(1, Application.Inbox.arrivals(inbox.dead, sent, 1));
+    }
+
+    @Test
+    void aSubscriptionHasAListener() throws InterruptedException {
+        String sent = send(Application.TOPIC, "event");
+        assertEquals(1, Application.Inbox.arrivals(inbox.subscription, sent, 1));
+    }
+}
