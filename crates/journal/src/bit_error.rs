@@ -1,7 +1,8 @@
 //! Bit errors: whether bytes fail their CRC32C because of one flipped bit.
 //!
-//! A record that a power cut interrupted lacks whole pages. One that differs by a single bit from
-//! what its checksum covers was written to its end and damaged later. Of the 2^32 checksums one bit
+//! A record that a power cut interrupted lacks whole sectors. One that differs by a single bit from
+//! what its checksum covers was written to its end and damaged later, unless that bit is the only
+//! one in its sector: then the sector may not have been written. Of the 2^32 checksums one bit
 //! explains 8 for each byte, so a small share of interrupted records looks damaged too: the caller
 //! looks at what the record says with that bit put right.
 

@@ -16,6 +16,7 @@ use crate::directory::io_error;
 use crate::files::Files;
 use crate::segment::SealedSegment;
 use crate::segment_reader::{ReadRecord, SegmentReader};
+use crate::witness::WitnessState;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -38,13 +39,21 @@ pub struct ReplayedJournal {
     /// The files of staged bodies that no record names and the index does not know.
     pub unnamed: Vec<u64>,
     /// Segments that could have had more in them than was found, by where that would begin: they
-    /// end before what the index has for good, and no other goes on there.
+    /// end before what the index has for good, and no other goes on there; or a record that the
+    /// index has cannot be read.
     pub doubtful: BTreeMap<u64, u64>,
     /// The least id for a new segment.
     pub next_id: u64,
 }
 
 impl ReplayedJournal {
+    /// The newest position that is known to have been acknowledged. A journal that ends before it
+    /// has lost commits.
+    #[must_use]
+    pub fn acknowledged(&self, witness: WitnessState) -> u64 {
+        witness.position().max(self.synced)
+    }
+
     /// Keeps a segment that could not be read to its end for a body that should be in it.
     pub fn keep_for(&mut self, segment: u64, pointer: BodyPointer) {
         self.useless.retain(|id| *id != segment);
@@ -55,6 +64,12 @@ impl ReplayedJournal {
             self.sealed.len() - 1
         });
         self.sealed[known].body_ranges.add(pointer);
+    }
+
+    /// Notes that a segment could have more in it from `offset` on than was found.
+    fn doubt(&mut self, id: u64, offset: u64) {
+        let doubtful = self.doubtful.entry(id).or_insert(offset);
+        *doubtful = offset.min(*doubtful);
     }
 
     /// Whether `record` is the next one, or an earlier one.
@@ -117,19 +132,27 @@ pub fn replay(
             segment.synced_next = synced_first(files, *next)?;
         }
         let mut first = None;
-        while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
-            if !recovered.goes_on_with(&record) {
-                segment.put_back(&record);
+        loop {
+            while let Some(record) = segment.next(from.witnessed).map_err(reading)? {
+                if !recovered.goes_on_with(&record) {
+                    segment.put_back(&record);
+                    break;
+                }
+                recovered.note_synced(&record);
+                first.get_or_insert(record.position);
+                take_bodies(&record, &mut segment, &mut recovered);
+                recovered.end = Some((id, segment.offset));
+                if record.position > recovered.position {
+                    recovered.position = record.position;
+                    apply(record.position, record.said.set, record.said.moves)?;
+                }
+            }
+            // What the index has must not hide what it has not. Bodies may be missed.
+            let damaged = segment.offset;
+            if !segment.skip_applied(from.position).map_err(reading)? {
                 break;
             }
-            recovered.note_synced(&record);
-            first.get_or_insert(record.position);
-            take_bodies(&record, &mut segment, &mut recovered);
-            recovered.end = Some((id, segment.offset));
-            if record.position > recovered.position {
-                recovered.position = record.position;
-                apply(record.position, record.said.set, record.said.moves)?;
-            }
+            recovered.doubt(id, damaged);
         }
         look_beyond(&segment, &mut recovered).map_err(reading)?;
         // Read from memory it may be, and what comes behind it must not outlive it.
@@ -138,7 +161,7 @@ pub fn replay(
         if let Some((id, position, offset)) = before.replace(end)
             && first != Some(position + 1)
         {
-            recovered.doubtful.insert(id, offset);
+            recovered.doubt(id, offset);
         }
         if segment.sealed.position == 0 {
             recovered.useless.push(id);
@@ -149,7 +172,7 @@ pub fn replay(
     if let Some((id, position, offset)) = before
         && position < from.position
     {
-        recovered.doubtful.insert(id, offset);
+        recovered.doubt(id, offset);
     }
     recovered.unnamed = files.staged().map_err(listing)?;
     let is_named = |id: &u64| from.known.contains(id) || recovered.staged.contains_key(id);
@@ -191,8 +214,9 @@ fn look_beyond(
 ) -> std::io::Result<()> {
     let position = recovered.position;
     let beyond = segment.look_ahead(position)?;
-    if beyond.is_empty() && segment.is_damaged_record(position + 1)? {
-        recovered.synced = recovered.synced.max(position + 1);
+    let next = segment.expected().unwrap_or(position + 1);
+    if beyond.is_empty() && segment.is_damaged_record(next)? {
+        recovered.synced = recovered.synced.max(next);
     }
     // If there is a record, but a later one, the gap is in the segment before.
     let begins_later = beyond
@@ -203,7 +227,71 @@ fn look_beyond(
     }
     for record in beyond {
         recovered.note_synced(&record);
-        recovered.beyond.push((record.position, record.said.set));
+        // The index has those before it.
+        if record.position > position {
+            recovered.beyond.push((record.position, record.said.set));
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use store::{EntityId, SequenceNumber, Write};
+
+    use super::*;
+    use crate::file_system::{Access, os};
+    use crate::files::Removal;
+    use crate::record::FIRST;
+    use crate::writer::Writer;
+
+    /// Five synced records of which the index has three.
+    fn replayed(flip: impl Fn(u64) -> usize) -> ReplayedJournal {
+        let directory = tempfile::tempdir().expect("a directory");
+        let folder = directory.path().join("journal");
+        let files = Files::open(os(), folder, Access::Cached, Removal::AtOnce).expect("opened");
+        let files = Arc::new(files);
+        let mut writer = Writer::new(files.clone(), 1 << 20, 1);
+        let mut length = 0;
+        for position in 1..=5 {
+            let mut set = WriteSet::default();
+            set.push(Write::PutPatch {
+                entity: EntityId(1),
+                number: SequenceNumber(position),
+                patch: Bytes::from(vec![7; 50]),
+            });
+            let appended = writer.append(position, &mut [set], &mut Moves::new());
+            length = appended.expect("appended").bytes;
+            writer.sync().expect("synced");
+        }
+        let path = files.path(1);
+        let mut content = fs::read(&path).expect("read");
+        content[flip(length)] ^= 1;
+        fs::write(&path, content).expect("written");
+        let start = ReplayStart {
+            position: 3,
+            known: &BTreeSet::new(),
+            witnessed: 3,
+        };
+        replay(&files, &start, |_, _, _| Ok(())).expect("read")
+    }
+
+    #[test]
+    fn damage_to_what_the_index_has_does_not_hide_what_it_has_not() {
+        for damaged in 0..3 {
+            for byte in 0..80 {
+                let at = |length: u64| (FIRST + damaged * length + byte) as usize;
+                let found = replayed(at);
+                assert_eq!(found.position, 5, "record {damaged} byte {byte}");
+                assert_eq!(found.synced, 4, "record {damaged} byte {byte}");
+                let doubtful = FIRST + damaged * found.sealed[0].bytes.saturating_sub(FIRST) / 5;
+                assert_eq!(found.doubtful, BTreeMap::from([(1, doubtful)]));
+                assert_eq!(found.beyond, []);
+            }
+        }
+    }
 }

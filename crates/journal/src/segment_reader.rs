@@ -8,11 +8,12 @@
 //! checksum of each record covers the id that the file is named for.
 
 use std::io;
+use std::ops::Range;
 
 use crate::bit_error::{WrongBit, wrong_bit};
 use crate::codec::{self, Decoded, RecordedBody};
 use crate::file_system::File;
-use crate::journal_location;
+use crate::journal_location::{self, JournalLocation};
 use crate::record::{FIRST, HEADER, Header, MOST_WRITES};
 use crate::segment::SealedSegment;
 use crate::staged::STAGED_FROM;
@@ -21,6 +22,8 @@ use crate::staged::STAGED_FROM;
 /// contents that could be looked at: in larger ones one bit explains too many differences.
 const MOST_WRITES_LOOKED_AT: usize = 16 << 20;
 const MOST_BODY_LOOKED_AT: usize = STAGED_FROM;
+/// The least that a disk writes whole or not at all, in bytes.
+const SECTOR: u64 = 512;
 /// What the checksum of a record covers besides its writes: the id, and a header without checksum.
 const COVERED: usize = ID + HEADER - 4;
 const ID: usize = 8;
@@ -86,6 +89,21 @@ impl<'a> SegmentReader<'a> {
         self.offset = record.offset;
     }
 
+    /// Goes on behind a record that cannot be read, if the index has it, up to `applied`. Returns
+    /// whether there is another record there.
+    pub fn skip_applied(&mut self, applied: u64) -> io::Result<bool> {
+        let Some(record) = self.behind_damaged()? else {
+            return Ok(false);
+        };
+        let damaged = record.position.saturating_sub(1);
+        if damaged > applied {
+            return Ok(false);
+        }
+        self.offset = record.offset;
+        self.sealed.position = damaged;
+        Ok(true)
+    }
+
     /// Whether the next record was written after `record` had been synced.
     fn is_followed(&self, record: &ReadRecord) -> io::Result<bool> {
         let expected = record.position + 1;
@@ -137,17 +155,28 @@ impl<'a> SegmentReader<'a> {
 
     /// Whether all bodies are there, but for a flipped bit, which is found when they are read.
     fn are_whole(&self, bodies: &[RecordedBody]) -> io::Result<bool> {
-        self.are_bodies(bodies, |stored, found, len| {
-            len <= MOST_BODY_LOOKED_AT && wrong_bit(stored, found, len).is_some()
+        self.are_bodies(bodies, |location, found| {
+            let len = location.len as usize;
+            if len > MOST_BODY_LOOKED_AT {
+                return Ok(false);
+            }
+            match wrong_bit(location.checksum, found, len) {
+                None => Ok(false),
+                Some(WrongBit::OfChecksum) => Ok(true),
+                Some(WrongBit::OfByte(byte, _)) => {
+                    let at = location.offset + byte as u64;
+                    Ok(!self.is_unwritten(at, location.offset..location.end())?)
+                }
+            }
         })
     }
 
-    /// Whether all bodies have their checksums, or one that is accepted: it is told the checksum
-    /// that is stored, the one that was found, and the length.
+    /// Whether all bodies have their checksums, or one that is accepted: it is told where the body
+    /// should be and the checksum that was found there.
     fn are_bodies(
         &self,
         bodies: &[RecordedBody],
-        is_accepted: impl Fn(u32, u32, usize) -> bool,
+        is_accepted: impl Fn(&JournalLocation, u32) -> io::Result<bool>,
     ) -> io::Result<bool> {
         let mut bytes = Vec::new();
         for RecordedBody { pointer, location } in bodies {
@@ -157,8 +186,7 @@ impl<'a> SegmentReader<'a> {
             bytes.resize(location.len as usize, 0);
             self.file.read_exact_at(&mut bytes, location.offset)?;
             let found = journal_location::checksum(*pointer, &bytes);
-            let stored = location.checksum;
-            if found != stored && !is_accepted(stored, found, bytes.len()) {
+            if found != location.checksum && !is_accepted(location, found)? {
                 return Ok(false);
             }
         }
@@ -166,7 +194,7 @@ impl<'a> SegmentReader<'a> {
     }
 
     /// The records behind the end that was found. `position` is that of the last record that
-    /// counts.
+    /// counts; some that are found may come before it.
     ///
     /// Only places are looked at where the journal itself would have put a record: the start of the
     /// segment, and behind the next record, of which one bit may be wrong. The bytes elsewhere may
@@ -175,7 +203,7 @@ impl<'a> SegmentReader<'a> {
         let mut found = Vec::new();
         let mut next = match self.record_at(self.offset)? {
             Some(record) if self.offset == FIRST && record.position > position => Some(record),
-            _ => self.behind_damaged(position + 1)?,
+            _ => self.behind_damaged()?,
         };
         while let Some(record) = next {
             let after = self.record_at(record.offset + record.len)?;
@@ -185,13 +213,23 @@ impl<'a> SegmentReader<'a> {
         Ok(found)
     }
 
-    /// The record behind the one of `position`, which begins where the end was found and has one
-    /// wrong bit in its header, or any damage behind that.
-    fn behind_damaged(&self, position: u64) -> io::Result<Option<ReadRecord>> {
+    /// The position of the record that would be next here, if one was read before it. The index
+    /// may be further: what it has can be damaged in front of what it does not have.
+    pub fn expected(&self) -> Option<u64> {
+        (self.offset != FIRST).then_some(self.sealed.position + 1)
+    }
+
+    /// The record behind the one that begins where the end was found and has one wrong bit in its
+    /// header, or any damage behind that.
+    fn behind_damaged(&self) -> io::Result<Option<ReadRecord>> {
         let Some(header) = self.header(self.offset)? else {
             return Ok(None);
         };
-        if (header.position ^ position).count_ones() > 1 {
+        let expected = self.expected();
+        let is_off = |position: u64| (header.position ^ position).count_ones() > 1;
+        // Behind the start of a segment are zeros, as long as it has no record.
+        let is_empty = header.position == 0 && header.checksum == 0;
+        if expected.map_or(is_empty, is_off) {
             return Ok(None);
         }
         let writes = (0..32).map(|bit| Header {
@@ -207,7 +245,11 @@ impl<'a> SegmentReader<'a> {
                 continue;
             };
             let record = self.record_at(offset)?;
-            if let Some(record) = record.filter(|record| record.position == position + 1) {
+            let is_next = |record: &ReadRecord| {
+                let before = record.position.saturating_sub(1);
+                expected.map_or(!is_off(before), |expected| expected == before)
+            };
+            if let Some(record) = record.filter(is_next) {
                 return Ok(Some(record));
             }
         }
@@ -236,7 +278,11 @@ impl<'a> SegmentReader<'a> {
             let bytes = self.writes(self.offset, &candidate)?;
             let found = candidate.expected(self.sealed.id, &bytes);
             let repaired = if writes == header.writes {
-                repaired(candidate, bytes, found)
+                let wrong = wrong_bit(header.checksum, found, COVERED + bytes.len());
+                let is_damage = self.is_damage(wrong, end)?;
+                wrong
+                    .filter(|_| is_damage)
+                    .and_then(|wrong| repaired(candidate, bytes, wrong))
             } else {
                 (found == header.checksum).then_some((candidate, bytes))
             };
@@ -261,15 +307,38 @@ impl<'a> SegmentReader<'a> {
             .iter()
             .map(|body| u64::from(body.location.len))
             .sum();
-        Ok(bodies == header.bodies && self.are_bodies(&said.bodies, |_, _, _| false)?)
+        Ok(bodies == header.bodies && self.are_bodies(&said.bodies, |_, _| Ok(false))?)
+    }
+
+    /// Whether a bit error in the record that ends at `end` is one, and not the only bit of a sector
+    /// that was not written.
+    fn is_damage(&self, wrong: Option<WrongBit>, end: u64) -> io::Result<bool> {
+        let byte = match wrong {
+            None => return Ok(false),
+            Some(WrongBit::OfChecksum) => return Ok(true),
+            Some(WrongBit::OfByte(byte, _)) => byte,
+        };
+        // The id of the segment is covered too, and stands nowhere.
+        let Some(behind_checksum) = byte.checked_sub(ID) else {
+            return Ok(false);
+        };
+        let at = self.offset + 4 + behind_checksum as u64;
+        Ok(!self.is_unwritten(at, self.offset..end)?)
+    }
+
+    /// Whether the sector of the byte `at` has nothing but zeros in `range`.
+    fn is_unwritten(&self, at: u64, range: Range<u64>) -> io::Result<bool> {
+        let begin = (at / SECTOR * SECTOR).max(range.start);
+        let end = (at / SECTOR * SECTOR + SECTOR).min(range.end);
+        let mut bytes = vec![0; usize::try_from(end - begin).unwrap_or_default()];
+        self.file.read_exact_at(&mut bytes, begin)?;
+        Ok(bytes.iter().all(|byte| *byte == 0))
     }
 }
 
-/// A record with the one wrong bit of its header or its writes put right. `found` is the checksum
-/// that it has instead of its own.
-fn repaired(header: Header, mut writes: Vec<u8>, found: u32) -> Option<(Header, Vec<u8>)> {
-    let len = COVERED + writes.len();
-    let WrongBit::OfByte(byte, bit) = wrong_bit(header.checksum, found, len)? else {
+/// A record with the one wrong bit of its header or its writes put right.
+fn repaired(header: Header, mut writes: Vec<u8>, wrong: WrongBit) -> Option<(Header, Vec<u8>)> {
+    let WrongBit::OfByte(byte, bit) = wrong else {
         return Some((header, writes));
     };
     if let Some(at) = byte.checked_sub(COVERED) {

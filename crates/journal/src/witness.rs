@@ -39,6 +39,17 @@ pub enum WitnessState {
     Unreadable,
 }
 
+impl WitnessState {
+    /// The position up to which everything was acknowledged, as far as it tells.
+    #[must_use]
+    pub fn position(self) -> u64 {
+        match self {
+            Self::Position(position) => position,
+            Self::Nothing | Self::Unreadable => 0,
+        }
+    }
+}
+
 impl Witness {
     /// Reads the witness of an earlier opening.
     pub fn read(system: &dyn FileSystem, path: &Path) -> Result<WitnessState, StoreError> {

@@ -152,10 +152,7 @@ fn replay(
     let from = journal::ReplayStart {
         position: database.position()?,
         known: &known.keys().copied().collect(),
-        witnessed: match witness_state {
-            WitnessState::Position(position) => position,
-            WitnessState::Nothing | WitnessState::Unreadable => 0,
-        },
+        witnessed: witness_state.position(),
     };
     let (mut sets, mut writes, mut until) = (Vec::new(), 0, 0);
     let mut found = journal::replay(files, &from, |position, set, moves| {
@@ -175,7 +172,7 @@ fn replay(
     }
     let accepted = examine((layout, files), witness_state, &found, options, rescue)?;
     if accepted {
-        let acknowledged = acknowledged(witness_state, &found);
+        let acknowledged = found.acknowledged(witness_state);
         let entities = rocks_store::load_entities(database)?;
         loss::report((found.position, acknowledged), &found.beyond, &entities);
         keep_segments(layout, files, &found)?;
@@ -303,7 +300,7 @@ fn examine(
     rescue: Rescue,
 ) -> Result<bool, StoreError> {
     let removing_failed = |error| io_error("removing", &layout.rescue(), &error);
-    let acknowledged = acknowledged(witness_state, found);
+    let acknowledged = found.acknowledged(witness_state);
     let lost = if acknowledged > found.position {
         StoreError::LostCommits {
             recovered: found.position,
@@ -331,15 +328,6 @@ fn examine(
     tracing::warn!(%lost, "opening with data loss, as asked");
     rescue.keep(found.position).map_err(removing_failed)?;
     Ok(true)
-}
-
-/// The newest position that is known to have been acknowledged.
-fn acknowledged(witness_state: WitnessState, found: &journal::ReplayedJournal) -> u64 {
-    let witnessed = match witness_state {
-        WitnessState::Position(position) => position,
-        WitnessState::Nothing | WitnessState::Unreadable => 0,
-    };
-    witnessed.max(found.synced)
 }
 
 /// Where the journal is damaged, and what to do.
