@@ -17,6 +17,8 @@ pub struct Faults {
     pub clock_jump: u64,
     /// The disk is nearly full for a while.
     pub nearly_full: u64,
+    /// One of the next calls to a model disk goes wrong.
+    pub disk: u64,
 }
 
 impl Faults {
@@ -29,6 +31,7 @@ impl Faults {
         stall: 0,
         clock_jump: 0,
         nearly_full: 0,
+        disk: 0,
     };
 
     /// Everything breaks now and then.
@@ -40,5 +43,13 @@ impl Faults {
         stall: 50,
         clock_jump: 20,
         nearly_full: 5,
+        disk: 0,
+    };
+
+    /// The same, and much of it happens to the disk.
+    pub const DISK: Self = Self {
+        crash: 40,
+        disk: 60,
+        ..Self::ALL
     };
 }

@@ -13,9 +13,11 @@ pub mod context;
 pub mod controller;
 pub mod faults;
 pub mod holder;
+pub mod journaled;
 pub mod ledger;
 pub mod manager;
 pub mod message;
+pub mod model_disk;
 pub mod pipe;
 pub mod receiver;
 pub mod recording_store;
@@ -27,12 +29,15 @@ pub mod rule;
 pub mod sender;
 pub mod server;
 pub mod session;
+pub mod storage;
 pub mod unsettled;
 pub mod violation;
 pub mod world;
 
 pub use faults::Faults;
+pub use journaled::Control;
 pub use report::Report;
+pub use storage::StorageKind;
 pub use violation::Violation;
 pub use world::{Ending, Plan, Swept, World};
 

@@ -21,6 +21,25 @@ impl Recording {
         std::mem::take(&mut self.sets.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Copies of those up to and including `id`.
+    #[must_use]
+    pub fn up_to(&self, id: CommitId) -> Vec<WriteSet> {
+        let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = sets.iter().filter(|(commit, _)| *commit <= id);
+        wanted.map(|(_, set)| set.clone()).collect()
+    }
+
+    /// Removes those up to and including `id`.
+    pub fn forget(&self, id: CommitId) {
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        sets.retain(|(commit, _)| *commit > id);
+    }
+
+    /// Removes all.
+    pub fn clear(&self) {
+        drop(self.take());
+    }
+
     fn note(&self, commit: CommitId, writes: WriteSet) {
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
         sets.push((commit, writes));
@@ -32,19 +51,28 @@ impl Recording {
 pub struct RecordingStore {
     store: MemoryStore,
     recording: Recording,
+    /// For the journal, if there is one.
+    waiting: Option<Recording>,
 }
 
 impl RecordingStore {
-    /// Adds to `recording` what `store` is given from now on.
+    /// Adds to `recording`, and to `waiting`, what `store` is given from now on.
     #[must_use]
-    pub fn new(store: MemoryStore, recording: Recording) -> Self {
-        Self { store, recording }
+    pub fn new(store: MemoryStore, recording: Recording, waiting: Option<Recording>) -> Self {
+        Self {
+            store,
+            recording,
+            waiting,
+        }
     }
 }
 
 impl Store for RecordingStore {
     fn submit(&mut self, writes: WriteSet) -> CommitId {
         let commit = self.store.submit(writes.clone());
+        if let Some(waiting) = &self.waiting {
+            waiting.note(commit, writes.clone());
+        }
         self.recording.note(commit, writes);
         commit
     }

@@ -1,5 +1,7 @@
 //! Report: what a run did, counted. The ledger and the world raise the same counters.
 
+use crate::journaled::DiskCounts;
+
 /// Declares the counters once, with the sum of two reports.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -55,4 +57,33 @@ counters! {
     crashes,
     cuts,
     recounts,
+    /// Calls to model disks.
+    disk_calls,
+    /// Records of the journal that were acknowledged.
+    records,
+    power_cuts,
+    /// Ends of the process without a power cut.
+    kills,
+    /// Flipped bits on copies of the disk.
+    flips,
+    /// Those that were noticed; the others changed nothing.
+    noticed_flips,
+    backups,
+    released_segments,
+    moved_bodies,
+}
+
+impl Report {
+    /// Counts what happened to a model disk.
+    pub fn add_disk(&mut self, counts: &DiskCounts) {
+        self.disk_calls += counts.calls;
+        self.records += counts.records;
+        self.power_cuts += counts.cuts;
+        self.kills += counts.kills;
+        self.flips += counts.flips;
+        self.noticed_flips += counts.noticed;
+        self.backups += counts.backups;
+        self.released_segments += counts.released;
+        self.moved_bodies += counts.moved;
+    }
 }

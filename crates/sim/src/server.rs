@@ -15,11 +15,11 @@ use bytes::BytesMut;
 use dialect::{ClockReading, Dialect};
 use endpoint::Mono;
 use servicebus::{Client, MessageIds, Settings};
-use store::memory::MemoryDisk;
 use store::{MemoryStore, NamespaceId, Reader};
 
 use crate::recording_store::{Recording, RecordingStore};
 use crate::rng::Rng;
+use crate::storage::Storage;
 use crate::world::queues::{Definition, What};
 
 /// One connection as the broker's side sees it.
@@ -67,13 +67,17 @@ impl Server {
     pub fn start(
         settings: BrokerSettings,
         store: MemoryStore,
-        disk: &MemoryDisk,
+        disk: &Storage,
         queues: &[Definition],
         now: Now,
     ) -> Self {
         let reader = store::Store::reader(&store);
         let recording = Recording::default();
-        let store = Box::new(RecordingStore::new(store, recording.clone()));
+        let store = Box::new(RecordingStore::new(
+            store,
+            recording.clone(),
+            disk.waiting(),
+        ));
         let mut shard = Shard::open(settings, servicebus::describe_forward_error, store, now)
             .expect("a memory store recovers");
         let (mut directory, reads) = ensure_all(&mut shard, disk, queues, now);
@@ -206,7 +210,7 @@ impl Server {
 /// server does. Reads that a recovered broker asks for meanwhile are still to be answered.
 fn ensure_all(
     shard: &mut Shard,
-    disk: &MemoryDisk,
+    disk: &Storage,
     definitions: &[Definition],
     now: Now,
 ) -> (Directory, Vec<ReadRequest>) {

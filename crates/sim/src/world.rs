@@ -6,7 +6,6 @@ use broker::{
     BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, Output, TransactionSettings, Wall,
 };
 use dialect::Dialect;
-use store::memory::MemoryDisk;
 
 use crate::actor::Actor;
 use crate::context::Context;
@@ -17,6 +16,7 @@ use crate::remote::Remote;
 use crate::report::Report;
 use crate::rng::Rng;
 use crate::server::Server;
+use crate::storage::{Storage, StorageKind};
 use crate::violation::Violation;
 
 mod administration;
@@ -45,6 +45,7 @@ pub struct Plan {
     /// Commands that the broker handles before the final drain.
     pub operations: u64,
     pub faults: Faults,
+    pub storage: StorageKind,
 }
 
 /// The pipes of one connection.
@@ -66,7 +67,7 @@ pub struct World {
     plan: Plan,
     rng: Rng,
     now: Now,
-    disk: MemoryDisk,
+    disk: Storage,
     server: Server,
     clients: Vec<SimClient>,
     ledger: Ledger,
@@ -95,7 +96,7 @@ impl World {
             wall: Wall(1_700_000_000_000),
             mono: Mono(1_000),
         };
-        let disk = MemoryDisk::new();
+        let disk = Storage::new(plan.storage, plan.seed);
         let definitions = queues::definitions();
         let locks_on_disconnect = if rng.chance(300) {
             LocksOnDisconnect::Drop
@@ -135,6 +136,7 @@ impl World {
         let done = self.run_all();
         let step = self.ledger.report.steps;
         done.map_err(|violation| violation.with_step(step))?;
+        self.ledger.report.add_disk(&self.disk.counts());
         Ok(self.ledger.report)
     }
 
@@ -170,6 +172,10 @@ impl World {
         }
         if !self.faults_stopped {
             self.inject_fault()?;
+        }
+        self.disk.check()?;
+        if self.disk.has_failed() {
+            return self.restart();
         }
         Ok(())
     }

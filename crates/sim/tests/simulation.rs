@@ -8,7 +8,7 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use sim::{Faults, Plan, Report};
+use sim::{Faults, Plan, Report, StorageKind};
 
 fn from_environment(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -48,6 +48,7 @@ fn run_some(first: u64, runs: u64, next: &AtomicU64) -> Report {
             seed: first.wrapping_add(run),
             operations: RUN,
             faults: Faults::ALL,
+            storage: StorageKind::Memory,
         };
         match sim::run(plan) {
             Ok(report) => total.add(&report),
@@ -74,6 +75,7 @@ fn without_faults_everything_sent_is_received() {
             seed,
             operations: 5_000,
             faults: Faults::NONE,
+            storage: StorageKind::Memory,
         });
         assert_eq!(report.crashes, 0);
         assert!(report.accepted > 100, "too little happened: {report:?}");
@@ -137,6 +139,7 @@ fn a_seed_replays_the_same_run() {
         seed: 7,
         operations: 3_000,
         faults: Faults::ALL,
+        storage: StorageKind::Memory,
     };
     assert_eq!(check(plan), check(plan));
 }

@@ -17,6 +17,7 @@ impl World {
     pub(super) fn drain(&mut self) -> Result<(), Violation> {
         self.faults_stopped = true;
         self.disk.set_nearly_full(false);
+        self.disk.heal();
         self.restore()?;
         self.let_locks_end()?;
         self.recount()?;

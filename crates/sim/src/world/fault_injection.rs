@@ -40,6 +40,9 @@ impl World {
         } else if hit(faults.nearly_full) {
             self.fill_disk();
             Ok(())
+        } else if hit(faults.disk) {
+            self.disk.arm();
+            Ok(())
         } else {
             Ok(())
         }
@@ -49,6 +52,7 @@ impl World {
     pub(super) fn crash(&mut self) -> Result<(), Violation> {
         let (durable, submitted) = (self.disk.durable().0, self.disk.submitted().0);
         let reached = self.rng.between(durable, submitted);
+        self.disk.arm();
         self.disk.sync_to(CommitId(reached));
         self.restart()
     }
@@ -69,7 +73,7 @@ impl World {
 
     pub(super) fn restart(&mut self) -> Result<(), Violation> {
         self.ledger.report.crashes += 1;
-        let store = self.disk.crash();
+        let store = self.disk.crash()?;
         for client in &mut self.clients {
             if client.remote.take().is_some() {
                 client.actor.disconnected(&mut self.ledger);

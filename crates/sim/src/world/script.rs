@@ -13,6 +13,7 @@ use crate::faults::Faults;
 use crate::ledger::Ask;
 use crate::message::{self, MessageId, SendOptions};
 use crate::session::Session;
+use crate::storage::StorageKind;
 use crate::violation::Violation;
 
 mod asks;
@@ -82,6 +83,7 @@ impl Script {
             seed: 1,
             operations: 0,
             faults: Faults::NONE,
+            storage: StorageKind::Memory,
         };
         let mut world = World::new(plan);
         world.clients.clear();

@@ -1,0 +1,449 @@
+//! Journaled: the store's journal on a model disk, below what the broker under test writes.
+//!
+//! Each group of write sets becomes a record, is applied to a model of the index, and its segment
+//! goes when nothing needs it, as in the real store; only threads and RocksDB are left out. Any
+//! call to the disk may be the last one before a power cut, or fail. After each restart the index
+//! must be as after some commit, not before the newest that was acknowledged, with every body.
+//!
+//! Copies of the disk are opened as well: with a flipped bit, which must be noticed, and from a
+//! backup, which must be whole.
+
+mod index;
+mod opening;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use journal::FileSystem;
+use journal::directory::Layout;
+use journal::witness::Witness;
+use store::{CommitId, Image, WriteSet};
+
+use crate::model_disk::{Fault, ModelDisk, Swallowed};
+use crate::rng::Rng;
+use crate::violation::Violation;
+use index::{Batch, ModelIndex};
+use opening::{Opened, open};
+
+/// A segment ends at this size, so that a run has many.
+const SEGMENT_BYTES: u64 = 48 << 10;
+/// Bodies that are moved out of a segment at most.
+const FEW: usize = 8;
+/// Power cuts that one restart has at most.
+const MOST_CUTS: u32 = 3;
+
+/// A part of the store's care that is left out. A run without it must fail.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Control {
+    /// Files are not synced.
+    SkipFileSyncs,
+    /// Folders are not synced.
+    SkipFolderSyncs,
+    /// A sync that failed is done again, and believed.
+    BelieveRetriedSync,
+    /// The journal ends where the first checksum is wrong, whatever is known of later records.
+    CutAtDamage,
+}
+
+/// What happened to a disk.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "named for what they are")]
+pub struct DiskCounts {
+    pub calls: u64,
+    pub records: u64,
+    pub cuts: u64,
+    /// Restarts of the process without a power cut.
+    pub kills: u64,
+    pub failures: u64,
+    pub flips: u64,
+    /// Flips that were noticed.
+    pub noticed: u64,
+    pub backups: u64,
+    pub released: u64,
+    pub moved: u64,
+}
+
+/// A copy that was made while the journal was open.
+struct Backup {
+    root: PathBuf,
+    index: ModelIndex,
+    image: Image,
+}
+
+/// The journal, its disk and its index.
+pub struct Journaled {
+    disk: ModelDisk,
+    rng: Rng,
+    control: Option<Control>,
+    index: ModelIndex,
+    /// None after a failure, until the restart.
+    opened: Option<Opened>,
+    /// The newest commit of each record of this opening.
+    records: BTreeMap<u64, CommitId>,
+    /// The newest record that was acknowledged.
+    acknowledged: u64,
+    backup: Option<Backup>,
+    counts: DiskCounts,
+}
+
+impl Journaled {
+    /// An empty journal on a disk of its own.
+    #[must_use]
+    pub fn new(seed: u64, control: Option<Control>) -> Self {
+        let mut rng = Rng::new(seed ^ 0xd15c);
+        let swallowed = Swallowed {
+            files: control == Some(Control::SkipFileSyncs),
+            folders: control == Some(Control::SkipFolderSyncs),
+        };
+        let disk = ModelDisk::new(rng.number(), rng.chance(500), swallowed);
+        let mut journaled = Self {
+            disk,
+            rng,
+            control,
+            index: ModelIndex::default(),
+            opened: None,
+            records: BTreeMap::new(),
+            acknowledged: 0,
+            backup: None,
+            counts: DiskCounts::default(),
+        };
+        journaled.opened = journaled.open().ok();
+        journaled
+    }
+
+    fn root() -> &'static Path {
+        Path::new("/store")
+    }
+
+    fn open(&mut self) -> Result<Opened, store::StoreError> {
+        let opened = open(&self.disk, Self::root(), &mut self.index, self.control)?;
+        self.acknowledged = opened.position;
+        self.records = BTreeMap::from([(opened.position, CommitId::default())]);
+        Ok(opened)
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counts(&self) -> DiskCounts {
+        DiskCounts {
+            calls: self.disk.calls(),
+            ..self.counts
+        }
+    }
+
+    /// Whether only a restart helps.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.opened.is_none()
+    }
+
+    /// Lets one of the next calls go wrong.
+    pub fn arm(&mut self) {
+        let calls = self.rng.between(0, 60);
+        if self.rng.chance(600) {
+            self.disk.cut_after(calls);
+        } else {
+            let fault = Fault::ALL[self.rng.below(Fault::ALL.len())];
+            self.disk.fail_after(calls, fault);
+        }
+    }
+
+    /// Lets all calls that come go well.
+    pub fn heal(&mut self) {
+        self.disk.heal();
+    }
+
+    /// Makes `sets`, the newest of which is `last`, durable as one record. Returns whether they
+    /// may be acknowledged.
+    pub fn commit(&mut self, sets: Vec<WriteSet>, last: CommitId) -> bool {
+        let batch = Batch {
+            sets,
+            ..Batch::default()
+        };
+        self.append(batch, last)
+    }
+
+    fn append(&mut self, mut batch: Batch, last: CommitId) -> bool {
+        let Some(mut opened) = self.opened.take() else {
+            return false;
+        };
+        self.records.insert(opened.position + 1, last);
+        if opened.append(&mut batch).is_err() {
+            self.counts.failures += 1;
+            return false;
+        }
+        self.counts.records += 1;
+        self.acknowledged = opened.position;
+        opened.unapplied.push(batch);
+        self.opened = Some(opened);
+        true
+    }
+
+    /// What other threads do meanwhile, or some of it. `image` is what was made durable.
+    ///
+    /// # Errors
+    /// When a backup does not have it.
+    pub fn maintain(&mut self, image: &Image) -> Result<(), Violation> {
+        let Some(mut opened) = self.opened.take() else {
+            return Ok(());
+        };
+        if self.rng.chance(300) {
+            self.apply(&mut opened);
+        }
+        if self.rng.chance(100) {
+            self.index.flush();
+        }
+        let done = self.keep_up(&mut opened, image)?;
+        if done.is_ok() {
+            self.opened = Some(opened);
+            if self.rng.chance(50) {
+                self.move_few();
+            }
+        } else {
+            self.counts.failures += 1;
+        }
+        Ok(())
+    }
+
+    /// What may fail of that.
+    fn keep_up(&mut self, opened: &mut Opened, image: &Image) -> Result<io::Result<()>, Violation> {
+        if self.rng.chance(100)
+            && let Err(error) = opened.witness.sync()
+        {
+            return Ok(Err(error));
+        }
+        if self.rng.chance(200)
+            && let Err(error) = self.release(opened)
+        {
+            return Ok(Err(error));
+        }
+        if self.rng.chance(5) {
+            let made = self.back_up(opened, image);
+            if made.is_ok() {
+                self.counts.backups += 1;
+                self.check_backup()?;
+            } else {
+                self.backup = None;
+            }
+            return Ok(made);
+        }
+        Ok(Ok(()))
+    }
+
+    /// The index gets what is durable.
+    fn apply(&mut self, opened: &mut Opened) {
+        for batch in opened.unapplied.drain(..) {
+            self.index.apply(batch);
+        }
+    }
+
+    /// Gives up the segments that nothing needs, for good.
+    fn release(&mut self, opened: &mut Opened) -> io::Result<()> {
+        let needed = |rows: &index::Rows| rows.needed().map_err(io::Error::other);
+        let permanent = needed(self.index.permanent())?;
+        let mut needed = needed(self.index.rows())?;
+        needed.extend(permanent);
+        let unapplied = opened.unapplied.iter().flat_map(|batch| &batch.sealed);
+        needed.extend(unapplied.map(|sealed| sealed.id));
+        let permanent = &self.index.permanent().segments;
+        let known = self.index.rows().segments.keys();
+        let dead: Vec<u64> = known
+            .filter(|id| !needed.contains(id) && permanent.contains_key(id))
+            .copied()
+            .collect();
+        for id in dead {
+            opened.files.release(id, SEGMENT_BYTES)?;
+            self.counts.released += 1;
+            self.index.apply(Batch {
+                forgotten: vec![id],
+                ..Batch::default()
+            });
+        }
+        Ok(())
+    }
+
+    /// Writes the few bodies that are left in a segment again.
+    fn move_few(&mut self) {
+        let Some(opened) = &self.opened else { return };
+        let segments: Vec<_> = self.index.rows().segments.keys().copied().collect();
+        if segments.is_empty() {
+            return;
+        }
+        let segment = segments[self.rng.below(segments.len())];
+        let moves = opened.read_few(self.index.rows(), segment, FEW);
+        let last = self
+            .records
+            .values()
+            .next_back()
+            .copied()
+            .unwrap_or_default();
+        match moves {
+            Ok(moves) if moves.is_empty() => {}
+            Ok(moves) => {
+                self.counts.moved += moves.len() as u64;
+                let batch = Batch {
+                    moves,
+                    ..Batch::default()
+                };
+                self.append(batch, last);
+            }
+            Err(_) => {
+                self.counts.failures += 1;
+                self.opened = None;
+            }
+        }
+    }
+
+    /// Makes a copy that shares its segments.
+    fn back_up(&mut self, opened: &mut Opened, image: &Image) -> io::Result<()> {
+        if let Some(before) = self.backup.take() {
+            self.disk.remove_directory(&before.root)?;
+        }
+        let sealed = opened.seal().into_iter().collect();
+        opened.unapplied.push(Batch {
+            sealed,
+            position: opened.position,
+            ..Batch::default()
+        });
+        self.apply(opened);
+        self.index.flush();
+        let root = PathBuf::from(format!("/backup-{}", opened.position));
+        let layout = Layout::new(&root);
+        self.disk.create_directory(&layout.journal())?;
+        opened.files.link_into(&layout.journal())?;
+        self.disk
+            .link(&Layout::new(Self::root()).format(), &layout.format())?;
+        let system: Arc<dyn FileSystem> = Arc::new(self.disk.clone());
+        Witness::open(&system, &layout.witness(), opened.position).map_err(io::Error::other)?;
+        self.disk.sync_directory(&root)?;
+        self.disk.sync_directory(Path::new("/"))?;
+        self.backup = Some(Backup {
+            root,
+            index: self.index.clone(),
+            image: image.clone(),
+        });
+        Ok(())
+    }
+
+    /// Opens a copy of the backup's files.
+    fn check_backup(&self) -> Result<(), Violation> {
+        let Some(backup) = &self.backup else {
+            return Ok(());
+        };
+        let disk = self.disk.fork();
+        disk.restart();
+        let mut index = backup.index.clone();
+        let compared = open(&disk, &backup.root, &mut index, self.control)
+            .map_err(|error| error.to_string())
+            .and_then(|opened| opened.compare(index.rows(), &backup.image, false));
+        compared
+            .map(drop)
+            .map_err(|what| Violation::new("I1", format!("a backup is not whole: {what}")))
+    }
+
+    /// The process ends, with a power cut or without, and starts again. Returns the newest commit
+    /// that is there; `expected` tells what has to be there after a commit.
+    ///
+    /// # Errors
+    /// When an acknowledged commit is gone, or there is something else than what was committed.
+    pub fn restart(&mut self, expected: impl Fn(CommitId) -> Image) -> Result<CommitId, Violation> {
+        self.opened = None;
+        let (acknowledged, records) = (self.acknowledged, std::mem::take(&mut self.records));
+        if self.rng.chance(800) || self.disk.is_off() {
+            self.disk.cut();
+            self.counts.cuts += 1;
+        } else {
+            self.counts.kills += 1;
+        }
+        self.index.crash(&mut self.rng);
+        self.disk.restart();
+        self.check_backup()?;
+        for _flip in 0..self.rng.below(4) {
+            self.check_flipped_bit(acknowledged, &records, &expected)?;
+        }
+        let opened = self.open_through_cuts()?;
+        let reached = find(&records, acknowledged, opened.position)?;
+        let compared = opened.compare(self.index.rows(), &expected(reached), false);
+        compared.map_err(|what| {
+            Violation::new("I1", format!("after a restart at {reached:?}: {what}"))
+        })?;
+        self.opened = Some(opened);
+        Ok(reached)
+    }
+
+    /// Starts, some of it several times, since the power may be cut again.
+    fn open_through_cuts(&mut self) -> Result<Opened, Violation> {
+        for cut in 0.. {
+            if cut < MOST_CUTS && self.rng.chance(300) {
+                self.disk.cut_after(self.rng.between(0, 60));
+            }
+            match self.open() {
+                Ok(opened) => {
+                    self.disk.heal();
+                    return Ok(opened);
+                }
+                Err(_) if self.disk.is_off() => {
+                    self.counts.cuts += 1;
+                    self.index.crash(&mut self.rng);
+                    self.disk.restart();
+                }
+                Err(error) => {
+                    let what = format!("the store does not open after a power cut: {error}");
+                    return Err(Violation::new("I1", what));
+                }
+            }
+        }
+        unreachable!("the last opening is not cut")
+    }
+
+    /// Flips a bit on a copy of the disk, and opens that.
+    fn check_flipped_bit(
+        &mut self,
+        acknowledged: u64,
+        records: &BTreeMap<u64, CommitId>,
+        expected: impl Fn(CommitId) -> Image,
+    ) -> Result<(), Violation> {
+        let disk = self.disk.fork();
+        disk.reseed(self.rng.number());
+        let Some(place) = disk.flip_bit(Self::root()) else {
+            return Ok(());
+        };
+        self.counts.flips += 1;
+        let mut index = self.index.clone();
+        let Ok(opened) = open(&disk, Self::root(), &mut index, self.control) else {
+            self.counts.noticed += 1;
+            return Ok(());
+        };
+        let silent = |what: String| {
+            Violation::new(
+                "I1",
+                format!("a flipped bit in {place} is not noticed: {what}"),
+            )
+        };
+        let reached = find(records, acknowledged, opened.position)
+            .map_err(|violation| silent(violation.what))?;
+        let refused = opened
+            .compare(index.rows(), &expected(reached), true)
+            .map_err(silent)?;
+        self.counts.noticed += u64::from(refused > 0);
+        Ok(())
+    }
+}
+
+/// The commit that the record at `position` ended with.
+fn find(
+    records: &BTreeMap<u64, CommitId>,
+    acknowledged: u64,
+    position: u64,
+) -> Result<CommitId, Violation> {
+    match records.get(&position) {
+        Some(commit) if position >= acknowledged => Ok(*commit),
+        _ => {
+            let what =
+                format!("the journal ends at {position}, and {acknowledged} was acknowledged");
+            Err(Violation::new("I1", what))
+        }
+    }
+}
