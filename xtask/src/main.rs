@@ -48,6 +48,9 @@ enum Command {
         /// The first seed
         #[arg(long)]
         seed: Option<u64>,
+        /// With the journal on a model of a disk below the brokers
+        #[arg(long)]
+        disk: bool,
     },
     /// Measures a release build on loopback
     #[command(disable_help_flag = true)]
@@ -103,7 +106,11 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Run { serve } => run::run(&workspace, &serve),
         Command::Test { list: true, .. } => test::list(&workspace),
         Command::Test { quick, steps, .. } => test::run(&workspace, quick, &steps),
-        Command::Sim { operations, seed } => sim::run(&workspace, operations, seed),
+        Command::Sim {
+            operations,
+            seed,
+            disk,
+        } => sim::run(&workspace, operations, seed, disk),
         Command::Bench { arguments } => bench::run(&workspace, &arguments),
         Command::Package { out } => package::run(&workspace, &out),
         Command::Tidy => check_tidy(&workspace),
