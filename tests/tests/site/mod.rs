@@ -23,7 +23,6 @@ use tokio::sync::{Notify, watch};
 pub struct Site {
     runtime: Runtime,
     server: Option<Server>,
-    development_issuer: None,
     certificate: watch::Sender<Arc<ServerConfig>>,
     pub address: SocketAddr,
     /// Trusts the first certificate.
@@ -129,6 +128,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
         plain: PlaintextPolicy::default(),
         virtual_clock: false,
         backup_directory: None,
+        development_issuer: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits,
         admin: admin::Settings::default(),
