@@ -31,23 +31,23 @@ pub fn run(arguments: VerifyArguments) -> Result<(), CommandError> {
             eprintln!("rows={} bytes={}", progress.rows, progress.bytes);
         }
     };
-    let checked = rocks::check(&path, &settings.store, report);
-    let checked = checked.map_err(|error| CommandError::Store {
+    let verified = rocks::verify(&path, &settings.store, report);
+    let verified = verified.map_err(|error| CommandError::Store {
         path: path.clone(),
         error,
     })?;
-    for damage in &checked.damage {
+    for damage in &verified.damage {
         println!("damage: {damage}");
     }
     println!(
         "directory={} in-use={} rows={} bytes={} damaged={}",
         path.display(),
-        checked.is_in_use,
-        checked.progress.rows,
-        checked.progress.bytes,
-        checked.damage.len()
+        verified.is_in_use,
+        verified.progress.rows,
+        verified.progress.bytes,
+        verified.damage.len()
     );
-    match checked.damage.len() {
+    match verified.damage.len() {
         0 => Ok(()),
         places => Err(CommandError::Damaged { path, places }),
     }

@@ -95,7 +95,7 @@ impl Database {
         // A file that the other process removes can then still be read.
         database.set_max_open_files(-1);
         // RocksDB wants a place for its own log.
-        let place = env::temp_dir().join(format!("railbus-check-{}", process::id()));
+        let place = env::temp_dir().join(format!("railbus-verify-{}", process::id()));
         let db = DB::open_cf_descriptors_as_secondary(&database, path, &place, families);
         let db = db.map_err(|error| unusable(path, error));
         drop(std::fs::remove_dir_all(&place));

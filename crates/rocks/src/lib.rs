@@ -6,12 +6,11 @@
 //! and disturb neither. An acknowledged commit is never lost silently: a log that ends too early
 //! is refused at opening.
 
-mod audit;
 mod backup;
-mod check;
 mod commit_progress;
 mod commits;
 mod committer;
+mod contents;
 mod damage_log;
 mod database;
 mod disk_space;
@@ -19,6 +18,7 @@ mod entries;
 mod group;
 #[cfg(test)]
 mod hooks;
+mod image;
 mod indexer;
 mod key_search;
 #[cfg(test)]
@@ -52,9 +52,9 @@ mod yield_filter;
 use journal::log;
 use journal::{chunk, directory, incremental_free, key, value, witness};
 
-pub use check::{Checked, Progress, check};
+pub use contents::Contents;
 pub use options::{Durability, Options};
 pub use restore::{RestoreError, restore};
 pub use rocks_store::RocksStore;
 pub use statistics::Statistics;
-pub use verify::Contents;
+pub use verify::{Progress, Verified, verify};

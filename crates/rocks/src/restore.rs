@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use journal::file_system::OsFileSystem;
 use store::StoreError;
 
+use crate::contents::{Contents, read_contents};
 use crate::directory::{Layout, sync_directory};
 use crate::open_store;
 use crate::options::Options;
 use crate::rocks_store::load_recovery;
-use crate::verify::{Contents, verify};
 
 /// Why nothing was restored.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -150,7 +150,7 @@ fn read_through(copy: &Layout, options: &Options, source: &Path) -> Result<Conte
     let read = || {
         let (open_store, recovered) = open_store::open(copy.root(), options)?;
         let recovery = load_recovery(&open_store.database)?;
-        let contents = verify(&open_store, &recovery)?;
+        let contents = read_contents(&open_store, &recovery)?;
         let position = recovered.position;
         // What was read from the journal is the next opening's to read again.
         open_store.database.flush()?;

@@ -11,7 +11,6 @@ use store::{
     Reader, Recovery, Stager, Store, StoreError, WriteSet,
 };
 
-use crate::audit;
 use crate::backup::RocksBackup;
 use crate::commit_progress::CommitProgress;
 use crate::commits::Commits;
@@ -21,6 +20,7 @@ use crate::database::Database;
 use crate::directory::io_error;
 use crate::disk_space::DiskSpace;
 use crate::entries;
+use crate::image;
 use crate::indexer::{self, Indexer};
 use crate::key::{self, KeyKind};
 use crate::log::CommitLog;
@@ -179,7 +179,7 @@ impl RocksStore {
         self.statistics.clone()
     }
 
-    /// Everything that was submitted, by a full scan that verifies every checksum. For audits.
+    /// Everything that was submitted, by a full scan that verifies every checksum. For tests.
     ///
     /// # Errors
     /// When something is damaged, or chunks and their index disagree.
@@ -187,7 +187,7 @@ impl RocksStore {
         self.wait_until_applied()?;
         let _files = self.open_store.database.files.read();
         let recovery = load_recovery(&self.open_store.database)?;
-        audit::image(&self.open_store, recovery)
+        image::read(&self.open_store, recovery)
     }
 
     fn finish(&mut self) {

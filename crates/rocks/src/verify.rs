@@ -1,229 +1,159 @@
-//! Verify: whether a store is whole, by reading all of it.
+//! Verify: reads all of a store and lists what is damaged, be it closed or used by a broker.
 //!
-//! Every row of every family is decoded and every checksum checked, every row's body has to exist
-//! and every head has to have the right counts. Only counts by entity are kept, however large the
-//! store is.
+//! A closed store is opened as at a start, and its counts are compared too. Of a store in use the
+//! contents on the disk are read beside the process that uses it, which notices nothing: damage
+//! counts if the index still has the place after it was looked at again.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use store::{BodyPointer, EntityId, Head, MessageRow, Part, Recovery, SequenceNumber, StoreError};
+use journal::file_system::os;
+use journal::{Files, JournalLocation};
+use store::{BodyPointer, EntityId, StoreError};
 
-use crate::audit::{each, each_of};
-use crate::chunk::{self, Chunk};
-use crate::database::{Database, refused};
-use crate::entries;
-use crate::key::{self, KeyKind};
-use crate::open_store::OpenStore;
-use crate::shares::Page;
-use crate::value::{self, damaged};
+use crate::contents::read_contents;
+use crate::database::Database;
+use crate::directory::Layout;
+use crate::manifest;
+use crate::open_store;
+use crate::options::Options;
+use crate::rocks_store::load_recovery;
 
-/// What a store that is whole holds.
+use crate::walk::{Damage, Walk, has_place, read_body};
+
+/// What was read so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Contents {
-    /// Queues, topics and subscriptions.
-    pub entities: u64,
-    /// Their messages, in whatever state.
-    pub messages: u64,
-    /// The groups that were committed in its life.
-    pub position: u64,
+pub struct Progress {
+    /// Rows of the index.
+    pub rows: u64,
+    /// Their bytes and those of bodies.
+    pub bytes: u64,
 }
 
-/// Reads everything; `recovery` is what was read of the small tables.
-pub(crate) fn verify(open_store: &OpenStore, recovery: &Recovery) -> Result<Contents, StoreError> {
-    let database = &open_store.database;
-    let mut counted = BTreeMap::new();
-    each(database, database.families().message, |key, value| {
-        let (entity, part, number) = key::parse_message(key)?;
-        let row = value::decode_row(entity, number, value);
-        Some(row.and_then(|row| {
-            count(&mut counted, (entity, part), &row);
-            match chunk::location_in_row(row.body, value)? {
-                Some(location) => {
-                    check_no_other_place(database, row.body)?;
-                    open_store.read_body(row.body, location).map(drop)
-                }
-                None => check_body_is_there(database, row.body),
+/// What was found.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Verified {
+    /// What was read.
+    pub progress: Progress,
+    /// Whether a broker uses the store.
+    pub is_in_use: bool,
+    /// A sentence on each damage.
+    pub damage: Vec<String>,
+}
+
+/// Reads all of the store at `path`, and calls `report` after each piece of about 256 KiB.
+///
+/// # Errors
+/// When the store does not open, or the disk fails.
+pub fn verify(
+    path: &Path,
+    options: &Options,
+    mut report: impl FnMut(Progress),
+) -> Result<Verified, StoreError> {
+    match open_store::open(path, options) {
+        Ok((open_store, _)) => {
+            let recovery = load_recovery(&open_store.database)?;
+            let mut verified = walk(
+                &open_store.database,
+                &open_store.files,
+                &mut report,
+                |_, _| Ok(true),
+            )?;
+            if verified.damage.is_empty()
+                && let Err(error) = read_contents(&open_store, &recovery)
+            {
+                verified.damage.push(error.to_string());
             }
-        }))
-    })?;
-    check_bodies(open_store)?;
-    check_small_rows(database)?;
-    let messages = counted.values().map(|&(count, _)| count).sum();
-    for (entity, head) in &recovery.heads {
-        check_head(*entity, head, &mut counted)?;
-    }
-    match counted.into_keys().next() {
-        Some((entity, part)) => Err(damaged(
-            "a head",
-            format!("{entity:?} has none, and messages in {part:?}"),
-        )),
-        None => Ok(Contents {
-            entities: recovery.entities.len() as u64,
-            messages,
-            position: 0,
-        }),
-    }
-}
-
-/// Messages and their bytes.
-type Counted = BTreeMap<(EntityId, Part), (u64, u64)>;
-
-fn count(counted: &mut Counted, queue_part: (EntityId, Part), row: &MessageRow) {
-    let (messages, bytes) = counted.entry(queue_part).or_default();
-    *messages += 1;
-    *bytes = bytes.saturating_add(u64::from(row.size));
-}
-
-fn check_body_is_there(database: &Database, pointer: BodyPointer) -> Result<(), StoreError> {
-    let families = database.families();
-    let body = key::body(pointer, 0);
-    let found = database.db.get_pinned_cf(families.body, body);
-    if found.map_err(refused)?.is_some() {
-        return Ok(());
-    }
-    let row = database
-        .db
-        .get_pinned_cf(families.message, key::own_row(pointer));
-    let row = row.map_err(refused)?;
-    if row.is_some_and(|row| value::location_in_row(&row).is_some()) {
-        return Ok(());
-    }
-    Err(damaged("a body", format!("{pointer:?} is not there")))
-}
-
-/// A place in a row is the only one.
-fn check_no_other_place(database: &Database, pointer: BodyPointer) -> Result<(), StoreError> {
-    let family = database.families().body;
-    let found = database.db.get_pinned_cf(family, key::body(pointer, 0));
-    match found.map_err(refused)? {
-        Some(_) => Err(damaged("a body", format!("{pointer:?} has two places"))),
-        None => Ok(()),
-    }
-}
-
-/// Compares a head with what was counted, and takes that out.
-fn check_head(entity: EntityId, head: &Head, counted: &mut Counted) -> Result<(), StoreError> {
-    for part in Part::ALL {
-        let (messages, bytes) = counted.remove(&(entity, part)).unwrap_or_default();
-        let said = head.part(part);
-        if (said.count, said.bytes) != (messages, bytes) {
-            let detail = format!(
-                "{entity:?} {part:?}: it counts {} messages of {} bytes, there are {messages} of {bytes}",
-                said.count, said.bytes
-            );
-            return Err(damaged("a head", detail));
+            // What was read from the journal is the next opening's to read again.
+            open_store.database.flush()?;
+            Ok(verified)
         }
-    }
-    Ok(())
-}
-
-/// A large body whose chunks are being read.
-struct PartialBody {
-    pointer: BodyPointer,
-    chunks: u32,
-    total: u64,
-    /// So far.
-    seen: u32,
-    bytes: u64,
-}
-
-/// Every body has its checksums right, and large ones all of their chunks.
-fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
-    let database = &open_store.database;
-    let mut reading: Option<PartialBody> = None;
-    let mut large = 0_u64;
-    each(database, database.families().body, |key, value| {
-        let (pointer, index) = key::parse_body(key)?;
-        let mut check = || {
-            if index == 0 {
-                finish(reading.take())?;
-            }
-            match chunk::decode(pointer, index, value)? {
-                Chunk::Whole(_) => {}
-                Chunk::Elsewhere(location) => drop(open_store.read_body(pointer, location)?),
-                Chunk::First {
-                    chunks,
-                    total,
-                    bytes,
-                } => {
-                    large += 1;
-                    check_index(database, pointer, chunks)?;
-                    reading = Some(PartialBody {
-                        pointer,
-                        chunks,
-                        total,
-                        seen: 1,
-                        bytes: bytes.len() as u64,
-                    });
-                }
-                Chunk::Further(bytes) => {
-                    let expected = reading
-                        .as_mut()
-                        .filter(|body| body.pointer == pointer && body.seen == index);
-                    let body = expected.ok_or_else(|| incomplete(pointer))?;
-                    body.seen += 1;
-                    body.bytes += bytes.len() as u64;
-                }
-            }
-            Ok(())
-        };
-        Some(check())
-    })?;
-    finish(reading)?;
-    each_of(database, KeyKind::LargeBody, |_, _| {
-        large = large.wrapping_sub(1);
-        Some(Ok(()))
-    })?;
-    match large {
-        0 => Ok(()),
-        _ => Err(damaged(
-            "the index of large bodies",
-            "it names others than are there",
-        )),
+        Err(StoreError::Locked { .. }) => verify_in_use(path, options, &mut report),
+        Err(error) => Err(error),
     }
 }
 
-fn finish(reading: Option<PartialBody>) -> Result<(), StoreError> {
-    match reading {
-        Some(body) if (body.seen, body.bytes) != (body.chunks, body.total) => {
-            Err(incomplete(body.pointer))
+fn verify_in_use(
+    path: &Path,
+    options: &Options,
+    report: &mut impl FnMut(Progress),
+) -> Result<Verified, StoreError> {
+    let layout = Layout::new(path);
+    // RocksDB may have begun another one in between.
+    let check = || manifest::check(&layout);
+    check().or_else(|_| check())?;
+    let database = Database::open_beside(&layout.database(), options)?;
+    let files = Files::beside(os(), layout.journal(), options.access());
+    let is_still_so = |pointer, location: JournalLocation| {
+        for _attempt in 0..2 {
+            database.catch_up()?;
+            if !has_place(&database, pointer, location)? {
+                return Ok(false);
+            }
+            let files = Files::beside(os(), layout.journal(), options.access());
+            if read_body(&files, pointer, location)?.is_ok() {
+                return Ok(false);
+            }
         }
-        _ => Ok(()),
-    }
-}
-
-fn check_index(database: &Database, pointer: BodyPointer, chunks: u32) -> Result<(), StoreError> {
-    let key = key::of_number(KeyKind::LargeBody, pointer.home, pointer.number);
-    let indexed = database.single(&key)?;
-    let indexed = indexed.map(|value| value::decode_u32("the index of large bodies", &value));
-    if indexed.transpose()? == Some(chunks) {
-        return Ok(());
-    }
-    Err(incomplete(pointer))
-}
-
-fn incomplete(pointer: BodyPointer) -> StoreError {
-    damaged(
-        "a large body",
-        format!("{pointer:?} has not all its chunks"),
-    )
-}
-
-/// What belongs to messages and entities besides rows, bodies and what a recovery reads.
-fn check_small_rows(database: &Database) -> Result<(), StoreError> {
-    each_of(database, KeyKind::DeliveryCount, |key, value| {
-        key::parse_of_number(KeyKind::DeliveryCount, key)?;
-        Some(value::decode_u32("a delivery count", value).map(drop))
-    })?;
-    each_of(database, KeyKind::Patch, |key, _| {
-        let _: (EntityId, SequenceNumber) = key::parse_of_number(KeyKind::Patch, key)?;
-        Some(Ok(()))
-    })?;
-    each_of(database, KeyKind::Share, |key, value| {
-        key::parse_share(key)?;
-        Some(Page::decode(value).map(drop))
-    })?;
-    each_of(database, KeyKind::Entry, |key, value| {
-        Some(entries::entry_of(key, value).map(drop))
+        Ok(true)
+    };
+    let verified = walk(&database, &files, report, is_still_so)?;
+    Ok(Verified {
+        is_in_use: true,
+        ..verified
     })
+}
+
+/// Reads everything; damage to a body counts if `is_still_so`.
+fn walk(
+    database: &Database,
+    files: &Files,
+    report: &mut impl FnMut(Progress),
+    is_still_so: impl Fn(BodyPointer, JournalLocation) -> Result<bool, StoreError>,
+) -> Result<Verified, StoreError> {
+    let names = names(database);
+    let mut verified = Verified::default();
+    let mut walk = Walk::new(database, files);
+    while let Some(piece) = walk.next()? {
+        for damage in &piece.damage {
+            if let Damage::Body(pointer, location, _) = damage
+                && !is_still_so(*pointer, *location)?
+            {
+                continue;
+            }
+            let sentence = describe(damage, &names);
+            if verified.damage.last() != Some(&sentence) {
+                verified.damage.push(sentence);
+            }
+        }
+        verified.progress.rows += piece.rows;
+        verified.progress.bytes += piece.bytes;
+        report(verified.progress);
+    }
+    Ok(verified)
+}
+
+/// The paths of entities, as far as they can be read.
+fn names(database: &Database) -> BTreeMap<EntityId, String> {
+    let entities = load_recovery(database).map(|recovery| recovery.entities);
+    let rows = entities.unwrap_or_default().into_iter();
+    rows.map(|row| (row.id, row.path)).collect()
+}
+
+fn describe(damage: &Damage, names: &BTreeMap<EntityId, String>) -> String {
+    let name = |entity: EntityId| match names.get(&entity) {
+        Some(path) => path.clone(),
+        None => format!("entity {}", entity.0),
+    };
+    match damage {
+        Damage::Body(pointer, _, error) => {
+            format!(
+                "message {} of {}: {error}",
+                pointer.number,
+                name(pointer.home)
+            )
+        }
+        Damage::Rows(Some(entity), error) => format!("some messages of {}: {error}", name(*entity)),
+        Damage::Rows(None, error) => error.to_string(),
+    }
 }

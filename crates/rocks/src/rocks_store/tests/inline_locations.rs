@@ -3,7 +3,7 @@
 use rocksdb::WriteBatch;
 
 use super::*;
-use crate::audit;
+use crate::image;
 use crate::key::{self, single};
 use crate::value;
 
@@ -16,7 +16,7 @@ fn rows_of_bodies(store: &RocksStore) -> usize {
     everything(store, Part::Active);
     let database = &store.open_store.database;
     let mut count = 0;
-    audit::each(database, database.families().body, |_, _| {
+    image::each(database, database.families().body, |_, _| {
         count += 1;
         Some(Ok(()))
     })
@@ -104,7 +104,7 @@ fn separate_all(store: &RocksStore) {
     let database = &store.open_store.database;
     let families = database.families();
     let mut batch = WriteBatch::default();
-    audit::each(database, families.message, |key, value| {
+    image::each(database, families.message, |key, value| {
         let (entity, _, number) = key::parse_message(key)?;
         let row = value::decode_row(entity, number, value).expect("a row");
         let location = value::location_in_row(value).expect("a place beside it");

@@ -1,12 +1,12 @@
-//! Damage at rest: the scrubber and a check find it, name it once, and leave the rest alone.
+//! Damage at rest: the scrubber and `verify` find it, name it once, and leave the rest alone.
 
 use std::path::PathBuf;
 
 use store::{Query, StoreError};
 
 use super::*;
-use crate::check::check;
 use crate::scrubber::{Scrubber, StopScrub};
+use crate::verify::verify;
 
 /// Flips a bit in the body of a message, in whatever file of the journal that is.
 fn flip_body(root: &Path, number: u64, len: usize) -> PathBuf {
@@ -99,44 +99,44 @@ fn a_reader_that_meets_damage_counts_it() {
 }
 
 #[test]
-fn a_check_of_a_closed_store_names_what_is_damaged() {
+fn verifying_a_closed_store_names_what_is_damaged() {
     let directory = new_directory();
     store_at_rest(directory.path()).close().expect("closed");
     let mut pieces = 0;
-    let checked = check(directory.path(), &options(), |_| pieces += 1).expect("read");
+    let verified = verify(directory.path(), &options(), |_| pieces += 1).expect("read");
     // The heads of this store do not count its messages.
-    assert_eq!(checked.damage.len(), 1, "{checked:?}");
+    assert_eq!(verified.damage.len(), 1, "{verified:?}");
     assert!(
-        checked.damage[0].starts_with("a head is damaged"),
-        "{checked:?}"
+        verified.damage[0].starts_with("a head is damaged"),
+        "{verified:?}"
     );
-    assert!(!checked.is_in_use && pieces > 1);
-    assert!(checked.progress.bytes > 300 * 500);
+    assert!(!verified.is_in_use && pieces > 1);
+    assert!(verified.progress.bytes > 300 * 500);
     let path = flip_body(directory.path(), 25, 500);
-    let checked = check(directory.path(), &options(), |_| {}).expect("read");
+    let verified = verify(directory.path(), &options(), |_| {}).expect("read");
     let expected = format!("message #25 of entity {}: a body is damaged: ", QUEUE.0);
-    assert_eq!(checked.damage.len(), 1, "{checked:?}");
-    assert!(checked.damage[0].starts_with(&expected), "{checked:?}");
+    assert_eq!(verified.damage.len(), 1, "{verified:?}");
+    assert!(verified.damage[0].starts_with(&expected), "{verified:?}");
     assert!(
-        checked.damage[0].contains(&path.display().to_string()),
-        "{checked:?}"
+        verified.damage[0].contains(&path.display().to_string()),
+        "{verified:?}"
     );
 }
 
 #[test]
-fn a_check_of_a_store_in_use_finds_the_same_and_disturbs_nothing() {
+fn verifying_a_store_in_use_finds_the_same_and_disturbs_nothing() {
     let directory = new_directory();
     let mut store = store_at_rest(directory.path());
-    let checked = check(directory.path(), &options(), |_| {}).expect("read");
-    assert!(checked.is_in_use);
-    assert_eq!(checked.damage, [""; 0]);
-    assert!(checked.progress.bytes > 300 * 500);
+    let verified = verify(directory.path(), &options(), |_| {}).expect("read");
+    assert!(verified.is_in_use);
+    assert_eq!(verified.damage, [""; 0]);
+    assert!(verified.progress.bytes > 300 * 500);
     flip_body(directory.path(), 25, 500);
-    let checked = check(directory.path(), &options(), |_| {}).expect("read");
-    assert_eq!(checked.damage.len(), 1, "{checked:?}");
+    let verified = verify(directory.path(), &options(), |_| {}).expect("read");
+    assert_eq!(verified.damage.len(), 1, "{verified:?}");
     assert!(
-        checked.damage[0].starts_with("message #25 of "),
-        "{checked:?}"
+        verified.damage[0].starts_with("message #25 of "),
+        "{verified:?}"
     );
     let id = settle(&mut store, 100..=110);
     store.progress.wait_for(id).expect("committed");
@@ -145,7 +145,7 @@ fn a_check_of_a_store_in_use_finds_the_same_and_disturbs_nothing() {
 }
 
 #[test]
-fn damage_to_a_table_does_not_end_a_check() {
+fn damage_to_a_table_does_not_end_verifying() {
     let directory = new_directory();
     let mut store = open(directory.path());
     let mut last = CommitId(0);
@@ -166,11 +166,11 @@ fn damage_to_a_table_does_not_end_a_check() {
     let mut content = fs::read(&largest).expect("read");
     content[100] ^= 1;
     fs::write(&largest, content).expect("written");
-    let checked = check(directory.path(), &options(), |_| {}).expect("read");
-    let text = checked.damage.join("\n");
+    let verified = verify(directory.path(), &options(), |_| {}).expect("read");
+    let text = verified.damage.join("\n");
     assert!(text.contains(&largest.display().to_string()), "{text}");
     // The last entity at least is in other blocks.
-    assert!(checked.progress.rows >= 400, "{checked:?}");
+    assert!(verified.progress.rows >= 400, "{verified:?}");
     let query = |entity| Query::Range {
         entity: EntityId(entity),
         part: Part::Active,

@@ -1,6 +1,6 @@
-//! Audit: everything the database holds, as an image.
+//! Image: everything the database holds.
 //!
-//! It walks over every row of every family, so it is for tests and for checks of a backup, not for
+//! It walks over every row of every family, so it is for tests, not for
 //! a running broker. Chunks without a first one, a large body without its index and the reverse
 //! are damage; the image's own audit finds orphans among whole bodies.
 
@@ -19,7 +19,7 @@ use crate::shares::Page;
 use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.
-pub(crate) fn image(open_store: &OpenStore, recovery: Recovery) -> Result<Image, StoreError> {
+pub(crate) fn read(open_store: &OpenStore, recovery: Recovery) -> Result<Image, StoreError> {
     let database = &open_store.database;
     let mut image = Image {
         entities: recovery
