@@ -310,8 +310,8 @@ impl<'a> SegmentReader<'a> {
         Ok(bodies == header.bodies && self.are_bodies(&said.bodies, |_, _| Ok(false))?)
     }
 
-    /// Whether a bit error in the record that ends at `end` is one, and not the only bit of a sector
-    /// that was not written.
+    /// Whether a bit error in the record that ends at `end` is one, and not the only bit of a
+    /// sector that was not written.
     fn is_damage(&self, wrong: Option<WrongBit>, end: u64) -> io::Result<bool> {
         let byte = match wrong {
             None => return Ok(false),

@@ -60,7 +60,7 @@ pub struct Swallowed {
     pub folders: bool,
 }
 
-/// A disk with one file system, shared by all who have it open.
+/// A disk with one file system. Clones are handles to the same disk.
 #[derive(Clone)]
 pub struct ModelDisk {
     state: Arc<Mutex<State>>,
@@ -158,8 +158,8 @@ impl ModelDisk {
         (state.cut_at, state.fault) = (None, None);
     }
 
-    /// Flips a bit of a file below `folder`, mostly of the newest segment, on the platter and in the
-    /// cache. Returns which, if
+    /// Flips a bit of a file below `folder`, mostly of the newest segment, on the platter and in
+    /// the cache. Returns which, if
     /// there is a file with something in it.
     pub fn flip_bit(&self, folder: &Path) -> Option<String> {
         self.lock().flip_bit(folder)

@@ -49,9 +49,9 @@ pub trait Store: Send {
     fn submit(&mut self, writes: WriteSet) -> CommitId;
 
     /// As [`submit`](Self::submit), but it may block for a short time and return when `writes` are
-    /// durable. In that case there is no wake-up. With [`CallerLoad::Idle`] it may block as long as a
-    /// quick disk takes for a sync, with [`CallerLoad::Busy`] no longer than other threads would take
-    /// from the caller.
+    /// durable. In that case there is no wake-up. With [`CallerLoad::Idle`] it may block as long
+    /// as a quick disk takes for a sync, with [`CallerLoad::Busy`] no longer than other threads
+    /// would take from the caller.
     fn commit(&mut self, writes: WriteSet, caller: CallerLoad) -> CommitId {
         let _ = caller;
         self.submit(writes)
