@@ -246,7 +246,8 @@ impl Exchange {
         let answer = match (result, &self.call) {
             (Ok(answer), _) => answer,
             (Err(error), call) => {
-                return match (&error, call.is_read(), call.is_delete()) {
+                let empty_feed = call.answers_empty_feed_if_missing();
+                return match (&error, empty_feed, call.is_delete()) {
                     (error, true, _) if is_missing(error) => {
                         Ok(Step::Respond(self.response_builder.nothing()))
                     }

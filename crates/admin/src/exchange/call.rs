@@ -178,17 +178,17 @@ impl Call {
         Self::List { of, query }
     }
 
-    /// Whether it only reads: an empty list of services then stands for what is missing.
-    /// (docs/spec/admin.md#6)
-    pub(super) fn is_read(&self) -> bool {
+    /// Whether an empty list of services stands for what is missing. A subscription or rule that
+    /// is missing is a 404, in the cloud too. (docs/spec/admin.md#6)
+    pub(super) fn answers_empty_feed_if_missing(&self) -> bool {
         match self {
             Self::ShowNamespace
             | Self::List { .. }
             | Self::ListRules { .. }
-            | Self::ShowEntity { .. }
-            | Self::ShowSubscription { .. }
-            | Self::ShowRule { .. } => true,
-            Self::DeleteEntity { .. }
+            | Self::ShowEntity { .. } => true,
+            Self::ShowSubscription { .. }
+            | Self::ShowRule { .. }
+            | Self::DeleteEntity { .. }
             | Self::PutEntity(_)
             | Self::DeleteRule { .. }
             | Self::PutRule { .. } => false,

@@ -380,14 +380,30 @@ fn what_is_missing_is_an_empty_list_of_services() {
         "/$nservicebus-verification-queue",
         "/%24x?api-version=2021-05",
         "/$",
-        "/t/Subscriptions/x",
-        "/t/Subscriptions/x/Rules/r",
-        "/t/Subscriptions/s/Rules/x",
-        "/x/Subscriptions/x",
         "/x/Subscriptions/x/Rules",
-        "/x/Subscriptions/x/Rules/r",
     ] {
         assert!(world.get(uri).is_missing(), "{uri}");
+    }
+    for (uri, text) in [
+        (
+            "/t/Subscriptions/x",
+            "Entity 'railbus:Topic:t|x' was not found.",
+        ),
+        (
+            "/t/Subscriptions/s/Rules/x",
+            "Entity 'railbus:Topic:t|s|x' was not found.",
+        ),
+        (
+            "/t/Subscriptions/x/Rules/r",
+            "Entity 'railbus:Topic:t|x|r' was not found.",
+        ),
+        ("/x/Subscriptions/x", "SubCode=40400. "),
+        ("/x/Subscriptions/x/Rules/r", "SubCode=40400. "),
+    ] {
+        let answered = world.get(uri);
+        assert_eq!(answered.status, 404, "{uri}");
+        let detail = answered.value("Detail").unwrap();
+        assert!(detail.starts_with(text), "{uri}: {detail}");
     }
     expect![[r#"<feed xmlns="http://www.w3.org/2005/Atom"><title type="text">Publicly Listed Services</title><subtitle type="text">This is the list of publicly-listed services currently available.</subtitle><id>uuid:00000000-0000-0000-0000-000000000007;id=1</id><updated>2026-03-01T10:00:00.123Z</updated><generator>Service Bus 1.1</generator></feed>"#]]
     .assert_eq(&world.get("/x?api-version=2021-05").body);

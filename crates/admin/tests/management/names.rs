@@ -200,7 +200,7 @@ fn a_default_rule_is_refused_by_its_own_name() {
         refused.value("Detail").unwrap().starts_with(&expected),
         "{refused:?}"
     );
-    assert!(world.get("/t/Subscriptions/n").is_missing());
+    assert_eq!(world.get("/t/Subscriptions/n").status, 404);
     let named = body.replace("a b", "-b.");
     assert_eq!(world.put("/t/Subscriptions/n", &named).status, 201);
     assert_eq!(world.get("/t/Subscriptions/n/Rules/-B.").status, 200);

@@ -193,7 +193,7 @@ fn a_rule_is_replaced_as_a_whole_and_keeps_when_it_was_made() {
     assert_eq!(changed.value("Name"), Some("Big"));
     assert_eq!(changed.value("CreatedAt"), Some("2026-03-01T10:00:00.123Z"));
     assert_eq!(world.delete(&uri).status, 200);
-    assert!(world.get(&uri).is_missing());
+    assert_eq!(world.get(&uri).status, 404);
     assert_eq!(world.delete(&uri).status, 404);
 }
 
@@ -218,7 +218,7 @@ fn a_new_subscription_has_the_default_rule_or_the_given_one_alone() {
     );
     let refused = world.put("/t/Subscriptions/red", &wrong);
     assert_eq!(refused.status, 400, "{refused:?}");
-    assert!(world.get("/t/Subscriptions/red").is_missing());
+    assert_eq!(world.get("/t/Subscriptions/red").status, 404);
 }
 
 #[test]
