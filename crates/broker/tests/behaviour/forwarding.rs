@@ -170,7 +170,18 @@ fn a_full_destination_is_tried_again_for_a_minute() {
         111s peek 1 10 in=a transfer
         111s peek 1 10 in=a
         ",
-        expect![[r""]],
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            0s peek: #2 x
+            50s sent from #3
+            59s peek: 
+            61s peek: #2 x DeadLetterReason="QuotaExceeded" DeadLetterErrorDescription="the destination 'b' holds 3 bytes of 3"
+            61s peek: #3 y
+            109s peek: #3 y
+            111s peek: #2 x DeadLetterReason="QuotaExceeded" DeadLetterErrorDescription="the destination 'b' holds 3 bytes of 3", #3 y DeadLetterReason="QuotaExceeded" DeadLetterErrorDescription="the destination 'b' holds 3 bytes of 3"
+            111s peek: 
+        "#]],
     );
 }
 
@@ -189,7 +200,17 @@ fn room_that_comes_in_time_lets_messages_go_on_in_order() {
         42s peek 1 10 in=a transfer
         42s counters in=a
         ",
-        expect![[r""]],
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            0s sent from #3
+            40s r1 gets #1 abc until 70s
+            40s complete r1 #1 in=b: done
+            41s r1 gets #2 y first #3 until 71s
+            41s r1 gets #3 z first #4 until 71s
+            42s peek: 
+            42s active 0 dead 0 deferred 0 bytes 0
+        "#]],
     );
 }
 
