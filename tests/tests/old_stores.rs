@@ -132,7 +132,7 @@ fn an_upgrade_that_is_interrupted_at_any_call_loses_nothing() {
             let faults = DiskFaults {
                 fault: [Fault::CutTail, Fault::CutPages][usize::from(dice.roll(2) == 0)],
                 at,
-                seed: dice.next(),
+                seed: dice.roll_any(),
                 lies: Lies::Never,
             };
             cuts += 1;

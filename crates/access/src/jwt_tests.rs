@@ -76,7 +76,7 @@ fn rsa_key() -> RsaKeyPair {
 }
 
 /// A JWK of the RSA key, with `more` members.
-fn rsa_jwk(more: Json) -> Json {
+fn rsa_jwk(more: &Json) -> Json {
     let public = RsaPublicKeyComponents::<Vec<u8>>::from(rsa_key().public());
     let number = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     let mut jwk = json!({"kty": "RSA", "n": number(&public.n), "e": number(&public.e)});
@@ -239,7 +239,7 @@ fn every_accepted_algorithm_of_rsa_verifies_and_only_as_itself() {
         ("PS384", &RSA_PSS_SHA384),
         ("PS512", &RSA_PSS_SHA512),
     ];
-    let jwk = rsa_jwk(json!({"kid": "a"}));
+    let jwk = rsa_jwk(&json!({"kid": "a"}));
     for (name, encoding) in encodings {
         for (claimed, _) in encodings {
             let token = rsa_token(&json!({"alg": claimed, "kid": "a"}), encoding);
@@ -255,7 +255,7 @@ fn every_accepted_algorithm_of_rsa_verifies_and_only_as_itself() {
 
 #[test]
 fn no_algorithm_and_a_secret_made_of_the_public_key_are_refused() {
-    let jwk = rsa_jwk(json!({"kid": "a"}));
+    let jwk = rsa_jwk(&json!({"kid": "a"}));
     let public = jwk["n"].as_str().unwrap();
     for algorithm in ["HS256", "HS384", "HS512"] {
         let header = encoded(&json!({"alg": algorithm, "kid": "a"}));
@@ -289,11 +289,11 @@ fn a_key_verifies_only_the_algorithms_of_its_type_and_its_own() {
         Err(Error::Malformed)
     );
     // One that fits is there beside it.
-    let rsa = rsa_jwk(json!({"kid": "a"}));
+    let rsa = rsa_jwk(&json!({"kid": "a"}));
     assert_eq!(check_rsa(&token, &[ec, rsa]), Ok(()));
-    let other = rsa_jwk(json!({"kid": "a", "alg": "PS256"}));
+    let other = rsa_jwk(&json!({"kid": "a", "alg": "PS256"}));
     assert_eq!(check_rsa(&token, &[other]), Err(Error::Malformed));
-    let same = rsa_jwk(json!({"kid": "a", "alg": "RS256"}));
+    let same = rsa_jwk(&json!({"kid": "a", "alg": "RS256"}));
     assert_eq!(check_rsa(&token, &[same]), Ok(()));
 }
 
@@ -301,8 +301,8 @@ fn a_key_verifies_only_the_algorithms_of_its_type_and_its_own() {
 fn a_key_is_found_by_its_id_or_is_the_only_one() {
     let named = rsa_token(&json!({"alg": "RS256", "kid": "a"}), &RSA_PKCS1_SHA256);
     let nameless = rsa_token(&json!({"alg": "RS256"}), &RSA_PKCS1_SHA256);
-    let a = rsa_jwk(json!({"kid": "a"}));
-    let b = rsa_jwk(json!({"kid": "b"}));
+    let a = rsa_jwk(&json!({"kid": "a"}));
+    let b = rsa_jwk(&json!({"kid": "b"}));
     assert_eq!(check_rsa(&nameless, std::slice::from_ref(&b)), Ok(()));
     assert_eq!(
         check_rsa(&nameless, &[a.clone(), b.clone()]),
@@ -314,7 +314,7 @@ fn a_key_is_found_by_its_id_or_is_the_only_one() {
 
 #[test]
 fn extensions_that_must_be_understood_and_other_keys_in_the_header_are_not_followed() {
-    let jwk = rsa_jwk(json!({"kid": "a"}));
+    let jwk = rsa_jwk(&json!({"kid": "a"}));
     let header = json!({"alg": "RS256", "kid": "a", "crit": ["exp"]});
     let token = rsa_token(&header, &RSA_PKCS1_SHA256);
     assert_eq!(

@@ -61,7 +61,7 @@ fn init(mechanism: &str, response: &str) -> BytesMut {
     let mut bytes = BytesMut::new();
     let start = frame::begin(&mut bytes, FrameType::Sasl, 0);
     let init = SaslFrame::Init {
-        mechanism: Symbol::new(mechanism),
+        mechanism: Symbol::from(mechanism.to_owned()),
         initial_response: Some(Bytes::copy_from_slice(response.as_bytes())),
         hostname: None,
     };

@@ -5,6 +5,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Command;
 use bytes::BytesMut;
+use dialect::Dialect as _;
 use endpoint::LinkId;
 
 use crate::world::{BROKER_START, Received, START, World, message};
