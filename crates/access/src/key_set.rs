@@ -202,7 +202,10 @@ impl IssuerKeys {
 mod tests {
     use super::*;
 
-    #[allow(clippy::needless_pass_by_value, reason = "what is expected is written in place")]
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "what is expected is written in place"
+    )]
     fn check(text: &str, expected: Result<usize, Error>) {
         let found = KeySet::parse(text.as_bytes()).map(|set| set.keys.len());
         assert_eq!(found, expected, "{text}");
