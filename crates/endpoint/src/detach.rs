@@ -87,7 +87,11 @@ impl Connection {
         self.write_dispositions(session);
         self.drop_waiting(key);
         self.drop_received(key);
-        self.write_detach(key, DetachReason { closed, error });
+        let reason = DetachReason { closed, error };
+        if let Some(link) = self.links.get_mut(key) {
+            link.keeps_deliveries = link.keeps_deliveries(&reason);
+        }
+        self.write_detach(key, reason);
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
@@ -137,7 +141,9 @@ impl Connection {
         self.write_on(link.session, &detach);
     }
 
-    /// Tells the owner, once, that the link is over, and forgets its deliveries.
+    /// Tells the owner, once, that the link is over. Its deliveries are forgotten, unless the link is
+    /// detached without being closed: then they can still be settled in their session.
+    /// [AMQP 2.6.4, 2.7.6]
     pub(crate) fn report_detached(&mut self, key: u32, reason: DetachReason) {
         self.drop_waiting(key);
         self.drop_received(key);
@@ -148,9 +154,12 @@ impl Connection {
             return;
         }
         let session_key = link.session;
+        let keeps_deliveries = link.keeps_deliveries(&reason);
         let mut unsettled = Vec::new();
         let mut unsent = std::mem::take(&mut link.unsent);
-        if let Some(session) = self.sessions.get_mut(session_key) {
+        if let Some(session) = self.sessions.get_mut(session_key)
+            && !keeps_deliveries
+        {
             session.incoming.remove_link(key);
             session.repeated.retain(|(_, link)| *link != key);
             unsettled = session.outgoing.remove_link(key);
@@ -188,6 +197,12 @@ impl Connection {
         };
         if let End::Receiver(receiver) = &mut link.end {
             let unfinished = receiver.partial.take();
+            if let (Some(partial), Some(session)) =
+                (&unfinished, self.sessions.get_mut(link.session))
+                && partial.waits
+            {
+                session.settle_incoming(partial.delivery_id);
+            }
             let partial = unfinished.map_or(0, |partial| partial.cost());
             receiver.held.clear();
             self.partial_bytes -= partial + std::mem::take(&mut receiver.held_bytes);

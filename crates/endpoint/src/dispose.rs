@@ -222,6 +222,19 @@ fn check_copies(state: Option<&DeliveryState>, copies: usize) -> Result<(), Faul
     Ok(())
 }
 
+impl Connection {
+    /// Whether the last frame of a delivery has not come whose state so far `is_it`.
+    #[must_use]
+    pub fn has_unfinished(&self, is_it: impl Fn(&DeliveryState) -> bool) -> bool {
+        let links = self.links.keys().filter_map(|key| self.links.get(key));
+        let mut partials = links.filter_map(|link| match &link.end {
+            End::Receiver(receiver) => receiver.partial.as_ref(),
+            End::Sender(_) => None,
+        });
+        partials.any(|partial| partial.state.as_ref().is_some_and(&is_it))
+    }
+}
+
 /// Whether a state is an outcome, which is answered, rather than news of progress.
 fn is_outcome(state: Option<&DeliveryState>) -> bool {
     !matches!(state, None | Some(DeliveryState::Received { .. }))
@@ -229,8 +242,9 @@ fn is_outcome(state: Option<&DeliveryState>) -> bool {
 
 /// Whether the owner knows of the delivery: not while it is unfinished or held.
 fn is_reported(links: &Slab<Link>, link: u32, delivery_id: u32) -> bool {
+    // Of a link that is detached only such deliveries are left.
     let Some(link) = links.get(link) else {
-        return false;
+        return true;
     };
     let End::Receiver(receiver) = &link.end else {
         return false;

@@ -57,6 +57,11 @@ impl Connection {
         let Some(link) = self.links.get_mut(key) else {
             return;
         };
+        if matches!(link.end, End::Sender(_)) && acquires(flow) {
+            let text = "messages cannot be acquired within a transaction";
+            let fault = Fault::link(key, condition::NOT_IMPLEMENTED, text);
+            return self.handle_fault(0, fault);
+        }
         let answered = match &mut link.end {
             End::Sender(sender) => {
                 let action = sender.handle_flow(flow);
@@ -224,4 +229,10 @@ impl Connection {
             self.outbox.write(session.local_channel, &flow);
         }
     }
+}
+
+/// Whether a flow asks that messages be acquired within a transaction. [AMQP 4.4.3]
+fn acquires(flow: &Flow) -> bool {
+    let properties = flow.properties.as_deref().unwrap_or_default();
+    amqp::value::lookup(properties, "txn-id").is_some()
 }

@@ -39,6 +39,8 @@ pub(crate) struct Link {
     pub(crate) held_flow: Option<Flow>,
     /// Frames that came after our detach and were dropped.
     pub(crate) dropped: u32,
+    /// Whether our detach leaves the deliveries in their session.
+    pub(crate) keeps_deliveries: bool,
     /// Cookies of deliveries that the link's end kept from being sent.
     pub(crate) unsent: Vec<u128>,
     snd_settle_mode: Option<SenderSettleMode>,
@@ -82,6 +84,7 @@ impl Link {
             reported: false,
             held_flow: None,
             dropped: 0,
+            keeps_deliveries: false,
             unsent: Vec::new(),
             snd_settle_mode: attach.snd_settle_mode,
             rcv_settle_mode: attach.rcv_settle_mode,
@@ -94,6 +97,17 @@ impl Link {
             End::Sender(_) => Role::Sender,
             End::Receiver(_) => Role::Receiver,
         }
+    }
+
+    /// Whether the attach says that receivers settle first; nothing if it leaves that open.
+    pub(crate) fn settles_first(&self) -> bool {
+        self.rcv_settle_mode == Some(ReceiverSettleMode::First)
+    }
+
+    /// Whether a detach leaves the link's deliveries in their session. [AMQP 2.6.4]
+    pub(crate) fn keeps_deliveries(&self, reason: &DetachReason) -> bool {
+        let lasts = !reason.closed && reason.error.is_none();
+        lasts && (self.stage == Stage::Attached || self.keeps_deliveries)
     }
 
     /// Whether the peer has still to attach, answering an attach of ours.

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use amqp::Transfer;
 use amqp::error::condition;
+use amqp::performative::ReceiverSettleMode;
 use bytes::{Bytes, BytesMut};
 
 use crate::connection::Connection;
@@ -70,6 +71,7 @@ impl Connection {
             link.dropped += 1;
             return check_dropped(link.dropped);
         }
+        let is_settled_first = link.settles_first();
         let End::Receiver(receiver) = &mut link.end else {
             let text = "a transfer arrived on a link on which the peer is the receiver";
             return Err(Fault::link(key, condition::NOT_ALLOWED, text));
@@ -80,6 +82,7 @@ impl Connection {
             session,
             receiver,
             answered: link.stage != Stage::Requested,
+            is_settled_first,
             max_unsettled: self.config.max_unsettled,
             max_partial_bytes: self.bounds.partial_bytes,
             events: &mut self.events,
@@ -140,6 +143,8 @@ struct IncomingTransfer<'a> {
     receiver: &'a mut Receiver,
     /// Whether the owner has accepted the link.
     answered: bool,
+    /// Whether the peer's attach says that receivers settle first.
+    is_settled_first: bool,
     max_unsettled: usize,
     max_partial_bytes: usize,
     events: &'a mut VecDeque<Event>,
@@ -151,6 +156,10 @@ impl IncomingTransfer<'_> {
         if transfer.resume {
             let text = "resuming a delivery is not supported";
             return Err(Fault::link(self.link, condition::NOT_IMPLEMENTED, text));
+        }
+        if self.is_settled_first && settles_second(&transfer) {
+            let text = "a transfer asks to be settled second on a link that settles first";
+            return Err(Fault::link(self.link, condition::INVALID_FIELD, text));
         }
         let partial = match self.receiver.partial.take() {
             Some(partial) => {
@@ -272,7 +281,7 @@ impl IncomingTransfer<'_> {
             session: SessionId(self.session_key),
             delivery_id: partial.delivery_id,
             tag: partial.tag,
-            message_format: partial.message_format,
+            message_format: partial.message_format.unwrap_or(0),
             settled,
             state: partial.state,
             payload: join(&mut partial.payload, last),
@@ -327,8 +336,19 @@ fn continue_partial(
             "a transfer of another delivery arrived before the end of the delivery in progress";
         return Err(Fault::link(key, condition::INVALID_FIELD, text));
     }
+    let formats = partial.message_format.zip(transfer.message_format);
+    if formats.is_some_and(|(first, later)| first != later) {
+        let text = "a later transfer of a delivery has another message-format than the first";
+        return Err(Fault::link(key, condition::INVALID_FIELD, text));
+    }
     partial.continue_with(transfer);
     Ok(partial)
+}
+
+/// Whether an unsettled transfer asks for more than its link may have agreed on. [AMQP 2.7.5]
+fn settles_second(transfer: &Transfer) -> bool {
+    let is_second = transfer.rcv_settle_mode == Some(ReceiverSettleMode::Second);
+    is_second && transfer.settled != Some(true)
 }
 
 /// Whether the delivery arrives settled: by a frame of it, or by a disposition meanwhile.

@@ -32,7 +32,8 @@ pub(crate) struct Receiver {
 pub(crate) struct Partial {
     pub(crate) delivery_id: u32,
     pub(crate) tag: Bytes,
-    pub(crate) message_format: u32,
+    /// What its first frame says, if it does.
+    pub(crate) message_format: Option<u32>,
     pub(crate) settled: bool,
     /// It waits for settlement in its session: it did not come settled.
     pub(crate) waits: bool,
@@ -126,7 +127,7 @@ impl Partial {
             } else {
                 tag
             },
-            message_format: transfer.message_format.unwrap_or(0),
+            message_format: transfer.message_format,
             settled: transfer.settled.unwrap_or(false),
             waits: transfer.settled != Some(true) && !transfer.aborted,
             state_cost: state.as_ref().map_or(0, state_cost),

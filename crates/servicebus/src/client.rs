@@ -28,6 +28,7 @@ use crate::client::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposit
 use crate::errors;
 use crate::links::Links;
 use crate::links::link::LinkKind;
+use crate::links::open_deliveries::OpenDeliveries;
 use crate::links::receiver_link::DetachedReceiver;
 use crate::message::message_id::MessageIds;
 use crate::pending_requests::{PendingRequest, PendingRequests};
@@ -53,6 +54,8 @@ pub struct Client {
     pub(crate) session_scopes: SessionScopes,
     /// Receivers that were detached lately.
     pub(crate) detached_receivers: VecDeque<DetachedReceiver>,
+    /// Receivers whose deliveries can still be settled.
+    pub(crate) open_deliveries: OpenDeliveries,
     /// The time of the current event.
     pub(crate) now: ClockReading,
     /// Ids for messages that have none.
@@ -111,6 +114,7 @@ impl Client {
             transactions: Transactions::default(),
             session_scopes: SessionScopes::default(),
             detached_receivers: VecDeque::new(),
+            open_deliveries: OpenDeliveries::default(),
             now,
             head: BytesMut::new(),
             unreported_bytes: 0,
@@ -207,9 +211,14 @@ impl Client {
                 };
                 self.handle_oversize(&oversize);
             }
-            Event::Detached { link, .. } => {
+            Event::Detached {
+                link,
+                closed,
+                error,
+                ..
+            } => {
                 self.note_findings();
-                self.remove_link(link);
+                self.handle_detached(link, closed || error.is_some());
             }
             Event::SaslInit {
                 mechanism,
@@ -221,7 +230,10 @@ impl Client {
             Event::Opened(open) => self.handle_opened(*open),
             Event::Closed { in_order, .. } => self.handle_closed(in_order),
             // Links of an ended session are reported one by one before it.
-            Event::Ended { session, .. } => self.session_scopes.ended(session),
+            Event::Ended { session, .. } => {
+                self.session_scopes.ended(session);
+                self.open_deliveries.ended(session);
+            }
             // Of interest to the side that opens links.
             Event::Begun { .. }
             | Event::Drained { .. }

@@ -135,6 +135,22 @@ pub(crate) fn no_control() -> Error {
     )
 }
 
+/// A declare or discharge whose client does not wait for the answer. (docs/spec/amqp.md#8.1)
+pub(crate) fn settled_control() -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        "A declare or discharge must be sent unsettled.",
+    )
+}
+
+/// A discharge that comes before the end of a delivery. (docs/spec/amqp.md#8.1)
+pub(crate) fn unfinished_delivery() -> Error {
+    Error::new(
+        condition::TRANSACTION_ROLLBACK,
+        "The transaction is rolled back: a delivery of it is unfinished.",
+    )
+}
+
 /// A transaction that is to be part of another. [AMQP 4.5.3]
 pub(crate) fn no_global_transactions() -> Error {
     Error::new(

@@ -6,6 +6,7 @@ pub(crate) mod credit;
 pub(crate) mod credit_window;
 pub(crate) mod link;
 pub(crate) mod node_links;
+pub(crate) mod open_deliveries;
 pub(crate) mod receiver_link;
 
 use std::collections::BTreeMap;

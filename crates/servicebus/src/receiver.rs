@@ -24,7 +24,7 @@ use crate::links::receiver_link::{DetachedReceiver, Receiver};
 use crate::message::delivery::{self, Lock, LockedUntil, View};
 use crate::pending_requests::PendingRequest;
 use crate::receiver::disposition::{Decision, Settlement};
-use crate::transactions;
+use crate::transactions::{self, enlist};
 
 /// The cost of a settlement while it waits for its answer.
 pub(crate) const SETTLEMENT: usize = 64;
@@ -213,17 +213,26 @@ impl Client {
         }
     }
 
+    /// The receiver whose deliveries a disposition names; it may be detached.
+    pub(crate) fn settling_receiver(&mut self, link: LinkId) -> Option<&mut Receiver> {
+        match self.links.receiver(link) {
+            Some(receiver) => Some(receiver),
+            None => self.open_deliveries.receiver(link),
+        }
+    }
+
     /// Handles a disposition of the client.
     pub(crate) fn handle_disposed(&mut self, disposition: &ReceivedDisposition) {
         let token = LockToken(disposition.cookie);
-        let Some(receiver) = self.links.receiver(disposition.link) else {
+        let enlisted_in = self.transactions.of(token);
+        let Some(receiver) = self.settling_receiver(disposition.link) else {
             return;
         };
         if receiver.browses {
             return self.settle_browsed(disposition);
         }
         let named = transactions::of_state(disposition.state.as_ref());
-        if disposition.settled && named.is_some() && self.transactions.of(token) == named {
+        if disposition.settled && named.is_some() && enlisted_in == named {
             // Nothing new: the client forgets a delivery that it has put into the transaction. Any
             // other outcome applies if that is rolled back. (docs/spec/amqp.md#8.1)
             return;
@@ -247,7 +256,7 @@ impl Client {
 
     /// Settles a browsed copy with the outcome of the client; it has no effect on the message.
     fn settle_browsed(&mut self, disposition: &ReceivedDisposition) {
-        let Some(receiver) = self.links.receiver(disposition.link) else {
+        let Some(receiver) = self.settling_receiver(disposition.link) else {
             return;
         };
         let session = receiver.session;
@@ -269,7 +278,7 @@ impl Client {
         outcome: Outcome,
         settlement: Settlement,
     ) {
-        let Some(receiver) = self.links.receiver(disposition.link) else {
+        let Some(receiver) = self.settling_receiver(disposition.link) else {
             return;
         };
         let (entity, subqueue) = (receiver.entity, receiver.subqueue);
@@ -297,7 +306,7 @@ impl Client {
         transaction: Option<TransactionId>,
         error: Error,
     ) {
-        let Some(receiver) = self.links.receiver(disposition.link) else {
+        let Some(receiver) = self.settling_receiver(disposition.link) else {
             return;
         };
         let session = receiver.session;
@@ -343,9 +352,13 @@ impl Client {
 }
 
 /// The state of a refused settlement, and whether it settles the delivery: not if it can be settled
-/// another time.
+/// another time. One that names an ended transaction settles it. (docs/spec/amqp.md#8.1)
 pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
-    let again = matches!(error, SettleError::Enlisted | SettleError::Transaction(_));
+    let again = match error {
+        SettleError::Enlisted => true,
+        SettleError::Transaction(_) => !enlist::is_about_transaction(error),
+        _ => false,
+    };
     let state = DeliveryState::Rejected(Some(errors::settle(error)));
     (state, !again)
 }

@@ -108,17 +108,18 @@ impl Client {
     }
 
     /// Settles a delivery (unless it came settled) and gives credit for more. After the link's
-    /// end there is no answer.
+    /// end there is no answer, unless it was detached without being closed.
+    /// (docs/spec/amqp.md#3.8)
     fn answer_send(&mut self, pending: &PendingSend, result: Result<(), Error>) {
-        let Some(sender) = self.links.sender(pending.link) else {
-            return;
-        };
-        sender.credit_window.answered();
         if !pending.settled {
             let state = pending.state(result);
             self.connection
                 .dispose_received(pending.session, pending.delivery_id, state, true);
         }
+        let Some(sender) = self.links.sender(pending.link) else {
+            return;
+        };
+        sender.credit_window.answered();
         if let Some(credit) = sender
             .credit_window
             .top_up(self.connection.credit_left(pending.link))

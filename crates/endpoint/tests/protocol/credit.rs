@@ -686,3 +686,34 @@ fn the_credit_that_is_left_can_be_asked_for() {
         "#]],
     );
 }
+
+#[test]
+fn messages_are_not_acquired_within_a_transaction() {
+    // [AMQP 4.4.3]; docs/spec/amqp.md#8.1
+    check(
+        Start::Sending,
+        "
+        > 0: flow h=0 credit=10 txn-id=t",
+        &expect![[r#"
+            > 0: flow h=0 credit=10 txn-id=t
+              * Detached closed error=amqp:not-implemented
+              < 0: detach h=0 closed error=amqp:not-implemented
+        "#]],
+    );
+    check(
+        Start::Begun,
+        "
+        > 0: attach out h=0 receiver
+        > 0: flow h=0 credit=10 txn-id=t
+        accept out",
+        &expect![[r#"
+            > 0: attach out h=0 receiver
+              * AttachRequested out receiver
+            > 0: flow h=0 credit=10 txn-id=t
+            accept out
+              * Detached closed error=amqp:not-implemented
+              < 0: attach out h=0 sender idc=0
+              < 0: detach h=0 closed error=amqp:not-implemented
+        "#]],
+    );
+}

@@ -594,3 +594,75 @@ fn a_delivery_of_a_detached_link_is_not_disposed_of() {
         "#]],
     );
 }
+
+#[test]
+fn deliveries_of_a_link_that_is_detached_and_not_closed_can_be_settled() {
+    // [AMQP 2.6.4, 2.7.6]; docs/spec/amqp.md#3.8
+    check(
+        Start::Sending,
+        "
+        send out body=1
+        send out body=2
+        > 0: detach h=0
+        > 0: disposition first=0 state=accepted
+        settle 0 accepted
+        > 0: disposition first=0 state=accepted
+        > 0: disposition first=1 settled state=released",
+        &expect![[r#"
+            send out body=1
+              < 0: transfer h=0 id=0 tag=t format=0 unsettled body=1
+            send out body=2
+              < 0: transfer h=0 id=1 tag=t format=0 unsettled body=2
+            > 0: detach h=0
+              * Detached
+              < 0: detach h=0
+            > 0: disposition first=0 state=accepted
+              * Disposed 0 cookie=101 state=accepted
+            settle 0 accepted
+              < 0: disposition sender first=0 last=0 settled state=accepted
+            > 0: disposition first=0 state=accepted
+            > 0: disposition first=1 settled state=released
+              * Disposed 1 cookie=102 settled state=released
+        "#]],
+    );
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: transfer h=0 id=1 tag=b more body=2
+        > 0: detach h=0
+        dispose 0 accepted
+        dispose 1 accepted",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: transfer h=0 id=1 tag=b more body=2
+            > 0: detach h=0
+              * Detached
+              < 0: detach h=0
+            dispose 0 accepted
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+            dispose 1 accepted
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_of_a_link_that_is_detached_for_an_error_are_forgotten() {
+    // docs/spec/amqp.md#3.8
+    check(
+        Start::Sending,
+        "
+        send out body=1
+        > 0: detach h=0 error=amqp:internal-error
+        > 0: disposition first=0 state=accepted",
+        &expect![[r#"
+            send out body=1
+              < 0: transfer h=0 id=0 tag=t format=0 unsettled body=1
+            > 0: detach h=0 error=amqp:internal-error
+              * Detached error=amqp:internal-error unsettled=[101]
+              < 0: detach h=0
+            > 0: disposition first=0 state=accepted
+        "#]],
+    );
+}

@@ -741,3 +741,65 @@ fn a_client_may_overrun_the_unsettled_bound_no_further() {
         "#]],
     );
 }
+
+#[test]
+fn a_later_frame_does_not_change_the_message_format() {
+    // [AMQP 2.7.5]; docs/spec/amqp.md#4.6
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a format=1 more body=1
+        > 0: transfer h=0 more body=2
+        > 0: transfer h=0 format=1 body=3
+        > 0: transfer h=0 id=1 tag=b more body=1
+        > 0: transfer h=0 format=7 body=2
+        > 0: transfer h=0 id=2 tag=c format=1 more body=1
+        > 0: transfer h=0 format=0 body=2",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a format=1 more body=1
+            > 0: transfer h=0 more body=2
+            > 0: transfer h=0 format=1 body=3
+              * Delivery 0 body=123
+            > 0: transfer h=0 id=1 tag=b more body=1
+            > 0: transfer h=0 format=7 body=2
+              * Delivery 1 body=12
+            > 0: transfer h=0 id=2 tag=c format=1 more body=1
+            > 0: transfer h=0 format=0 body=2
+              * Detached closed error=amqp:invalid-field
+              < 0: detach h=0 closed error=amqp:invalid-field
+        "#]],
+    );
+}
+
+#[test]
+fn a_link_that_settles_first_carries_no_delivery_that_settles_second() {
+    // [AMQP 2.7.5]; docs/spec/amqp.md#4.6
+    check(
+        Start::Begun,
+        "
+        > 0: attach open h=0 sender
+        accept open
+        > 0: transfer h=0 id=0 tag=a second body=1
+        > 0: attach in h=1 sender first
+        accept in
+        > 0: transfer h=1 id=1 tag=a second settled body=1
+        > 0: transfer h=1 id=2 tag=b second body=1",
+        &expect![[r#"
+            > 0: attach open h=0 sender
+              * AttachRequested open sender
+            accept open
+              < 0: attach open h=0 receiver
+            > 0: transfer h=0 id=0 tag=a second body=1
+              * Delivery 0 body=1
+            > 0: attach in h=1 sender first
+              * AttachRequested in sender
+            accept in
+              < 0: attach in h=1 receiver
+            > 0: transfer h=1 id=1 tag=a second settled body=1
+              * Delivery 1 settled body=1
+            > 0: transfer h=1 id=2 tag=b second body=1
+              * Detached closed error=amqp:invalid-field
+              < 0: detach h=1 closed error=amqp:invalid-field
+        "#]],
+    );
+}

@@ -88,9 +88,24 @@ impl Client {
 
     /// Removes a link that is detached or is about to be.
     pub(crate) fn remove_link(&mut self, link: LinkId) {
+        self.take_link(link);
+    }
+
+    /// Handles a detach of the client's. Unless the link is over, its deliveries can still be
+    /// settled. (docs/spec/amqp.md#3.8)
+    pub(crate) fn handle_detached(&mut self, link: LinkId, over: bool) {
+        if let Some(LinkKind::Receiver(mut receiver)) = self.take_link(link)
+            && !over
+        {
+            receiver.waiting.clear();
+            self.open_deliveries.insert(link, receiver);
+        }
+    }
+
+    fn take_link(&mut self, link: LinkId) -> Option<LinkKind> {
         let Some(gone) = self.links.remove(link) else {
             self.cancel_pending_attach(link);
-            return;
+            return None;
         };
         match &gone.kind {
             LinkKind::Receiver(receiver) => self.detach_receiver(link, receiver),
@@ -99,6 +114,7 @@ impl Client {
             LinkKind::Sender(_) | LinkKind::Request(_) => {}
         }
         self.start_idle_timer();
+        Some(gone.kind)
     }
 
     pub(crate) fn start_idle_timer(&mut self) {

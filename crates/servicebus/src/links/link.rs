@@ -71,4 +71,6 @@ pub(crate) struct Sender {
 #[derive(Debug)]
 pub(crate) struct Coordinator {
     pub(crate) credit_window: CreditWindow,
+    /// Whether the client takes `rejected` for an answer.
+    pub(crate) understands_rejected: bool,
 }

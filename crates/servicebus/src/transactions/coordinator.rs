@@ -7,7 +7,9 @@
 
 use access::Operation;
 use amqp::message::{BodyKind, Sections};
-use amqp::{Attach, DecodeError, DeliveryState, Error, Role, TargetTerminus, Value, decode};
+use amqp::{
+    Attach, DecodeError, DeliveryState, Error, Role, Symbol, TargetTerminus, Value, decode,
+};
 use broker::{Command, RequestId, TransactionError, TransactionId};
 use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
@@ -28,6 +30,7 @@ const COORDINATOR_CREDIT: u32 = 100;
 const MAX_CONTROL: u64 = 64 << 10;
 /// The cost in bytes of a declare or discharge while it waits for its answer.
 const OVERHEAD: usize = 256;
+const REJECTED: &str = "amqp:rejected:list";
 const DECLARE: (u64, &str) = (0x31, "amqp:declare:list");
 const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
 
@@ -44,11 +47,21 @@ pub(crate) fn is_coordinator_attach(attach: &Attach) -> bool {
     attach.role == Role::Sender && matches!(target, Some(TargetTerminus::Coordinator(_)))
 }
 
+/// Whether the client takes `rejected` for an answer: its source lists it, or nothing at all.
+/// [AMQP 4.2; docs/spec/amqp.md#8.1]
+fn understands_rejected(attach: &Attach) -> bool {
+    let source = attach.source.as_deref();
+    let outcomes = source.map_or(&[][..], |source| &source.outcomes);
+    let is_rejected = |outcome: &Symbol| outcome.as_str() == REJECTED;
+    outcomes.is_empty() || outcomes.iter().any(is_rejected)
+}
+
 impl Client {
     /// Attaches a coordinator. It requires no right. (docs/spec/README.md#settled)
     pub(crate) fn attach_coordinator(&mut self, link: LinkId, session: SessionId, attach: &Attach) {
         let kind = LinkKind::Coordinator(Coordinator {
             credit_window: CreditWindow::new(COORDINATOR_CREDIT),
+            understands_rejected: understands_rejected(attach),
         });
         let coordinator = Link {
             session,
@@ -85,14 +98,35 @@ impl Client {
             Err(error) => self.answer_control(&control, DeliveryState::Rejected(Some(error))),
             // The client could not learn its id.
             Ok(Request::Declare) if control.settled => {
-                self.answer_control(&control, DeliveryState::Accepted);
+                self.detach(control.link, errors::settled_control());
             }
             Ok(Request::Declare) => self.declare(control),
-            Ok(Request::Discharge { txn_id, fail }) => self.discharge(Discharge {
-                control,
-                transaction: transactions::parse_id(&txn_id),
-                fail,
-            }),
+            Ok(Request::Discharge { txn_id, fail }) => {
+                let transaction = transactions::parse_id(&txn_id);
+                self.try_discharge(control, transaction, fail);
+            }
+        }
+    }
+
+    /// Discharges a transaction. Its client must want to know how it ends, and have sent all of its
+    /// deliveries; else it is rolled back. [AMQP 4.3, 4.4.1; docs/spec/amqp.md#8.1]
+    fn try_discharge(&mut self, control: Control, transaction: TransactionId, fail: bool) {
+        let of_it = |state: &_| transactions::of_state(Some(state)) == Some(transaction);
+        let error = if control.settled {
+            Some(errors::settled_control())
+        } else if self.connection.has_unfinished(of_it) {
+            Some(errors::unfinished_delivery())
+        } else {
+            None
+        };
+        let link = control.link;
+        self.discharge(Discharge {
+            control,
+            transaction,
+            fail: fail || error.is_some(),
+        });
+        if let Some(error) = error {
+            self.detach(link, error);
         }
     }
 
@@ -185,6 +219,12 @@ impl Client {
             return;
         };
         coordinator.credit_window.answered();
+        let state = match state {
+            DeliveryState::Rejected(Some(error)) if !coordinator.understands_rejected => {
+                return self.detach(control.link, error);
+            }
+            state => state,
+        };
         if !control.settled {
             self.connection
                 .dispose_received(control.session, control.delivery_id, state, true);

@@ -82,7 +82,8 @@ impl Client {
         outcome: Outcome,
         settlement: Settlement,
     ) {
-        let Some(receiver) = self.links.receiver(disposition.link) else {
+        let scope = self.scope_of(disposition.link);
+        let Some(receiver) = self.settling_receiver(disposition.link) else {
             return;
         };
         let enlisted = EnlistedDisposition {
@@ -111,7 +112,7 @@ impl Client {
             request,
             transaction,
             operation,
-            scope: self.scope_of(disposition.link),
+            scope,
             refusal: if disposition.settled {
                 Refusal::Untold
             } else {
@@ -158,7 +159,7 @@ impl Client {
 }
 
 /// Whether a transaction is over or never was.
-fn is_about_transaction(error: &SettleError) -> bool {
+pub(crate) fn is_about_transaction(error: &SettleError) -> bool {
     use TransactionError::{TimedOut, Unknown};
     matches!(error, SettleError::Transaction(Unknown | TimedOut))
 }

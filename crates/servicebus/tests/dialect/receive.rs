@@ -6,7 +6,7 @@ use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Command;
 use bytes::BytesMut;
 use dialect::Dialect as _;
-use endpoint::LinkId;
+use endpoint::{Event, LinkId};
 
 use crate::world::{BROKER_START, Received, START, World, message};
 
@@ -382,4 +382,41 @@ fn competing_receivers_each_get_what_they_have_credit_for() {
     }
     assert_eq!(world.received(one).len(), 2);
     assert_eq!(world.received(two).len(), 2);
+}
+
+/// (docs/spec/amqp.md#3.8)
+#[test]
+fn deliveries_of_a_link_that_is_detached_and_not_closed_are_settled_until_it_is() {
+    for (closed, answered) in [(false, true), (true, false)] {
+        let mut world = World::new();
+        world.enqueue("orders", &message("hello"));
+        let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+        let received = world.received(link).pop().expect("a message");
+        world.client.detach(link, closed, None);
+        world.pump();
+        world.dispose(&received, DeliveryState::Accepted, false);
+        let settle = |command: &Command| matches!(command, Command::Settle { .. });
+        assert_eq!(world.commands.iter().any(settle), answered);
+        let state = world.events.iter().find_map(|event| match event {
+            Event::Updated { state, settled, .. } => Some((state.clone(), *settled)),
+            _ => None,
+        });
+        let accepted = Some((Some(DeliveryState::Accepted), true));
+        assert_eq!(state, accepted.filter(|_| answered));
+    }
+}
+
+#[test]
+fn deliveries_of_a_detached_link_go_with_their_session() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("hello"));
+    let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    let received = world.received(link).pop().expect("a message");
+    world.client.detach(link, false, None);
+    world.pump();
+    world.client.end(received.session, None);
+    world.pump();
+    world.dispose(&received, DeliveryState::Accepted, false);
+    let settle = |command: &Command| matches!(command, Command::Settle { .. });
+    assert!(!world.commands.iter().any(settle));
 }

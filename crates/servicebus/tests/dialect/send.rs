@@ -501,3 +501,41 @@ fn answers_for_a_link_that_is_gone_go_nowhere() {
         "it was sent all the same"
     );
 }
+
+/// (docs/spec/amqp.md#3.8)
+#[test]
+fn a_send_is_answered_after_a_detach_that_does_not_close_the_link() {
+    let mut world = World::new();
+    let (_, link) = world.sender("orders");
+    world.broker_stalls = true;
+    world.send(link, &message("hello"));
+    world.client.detach(link, false, None);
+    world.pump();
+    world.broker_stalls = false;
+    world.pump();
+    assert_eq!(world.outcomes(link), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn settled_messages_are_kept_when_the_connection_closes_in_the_same_read() {
+    let mut world = World::new();
+    let (_, link) = world.sender("orders");
+    for _ in 0..3 {
+        let outgoing = Outgoing {
+            tag: b"t",
+            settled: true,
+            ..Outgoing::default()
+        };
+        let payload = message("hello");
+        let sent = world.client.send(link, &outgoing, &[&payload]);
+        sent.expect("there is credit");
+    }
+    world.client.close(None);
+    world.pump();
+    let queue = world
+        .shard
+        .broker
+        .queues()
+        .find(|queue| queue.path == "orders");
+    assert_eq!(queue.map(|queue| queue.active), Some(3));
+}

@@ -1,7 +1,9 @@
 //! Transactions on the wire: the coordinator, and operations within a transaction on other links.
 
 use amqp::performative::SenderSettleMode;
-use amqp::{Attach, DeliveryState, Error, Symbol, TargetTerminus, Value};
+use amqp::{
+    Attach, DeliveryState, Error, Performative, Symbol, TargetTerminus, Transfer, Value, frame,
+};
 use broker::{Command, QueueSettings};
 use bytes::{Bytes, BytesMut};
 use dialect::Dialect;
@@ -425,19 +427,20 @@ fn an_unknown_transaction_is_told_plainly_and_changes_nothing() {
         assert_eq!(error.condition, "amqp:transaction:unknown-id");
 
         world.dispose(&received, within(&id, Some(DeliveryState::Accepted)), false);
-        let [(state, false)] = &answers(&mut world, receiver)[..] else {
-            panic!("it is refused and stays unsettled");
+        let [(state, true)] = &answers(&mut world, receiver)[..] else {
+            panic!("it is refused and settled");
         };
         assert_eq!(condition(state), "amqp:transaction:unknown-id");
         let state = discharge(&mut world, coordinator, &id, false);
         assert_eq!(condition(&state), "amqp:transaction:unknown-id");
 
         assert_eq!(seen(&mut world, "orders2"), 0);
-        world.dispose(&received, DeliveryState::Accepted, false);
-        assert_eq!(
-            answers(&mut world, receiver),
-            [(DeliveryState::Accepted, true)]
-        );
+        assert_eq!(seen(&mut world, "orders"), 1);
+        // The lock is kept.
+        let pair = world.pair("orders/$management");
+        let answer = world.call(&pair, &update(&received, "completed"));
+        assert_eq!(answer.expect("an answer").code(), 200);
+        assert_eq!(seen(&mut world, "orders"), 0);
     }
 }
 
@@ -583,8 +586,83 @@ fn a_declare_that_comes_settled_begins_nothing() {
     let link = coordinator(&mut world);
     world.send_as(link, 0, true, &described(DECLARE, vec![]));
     assert_eq!(world.outcomes(link), []);
+    let error = world.detach_error(link).expect("it is detached");
+    assert_eq!(error.condition, "amqp:not-allowed");
     let declared = |command: &Command| matches!(command, Command::Declare { .. });
     assert!(!world.commands.iter().any(declared));
+}
+
+#[test]
+fn a_discharge_that_comes_settled_rolls_back() {
+    let mut world = World::new();
+    let link = coordinator(&mut world);
+    let (_, sender) = world.sender("orders");
+    let id = declare(&mut world, link);
+    send_within(&mut world, sender, &id, &message("x"), false);
+    let fields = vec![Value::Binary(id.clone()), Value::Bool(false)];
+    world.send_as(link, 0, true, &described(DISCHARGE, fields));
+    let error = world.detach_error(link).expect("it is detached");
+    assert_eq!(error.condition, "amqp:not-allowed");
+    assert_eq!(seen(&mut world, "orders"), 0);
+}
+
+/// A coordinator whose source lists these outcomes.
+fn coordinator_that_knows(world: &mut World, outcomes: &[&'static str]) -> LinkId {
+    let session = world.session();
+    let mut attach = coordinator_attach(Vec::new());
+    let source = attach.source.get_or_insert_default();
+    source.outcomes = outcomes.iter().copied().map(Symbol::new).collect();
+    world.attach(session, attach)
+}
+
+#[test]
+fn a_coordinator_that_does_not_know_rejected_is_detached_instead() {
+    for (outcomes, detached) in [
+        (&[][..], false),
+        (&["amqp:accepted:list", "amqp:rejected:list"][..], false),
+        (&["amqp:accepted:list"][..], true),
+    ] {
+        let mut world = World::new();
+        let link = coordinator_that_knows(&mut world, outcomes);
+        let id = Bytes::from_static(b"0123456789abcdef");
+        let fields = vec![Value::Binary(id), Value::Bool(false)];
+        world.send(link, &described(DISCHARGE, fields));
+        let error = world
+            .detach_error(link)
+            .map(|error| error.condition.clone());
+        let unknown = Symbol::new("amqp:transaction:unknown-id");
+        assert_eq!(error, detached.then_some(unknown), "{outcomes:?}");
+        assert_eq!(world.outcomes(link).is_empty(), detached, "{outcomes:?}");
+    }
+}
+
+#[test]
+fn a_discharge_before_the_end_of_a_delivery_rolls_back() {
+    let mut world = World::new();
+    let link = coordinator(&mut world);
+    let (_, sender) = world.sender("orders");
+    let id = declare(&mut world, link);
+    send_within(&mut world, sender, &id, &message("x"), false);
+    // Past the client's endpoint, which would send all of it: the sender's session is the second.
+    let mut bytes = BytesMut::new();
+    let start = frame::begin(&mut bytes, frame::FrameType::Amqp, 1);
+    let transfer = Transfer {
+        delivery_id: Some(1_000),
+        delivery_tag: Some(Bytes::from_static(b"long")),
+        message_format: Some(0),
+        state: Some(within(&id, None)),
+        more: true,
+        ..Transfer::default()
+    };
+    Performative::Transfer(transfer).encode(&mut bytes);
+    bytes.extend_from_slice(&message("y"));
+    frame::finish(&mut bytes, start);
+    world.server.handle_input(world.clock_reading(), &mut bytes);
+    let fields = vec![Value::Binary(id.clone()), Value::Bool(false)];
+    world.send(link, &described(DISCHARGE, fields));
+    let error = world.detach_error(link).expect("it is detached");
+    assert_eq!(error.condition, "amqp:transaction:rollback");
+    assert_eq!(seen(&mut world, "orders"), 0);
 }
 
 #[test]

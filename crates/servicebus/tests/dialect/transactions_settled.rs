@@ -188,3 +188,19 @@ fn a_repeated_disposition_leaves_the_message_locked_after_a_roll_back() {
     world.credit(receiver, 10, false);
     assert!(world.received(receiver).is_empty());
 }
+
+#[test]
+fn deliveries_of_a_detached_link_are_settled_within_the_transaction_too() {
+    // docs/spec/amqp.md#3.8
+    for (fail, left) in [(false, 0), (true, 1)] {
+        let (mut world, coordinator, receiver, received) = locked();
+        let id = declare(&mut world, coordinator);
+        world.client.detach(receiver, false, None);
+        world.pump();
+        world.dispose(&received, accepted(&id), false);
+        assert_eq!(answers(&mut world, receiver), [(accepted(&id), false)]);
+        let state = discharge(&mut world, coordinator, &id, fail);
+        assert_eq!(state, DeliveryState::Accepted);
+        assert_eq!(seen(&mut world, "orders"), left);
+    }
+}

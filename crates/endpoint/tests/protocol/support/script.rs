@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use amqp::frame::{self, FrameType, ProtocolHeader};
-use amqp::performative::Role;
+use amqp::performative::{ReceiverSettleMode, Role};
 use amqp::sasl::{Code, SaslFrame};
 use amqp::{
     Attach, Begin, Close, Detach, Disposition, End, Flow, Open, Performative, Source, Symbol,
-    Target, TargetTerminus, Transfer,
+    Target, TargetTerminus, Transfer, Value,
 };
 use bytes::{Bytes, BytesMut};
 use endpoint::{Bounds, Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
@@ -299,7 +299,7 @@ fn attach(words: &Words<'_>) -> Attach {
         handle: words.number("h").unwrap_or(0),
         role,
         snd_settle_mode: None,
-        rcv_settle_mode: None,
+        rcv_settle_mode: words.flag("first").then_some(ReceiverSettleMode::First),
         source: (!null).then(|| Box::new(Source::default())),
         target: (!null).then(|| Box::new(TargetTerminus::Node(Target::default()))),
         unsettled: None,
@@ -440,7 +440,9 @@ fn flow(words: &Words<'_>) -> Flow {
         available: None,
         drain: words.flag("drain"),
         echo: words.flag("echo"),
-        properties: None,
+        properties: words
+            .text("txn-id")
+            .map(|id| vec![("txn-id".into(), Value::from(id))]),
     }
 }
 
@@ -454,7 +456,7 @@ fn transfer(words: &Words<'_>) -> Transfer {
         message_format: words.number("format"),
         settled: words.settled(),
         more: words.flag("more"),
-        rcv_settle_mode: None,
+        rcv_settle_mode: words.flag("second").then_some(ReceiverSettleMode::Second),
         state: words.state(),
         resume: words.flag("resume"),
         aborted: words.flag("aborted"),
