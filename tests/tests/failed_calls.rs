@@ -31,7 +31,7 @@ fn check(fault: Fault) {
         let faults = DiskFaults {
             fault,
             at,
-            seed: site.dice().next(),
+            seed: site.dice().roll_any(),
             ..DiskFaults::NONE
         };
         // A second life on what is left, with the same call of a start that recovers.

@@ -22,14 +22,15 @@ const PATH: &str = "/orders?api-version=2021-05";
 
 fn key() -> SigningKey {
     let random = SystemRandom::new();
-    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-    SigningKey::from_pkcs8(document.as_ref(), &random).unwrap()
+    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
+        .expect("a key is generated");
+    SigningKey::from_pkcs8(document.as_ref(), &random).expect("it was generated just now")
 }
 
 fn seconds() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
-        .unwrap()
+        .expect("after 1970")
         .as_secs()
 }
 
@@ -38,7 +39,9 @@ fn claims(issuer: &str, role: &str) -> Json {
 }
 
 fn token(key: &SigningKey, claims: &Json) -> String {
-    let token = key.sign(claims, &SystemRandom::new()).unwrap();
+    let token = key
+        .sign(claims, &SystemRandom::new())
+        .expect("claims are signed");
     secrets::note(&token);
     token
 }
@@ -59,7 +62,7 @@ fn log_in(broker: &Broker, token: &str) -> Code {
 
 fn write_keys(directory: &Path, key: &SigningKey) {
     let file = directory.join("keys.json");
-    fs::write(file, key.jwk_set().to_string()).unwrap();
+    fs::write(file, key.jwk_set().to_string()).expect("the file is written");
 }
 
 /// A broker that trusts the keys in a file.
@@ -152,13 +155,13 @@ struct Provider {
 impl Provider {
     /// One that has no keys yet.
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
         let keys = Arc::new(Mutex::new(None));
         let shared = Arc::clone(&keys);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
+                let mut stream = stream.expect("a client connects");
                 let mut request = Vec::new();
                 let mut piece = [0; 1_024];
                 while !request.ends_with(b"\r\n\r\n") {
@@ -169,7 +172,7 @@ impl Provider {
                     request.extend_from_slice(&piece[..count]);
                 }
                 let request = String::from_utf8_lossy(&request).into_owned();
-                let keys = shared.lock().unwrap().clone();
+                let keys = shared.lock().expect("no holder panics").clone();
                 let answer = match (request.split(' ').nth(1), keys) {
                     (Some("/.well-known/openid-configuration"), _) => Some(json!({
                         "issuer": format!("http://{address}"),

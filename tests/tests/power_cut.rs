@@ -18,7 +18,7 @@ fn cut(site: &mut Site, cycles: u64, fault: Fault, lies: Lies) -> Result<(), Str
         let faults = DiskFaults {
             fault,
             at: site.dice().roll_scale(CALLS),
-            seed: site.dice().next(),
+            seed: site.dice().roll_any(),
             lies,
         };
         site.fault(faults)

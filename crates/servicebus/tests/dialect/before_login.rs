@@ -27,8 +27,8 @@ fn states() -> Vec<(&'static str, BytesMut)> {
     let nobody = init("ANONYMOUS", "");
     let opened = written(0, &open());
     let begun = written(0, &begin());
-    add("the header of AMQP", &[amqp.clone()]);
-    add("the header of SASL", &[sasl.clone()]);
+    add("the header of AMQP", std::slice::from_ref(&amqp));
+    add("the header of SASL", std::slice::from_ref(&sasl));
     add("a wrong key", &[sasl.clone(), wrong.clone()]);
     add(
         "a wrong key, then all the rest",

@@ -23,8 +23,9 @@ const GRACE_MS: u64 = 60_000;
 
 fn key() -> SigningKey {
     let random = SystemRandom::new();
-    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-    SigningKey::from_pkcs8(document.as_ref(), &random).unwrap()
+    let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
+        .expect("a key is generated");
+    SigningKey::from_pkcs8(document.as_ref(), &random).expect("it was generated just now")
 }
 
 /// The usual rules, and an issuer with these keys.
@@ -49,7 +50,8 @@ fn token(key: &SigningKey, roles: &Json, seconds: u64) -> String {
     let claims = json!({
         "iss": ISSUER, "aud": SERVICE_BUS_AUDIENCE, "roles": roles, "exp": START / 1_000 + seconds,
     });
-    key.sign(&claims, &SystemRandom::new()).unwrap()
+    key.sign(&claims, &SystemRandom::new())
+        .expect("claims are signed")
 }
 
 fn put(world: &mut World, pair: &Pair, audience: &str, token: &str) -> (i32, String) {
@@ -136,7 +138,7 @@ fn a_refused_token_changes_nothing_and_the_reason_is_the_contracts() {
     let table = [
         (
             sign(&good, &|claims| {
-                claims["iss"] = json!("https://evil.example")
+                claims["iss"] = json!("https://evil.example");
             }),
             "IssuerNotFound: The token's issuer is not trusted.",
         ),
@@ -154,7 +156,7 @@ fn a_refused_token_changes_nothing_and_the_reason_is_the_contracts() {
         ),
         (
             sign(&good, &|claims| {
-                claims["aud"] = json!("https://vault.azure.net")
+                claims["aud"] = json!("https://vault.azure.net");
             }),
             "InvalidAudience: The token has an invalid audience.",
         ),
