@@ -163,3 +163,19 @@ fn wherever_a_table_is_damaged_each_row_is_found_or_told_of() {
     }
     assert!(told > 10, "{told} were told of");
 }
+
+#[test]
+fn a_table_that_is_damaged_and_has_to_be_rewritten_fails_the_store() {
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    let mut store = open(directory.path());
+    let database = &store.open_store.database;
+    let all = (None::<&[u8]>, None::<&[u8]>);
+    let messages = database.families().message;
+    database.db.compact_range_cf(messages, all.0, all.1);
+    let id = send(&mut store, [MESSAGES + 1], 20);
+    store.unapplied.request_apply(id);
+    assert!(store.progress.wait_until_applied(id).is_err());
+    let failure = store.failure().expect("it failed").to_string();
+    assert!(failure.contains(&table.display().to_string()), "{failure}");
+}
