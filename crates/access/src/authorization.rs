@@ -140,7 +140,8 @@ fn behind<'a>(scheme: &str, authorization: &'a str) -> Option<&'a str> {
     shown.eq_ignore_ascii_case(scheme).then_some(credentials)
 }
 
-/// A JSON Web Token without a scheme, as Go's administration client sends it (azservicebus 1.11.0).
+/// A JSON Web Token without a scheme, as the administration clients of Go and Java send it
+/// (azservicebus 1.11.0, azure-messaging-servicebus 7.17.20).
 fn bare_token(authorization: &str) -> Option<&str> {
     let is_token = !authorization.contains(' ') && authorization.matches('.').count() == 2;
     is_token.then_some(authorization)
