@@ -63,13 +63,13 @@ pub struct NoCredit;
 /// - **Action**, at any time: [`finish_sasl`](Self::finish_sasl) and [`close`](Self::close) for the
 ///   connection; [`begin`](Self::begin) and [`end`](Self::end) for a session;
 ///   [`attach`](Self::attach), [`accept`](Self::accept), [`refuse`](Self::refuse),
-///   [`set_credit`](Self::set_credit), [`drained`](Self::drained) and [`detach`](Self::detach) for a
-///   link; [`send`](Self::send), [`dispose_received`](Self::dispose_received) and
+///   [`set_credit`](Self::set_credit), [`drained`](Self::drained) and [`detach`](Self::detach) for
+///   a link; [`send`](Self::send), [`dispose_received`](Self::dispose_received) and
 ///   [`settle_sent`](Self::settle_sent) for a delivery. On what is gone an action does nothing.
 /// - **Inspection**, which changes nothing: the methods that take `&self`.
 ///
-/// After each input the owner calls `poll_event` until it returns `None` and acts on the events. Then
-/// it takes `output`, which holds what all of this has queued, and last reads `deadline` for its
+/// After each input the owner calls `poll_event` until it returns `None` and acts on the events.
+/// Then it takes `output`, which holds what all of this has queued, and last reads `deadline` for its
 /// timer. An action outside such a round may queue events and bytes too, so a round follows it. The
 /// socket may be closed once [`is_finished`](Self::is_finished) and the output is written.
 pub struct Connection {

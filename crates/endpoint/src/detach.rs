@@ -141,8 +141,8 @@ impl Connection {
         self.write_on(link.session, &detach);
     }
 
-    /// Tells the owner, once, that the link is over. Its deliveries are forgotten, unless the link is
-    /// detached without being closed: then they can still be settled in their session.
+    /// Tells the owner, once, that the link is over. Its deliveries are forgotten, unless the link
+    /// is detached without being closed: then they can still be settled in their session.
     /// [AMQP 2.6.4, 2.7.6]
     pub(crate) fn report_detached(&mut self, key: u32, reason: DetachReason) {
         self.drop_waiting(key);

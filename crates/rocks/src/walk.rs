@@ -2,7 +2,8 @@
 //!
 //! It reads each row of the index, and with it the blocks of RocksDB's tables and their checksums,
 //! and each body that a row has a place for. What removes files waits while rows of one piece are
-//! read, and while one body is read a second time that could not be read at first: it may have moved.
+//! read, and while one body is read a second time that could not be read at first: it may have
+//! moved.
 
 use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, ReadOptions};

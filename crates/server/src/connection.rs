@@ -15,6 +15,7 @@
 
 mod delay;
 mod phase;
+mod report;
 
 use std::io;
 use std::net::SocketAddr;
@@ -366,44 +367,6 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         }
         self.has_more = reads == READS_PER_ROUND;
         self.input.release_buffer();
-    }
-
-    /// Counts newly refused credentials, and delays their answers if the address had too many.
-    fn count_refused_credentials(&mut self) {
-        let refused = self.client.refused_credentials();
-        let more = refused.saturating_sub(self.refused_credentials);
-        if more > 0 {
-            self.refused_credentials = refused;
-            self.server.counts.refused_credentials.add(more);
-            let until = self.server.delay_refusal(self.from.0.ip(), more);
-            self.delay.extend(until);
-        }
-    }
-
-    /// Has the keys of issuers loaded if the peer's token needs them.
-    fn demand_keys(&mut self) {
-        if self.client.take_key_demand() {
-            self.server.key_demand.notify_waiters();
-        }
-    }
-
-    /// Counts the errors that are sent to the peer.
-    fn count_sent_errors(&mut self) {
-        for ((scope, condition), count) in self.client.take_error_counts() {
-            self.server
-                .counts
-                .error_counters
-                .of(scope, &condition)
-                .add(count);
-        }
-    }
-
-    /// Logs what the peer was refused.
-    fn log_refusals(&mut self) {
-        if let Some(refusals) = self.client.take_refusals() {
-            let (peer, id) = self.from;
-            self.server.refusals.amqp(peer, id, &refusals);
-        }
     }
 
     /// Sends the client's commands to the shard. Waits only while the shard's inbox is full.

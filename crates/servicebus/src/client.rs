@@ -11,6 +11,7 @@ pub(crate) mod refusals;
 pub(crate) mod sasl;
 pub(crate) mod teardown;
 pub(crate) mod unauthenticated;
+mod written;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -285,21 +286,6 @@ impl Client {
         }
     }
 
-    /// Tells the broker of deliveries that are written, and whether the peer takes the rest.
-    pub(crate) fn report_written(&mut self, bytes: usize) {
-        if bytes > 0 {
-            self.command_written(bytes);
-        }
-    }
-
-    fn command_written(&mut self, bytes: usize) {
-        self.command(Command::Written {
-            connection: self.id,
-            bytes,
-            is_congested: self.is_congested,
-        });
-    }
-
     pub(crate) fn receiver_id(&self, link: LinkId) -> ReceiverId {
         ReceiverId {
             connection: self.id,
@@ -452,16 +438,7 @@ impl Dialect for Client {
     }
 
     fn written(&mut self) {
-        // Bytes that still wait for a session window or in the output bound the rest.
-        let waiting = self.unreported_bytes.min(self.connection.buffered());
-        let written = self.unreported_bytes - waiting;
-        self.unreported_bytes = waiting;
-        // Those that wait for the window of one session hold up no other session.
-        let is_congested = waiting > 0 && self.connection.unwritten() > 0;
-        let was_congested = std::mem::replace(&mut self.is_congested, is_congested);
-        if written > 0 || is_congested != was_congested {
-            self.command_written(written);
-        }
+        self.handle_written();
     }
 
     fn unwritten(&self) -> usize {

@@ -22,7 +22,7 @@ pub enum StoreError {
     #[error("{what} is damaged: {detail}")]
     Corrupt { what: String, detail: String },
     /// Of an answer to a range of messages: those numbers cannot be read, be there messages or not.
-    /// What is in front of them can: so many rows.
+    /// The `intact` rows in front of them can.
     #[error("messages {from} to #{} cannot be read: {detail}", until.0.saturating_sub(1))]
     UnreadableRows {
         intact: usize,

@@ -29,7 +29,7 @@ pub(crate) enum Ask {
 }
 
 impl Ask {
-    /// Asks for no more than so many messages, if it is said how many.
+    /// Asks for `most` messages at most, if there is such a limit.
     pub(crate) fn shorten(&mut self, most: Option<usize>) {
         let Some(most) = most else { return };
         match self {

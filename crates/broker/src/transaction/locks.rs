@@ -51,7 +51,7 @@ pub(crate) fn release_locks(
         queue.sub_mut(subqueue).locks.enlist(number, false);
         if let Some(outcome) = outcome {
             let lock = end_lock::take_lock(queue, subqueue, number, cx);
-            // Nobody is there to hear that it is not allowed.
+            // A client that has settled gets no answer that it is not allowed.
             let allowed = check_allowed(subqueue, &outcome).is_ok();
             let outcome = if allowed { outcome } else { Outcome::Release };
             end_lock::end_lock(queue, subqueue, number, lock, outcome, cx);

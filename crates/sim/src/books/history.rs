@@ -1,7 +1,7 @@
 //! History: the entries by which duplicates are found, and the periods in which they stand. (I11)
 //!
-//! Each accepted id has one in the period in which that was, which says when and under which number. A
-//! head names just the periods that have some: the broker does not look in any other period.
+//! Each accepted id has one in the period in which that was, which says when and under which number.
+//! A head names just the periods that have some: the broker does not look in any other period.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,8 @@ impl Books {
         values.filter_map(|value| Some(acceptance(value)?.0)).min()
     }
 
-    /// All ids that are remembered stand in periods that the head names, and each of these has some.
+    /// All ids that are remembered stand in periods that the head names, and each of these has
+    /// some.
     pub(super) fn check_period(&self, entity: EntityId, head: &Head) -> Result<(), Violation> {
         let periods = self.history(entity).filter_map(|(key, _)| period_of(key));
         let periods: BTreeSet<_> = periods.collect();
@@ -99,7 +100,8 @@ impl Books {
     }
 }
 
-/// The beginning of the period in which an id stands; those without one are of a period that began at 0.
+/// The beginning of the period in which an id stands; those without one are of a period that began
+/// at 0.
 fn period_of(key: &EntryKey) -> Option<u64> {
     let (period, _) = key.group.split_last_chunk::<HASH>()?;
     match period {

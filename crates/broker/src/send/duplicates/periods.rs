@@ -1,11 +1,11 @@
-//! Periods: message ids are kept by when they were accepted, a quarter of a window in each period, so
-//! that they go from the store as a whole once the windows of all of them are over.
+//! Periods: message ids are kept by when they were accepted, a quarter of a window in each period,
+//! so that they go from the store as a whole once the windows of all of them are over.
 //!
 //! A period begins behind the last id of the one before, once that has lasted for long enough and
 //! another id is accepted, and the entity's head says when. An id accepted again after its window
 //! stands in two of them for a while. What counts is the time that stands with it, not whether it
-//! is still there, so a period may go late. Ids that were kept before there were periods are one that
-//! began at 0; its keys name no period.
+//! is still there, so a period may go late. Ids that were kept before there were periods are one
+//! that began at 0; its keys name no period.
 
 use std::ops::{Range, RangeInclusive};
 

@@ -39,7 +39,7 @@ impl Shape {
         }
     }
 
-    /// Of so many bytes of journals and tables one may be flipped.
+    /// The number of bytes of journals and tables of which one may be flipped.
     pub fn stride(self) -> usize {
         match self {
             Self::Large => 16,
