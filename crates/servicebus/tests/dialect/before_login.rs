@@ -57,7 +57,7 @@ fn header(header: ProtocolHeader) -> BytesMut {
     BytesMut::from(&header.bytes()[..])
 }
 
-fn init(mechanism: &str, response: &str) -> BytesMut {
+fn init(mechanism: &'static str, response: &str) -> BytesMut {
     let mut bytes = BytesMut::new();
     let start = frame::begin(&mut bytes, FrameType::Sasl, 0);
     let init = SaslFrame::Init {
