@@ -99,7 +99,10 @@ fn mutate(bytes: &mut Vec<u8>, frames: &[usize], dice: &mut Dice) {
         }
         4 => bytes.truncate(at),
         // The size, the offset of the data, the type and the channel of a frame.
-        5 => bytes[frame + roll(HEADER)] = [0, 1, 2, 7, 8, 0xff][roll(6)],
+        5 => {
+            let at = (frame + roll(HEADER)).min(bytes.len() - 1);
+            bytes[at] = [0, 1, 2, 7, 8, 0xff][roll(6)];
+        }
         // A frame once more.
         6 => {
             let next = frames.iter().find(|next| **next > frame).copied();
