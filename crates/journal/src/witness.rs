@@ -76,7 +76,14 @@ impl Witness {
 
     fn try_open(system: &Arc<dyn FileSystem>, path: &Path, position: u64) -> io::Result<Self> {
         let folder = path.parent().map(Path::to_path_buf);
-        let file = system.open(path, Mode::Create, Access::Cached)?;
+        let is_new = match system.open(path, Mode::Read, Access::Cached) {
+            Ok(_) => false,
+            Err(error) if error.kind() == ErrorKind::NotFound => true,
+            Err(error) => return Err(error),
+        };
+        let fresh = path.with_extension("new");
+        let place = if is_new { &*fresh } else { path };
+        let file = system.open(place, Mode::Create, Access::Cached)?;
         let mut witness = Self {
             system: system.clone(),
             file,
@@ -88,7 +95,13 @@ impl Witness {
         // Both slots, since an accepted loss must not be found again in the other one.
         witness.record(position)?;
         witness.record(position)?;
-        // Before anything is acknowledged: a power cut must not leave an empty witness behind.
+        if is_new {
+            // Whole before it has its name: a first start that ends here, or whose write fails,
+            // must not leave an empty witness, which the next one would take for a damaged one.
+            witness.file.sync()?;
+            system.rename(&fresh, path)?;
+        }
+        // Before anything is acknowledged.
         witness.sync()?;
         Ok(witness)
     }
@@ -181,6 +194,24 @@ mod tests {
         assert_eq!(
             Witness::read(&OsFileSystem, &path),
             Ok(WitnessState::Unreadable)
+        );
+    }
+
+    #[test]
+    fn a_first_opening_that_was_interrupted_leaves_no_witness() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("witness");
+        let fresh = path.with_extension("new");
+        fs::write(&fresh, b"").expect("written");
+        assert_eq!(
+            Witness::read(&OsFileSystem, &path),
+            Ok(WitnessState::Nothing)
+        );
+        drop(Witness::open(&os(), &path, 5).expect("opened"));
+        assert!(!fresh.exists());
+        assert_eq!(
+            Witness::read(&OsFileSystem, &path),
+            Ok(WitnessState::Position(5))
         );
     }
 
