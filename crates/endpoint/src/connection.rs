@@ -69,9 +69,9 @@ pub struct NoCredit;
 /// - **Inspection**, which changes nothing: the methods that take `&self`.
 ///
 /// After each input the owner calls `poll_event` until it returns `None` and acts on the events.
-/// Then it takes `output`, which holds what all of this has queued, and last reads `deadline` for its
-/// timer. An action outside such a round may queue events and bytes too, so a round follows it. The
-/// socket may be closed once [`is_finished`](Self::is_finished) and the output is written.
+/// Then it takes `output`, which holds what all of this has queued, and last reads `deadline` for
+/// its timer. An action outside such a round may queue events and bytes too, so a round follows it.
+/// The socket may be closed once [`is_finished`](Self::is_finished) and the output is written.
 pub struct Connection {
     pub(crate) side: Side,
     pub(crate) config: Config,

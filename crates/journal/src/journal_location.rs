@@ -11,7 +11,7 @@ pub struct JournalLocation {
     pub segment: u64,
     pub offset: u64,
     pub len: u32,
-    /// See [`checksum`].
+    /// CRC32C of the body and of the pointer to it.
     pub checksum: u32,
 }
 

@@ -349,9 +349,12 @@ async fn each_error_over_http_is_one_line() {
             &["method=DELETE path=\"/nowhere\" status=404"],
         ),
         (
-            "GET / HTTP/1.1",
+            "GET /$Resources HTTP/1.1",
             404,
-            &["an HTTP request is refused: Not Found", "path=\"/\" "],
+            &[
+                "an HTTP request is refused: Not Found",
+                "path=\"/$Resources\" ",
+            ],
         ),
     ] {
         let (peer, answer) = scene.get(head).await;

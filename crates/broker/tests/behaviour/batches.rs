@@ -520,25 +520,3 @@ fn a_subscription_that_is_created_has_all_of_its_rules_or_is_not_there() {
     .unwrap();
     assert_eq!(rules(&mut world, "t/Subscriptions/n"), ["a", "b"]);
 }
-
-#[test]
-fn rules_of_a_subscription_whose_topic_a_damaged_store_has_lost_change_nothing() {
-    let mut world = world(Vec::new());
-    let topics = world.shard.broker.queues();
-    let lost = topics
-        .filter(|queue| queue.path == "t")
-        .map(|queue| queue.id);
-    let lost = lost.last().unwrap();
-    let mut damage = WriteSet::default();
-    damage.push(Write::RemoveEntity(lost));
-    let mut store = world.disk.crash();
-    store.submit(damage);
-    drop(store);
-    world.restart();
-    apply(&mut world, ensuring(vec![topic("t")])).unwrap();
-    let rules = Some(vec![correlation("new", 1)]);
-    let batch = ensuring(vec![subscription("t", "s", rules)]);
-    assert_eq!(apply(&mut world, batch), Ok(Answer::Done));
-    let paths = world.shard.broker.queues().map(|queue| queue.path);
-    assert_eq!(paths.filter(|path| path == "t/Subscriptions/s").count(), 1);
-}

@@ -224,7 +224,7 @@ fn a_holder_is_given_the_rest_of_its_session_and_told_then() {
             1s asked for Active #1 #2 #3
             1s asked for Active #1 #2 #3
             1s asked for Active #1
-            1s asked for 256 of Session 15714681980508694717ms #2..15714681980508694717ms #4
+            1s asked for 256 of Session 9413270669427828315ms #2..9413270669427828315ms #4
             1s asked for Active #2 #3
             1s r1 gets #2 b until 31s
             1s r1 gets #3 c until 31s
@@ -252,9 +252,9 @@ fn a_holder_is_told_that_its_session_cannot_be_read() {
         expect![[r#"
             0s sent from #1
             1s r1 holds A until 31s
-            1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 256 of Session 15714681980508694717ms #1..15714681980508694717ms #4
+            1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 256 of Session 9413270669427828315ms #1..9413270669427828315ms #4
             1s r1 evicted: the store is damaged: messages #1 to #3 cannot be read
-            2s asked for 1024 groups of Session after None, 8 of Session 15714681980508694717ms #1..15714681980508694717ms #4, 1024 of SessionExpiry 0s #0..max
+            2s asked for 1024 groups of Session after None, 8 of Session 9413270669427828315ms #1..9413270669427828315ms #4, 1024 of SessionExpiry 0s #0..max
         "#]],
     );
 }

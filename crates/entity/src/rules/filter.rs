@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use broker::{Correlation, CorrelationField, FilterDescription};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, Visitor};
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -38,8 +37,15 @@ impl Serialize for Filter {
 
 struct Reader;
 
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ConditionKind {
+    Sql,
+    Correlation,
+}
+
 /// A filter that is more than true or false.
-#[derive(Deserialize, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Condition {
     Sql(String),
@@ -145,13 +151,18 @@ impl<'de> Visitor<'de> for Reader {
         })
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<FilterDescription, M::Error> {
-        Ok(
-            match Condition::deserialize(MapAccessDeserializer::new(map))? {
-                Condition::Sql(text) => FilterDescription::Sql(text),
-                Condition::Correlation(fields) => fields.into(),
-            },
-        )
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<FilterDescription, M::Error> {
+        let filter = match map.next_key()? {
+            Some(ConditionKind::Sql) => FilterDescription::Sql(map.next_value()?),
+            Some(ConditionKind::Correlation) => map.next_value::<CorrelationFields>()?.into(),
+            None => return Err(M::Error::invalid_length(0, &self)),
+        };
+        if map.next_key::<IgnoredAny>()?.is_some() {
+            return Err(M::Error::custom(
+                "a filter is either `sql` or `correlation`",
+            ));
+        }
+        Ok(filter)
     }
 }
 

@@ -24,8 +24,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 impl Files {
     /// Makes `body` durable in a file of its own, and returns the same bytes as those that are
-    /// there. Blocks. What it returns has to be put as it is; see
-    /// [`staged`](crate::staged).
+    /// there. Blocks. What it returns has to be put as it is: it is known by its address.
     pub fn stage(&self, body: &Bytes) -> io::Result<Bytes> {
         if self.staged.knows(body) {
             return Ok(body.clone());

@@ -180,10 +180,6 @@ fn an_error_names_line_and_path() {
          topics[0].subscriptions[0]",
     );
     check(
-        "requires-session = true\nforward-to = 'x'\n",
-        &format!("t.toml:4: {location}.name: the subscription `t/Subscriptions/s` has sessions"),
-    );
-    check(
         "[[topics]]\nname = 't/'\n",
         "t.toml:6: topics[1].name: 't/' contains character(s) that is not allowed",
     );

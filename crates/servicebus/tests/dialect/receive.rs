@@ -6,7 +6,7 @@ use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Command;
 use bytes::BytesMut;
 use dialect::Dialect as _;
-use endpoint::{Event, LinkId};
+use endpoint::{Event, LinkId, Outgoing};
 
 use crate::world::{BROKER_START, Received, START, World, message};
 
@@ -344,28 +344,32 @@ fn the_broker_learns_what_was_written() {
 #[test]
 fn a_peer_that_does_not_read_is_given_nothing_more_until_it_does() {
     let mut world = World::new();
+    let (_, sender) = world.sender("orders");
     let receiver = world.receiver("orders", UNSETTLED, 9);
     world.client_stalls = true;
-    world.enqueue("orders", &message("first"));
-    world.pump();
-    for _ in 0..3 {
-        world.enqueue("orders", &message("later"));
+    let text = "x".repeat(1_000);
+    for tag in 0..4_u8 {
+        let outgoing = Outgoing {
+            tag: &[tag],
+            ..Outgoing::default()
+        };
+        let sent = world.client.send(sender, &outgoing, &[&message(&text)]);
+        sent.expect("the sender has credit");
+        world.pump();
     }
-    world.pump();
-    let congested = |command: &Command| {
+    let congested = |command: &&Command| {
         matches!(
             command,
             Command::Written {
-                bytes: 0,
                 is_congested: true,
                 ..
             }
         )
     };
-    let told = world.commands.iter().filter(|it| congested(it)).count();
-    assert_eq!(told, 1, "{:?}", world.commands);
+    let told = world.commands.iter().filter(congested).count();
+    assert_eq!(told, 1);
     let bytes = world.server.output(world.clock_reading()).len();
-    assert!(bytes < 2 * 512, "one delivery waits, not four: {bytes}");
+    assert!(bytes < 2_000, "one delivery waits, not four: {bytes}");
     world.client_stalls = false;
     world.pump();
     assert_eq!(world.received(receiver).len(), 4);

@@ -1,7 +1,7 @@
 //! History: the entries by which duplicates are found, and the periods in which they stand. (I11)
 //!
-//! Each accepted id has one in the period in which that was, which says when and under which number.
-//! A head names just the periods that have some: the broker does not look in any other period.
+//! Each accepted id has one in the period in which that was, which says when and under which
+//! number. A head names just the periods that have some: the broker does not look in any other.
 
 use std::collections::BTreeSet;
 
