@@ -50,16 +50,15 @@ pub trait Dialect: Send + 'static {
     /// Commands for the broker since the last call; the caller takes them all out.
     fn commands(&mut self) -> &mut Vec<Command>;
 
-    /// Bytes for the socket; the caller takes out what the socket takes, then calls
+    /// Bytes for the socket; the caller takes out what it writes, then calls
     /// [`written`](Self::written).
     fn output(&mut self, now: ClockReading) -> &mut endpoint::Output;
 
     /// Memory for what will be written, see [`endpoint::Output::lend_buffer`].
     fn lend(&mut self, memory: &mut BytesMut);
 
-    /// Reports that all bytes taken out of [`output`](Self::output) are written, and that the peer
-    /// does not take those that are left now. The broker learns which deliveries are written, and
-    /// whether it may give more to this connection.
+    /// Reports that all bytes taken out of [`output`](Self::output) are written, and with them the
+    /// deliveries to the broker.
     fn written(&mut self);
 
     /// Bytes that wait in [`output`](Self::output), pending dispositions aside.

@@ -432,15 +432,12 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             match self.stream.try_write_output(output) {
                 Ok(count) => {
                     self.server.counts.sent_bytes.add(count as u64);
-                }
-                Err(error) if is_temporary(&error) => {
                     self.client.written();
-                    return Ok(false);
                 }
+                Err(error) if is_temporary(&error) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
-        self.client.written();
         match self.stream.try_flush() {
             Err(error) if !is_temporary(&error) => Err(error),
             _ => Ok(true),

@@ -32,7 +32,6 @@ impl Dialect for Minimal {
         self.1.push(Command::Written {
             connection: ID,
             bytes: input.len(),
-            is_congested: false,
         });
         self.2 += input.len() as u64;
         self.0.handle_input(now.mono, input);

@@ -65,8 +65,6 @@ pub struct Client {
     pub(crate) head: BytesMut,
     /// Bytes of deliveries that the broker does not know to be written.
     pub(crate) unreported_bytes: usize,
-    /// Whether the socket does not take some of them, as far as the broker knows.
-    is_congested: bool,
     /// Whether the rules of a topic took long for the last delivery.
     pub(crate) is_slow: bool,
     /// Whether the client has not presented a valid credential yet.
@@ -119,7 +117,6 @@ impl Client {
             now,
             head: BytesMut::new(),
             unreported_bytes: 0,
-            is_congested: false,
             is_slow: false,
             is_unauthenticated: true,
             failures: 0,

@@ -252,13 +252,13 @@ impl World {
             return Ok(());
         };
         if let Some(served) = self.server.served.get_mut(&remote.connection) {
-            let output = served.client.output(crate::server::moment(self.now));
-            // A peer that reads slowly leaves the rest with the server.
+            pipes
+                .to_client
+                .push(served.client.output(crate::server::moment(self.now)));
             if pipes.to_client.is_empty() {
-                pipes.to_client.push(output);
+                served.client.written();
+                self.server.inbox.append(served.client.commands());
             }
-            served.client.written();
-            self.server.inbox.append(served.client.commands());
         }
         if pipes.stalled_until > self.now.mono.0 && !self.faults_stopped {
             return Ok(());

@@ -313,12 +313,10 @@ pub enum Command {
         coordinator: u32,
     },
     /// The connection has written `bytes` bytes of deliveries (as counted by
-    /// [`Delivery::size`](crate::Delivery)). It is congested while its peer does not take the
-    /// deliveries that are left; no more messages are given to it until it no longer is.
+    /// [`Delivery::size`](crate::Delivery)).
     Written {
         connection: ConnectionId,
         bytes: usize,
-        is_congested: bool,
     },
     /// The connection is gone, and all its receivers with it.
     Disconnect {

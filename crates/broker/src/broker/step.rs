@@ -252,11 +252,9 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             connection,
             coordinator,
         } => transaction::end(directory, connection, Some(coordinator), cx),
-        Command::Written {
-            connection,
-            bytes,
-            is_congested,
-        } => attach::written(directory, connection, bytes, is_congested, cx),
+        Command::Written { connection, bytes } => {
+            attach::written(directory, connection, bytes, cx);
+        }
         Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
         Command::Leave { connection } => attach::leave(directory, connection, cx),
         Command::Loaded { read, found } => loaded::loaded(directory, read, found, cx),

@@ -2,9 +2,7 @@
 //!
 //! Credit is exact: a receiver is given no more than its limit says, by serial arithmetic.
 //! [AMQP 2.6.7] Each connection counts the bytes that it was given and has not written yet; the
-//! receivers of a connection at its limit, or of one that is congested, are blocked until it has
-//! written some of them. So a peer that does not read keeps no more from others than its socket
-//! takes and what was given to it until that was known.
+//! receivers of a connection at its limit are blocked until it has written some of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +25,7 @@ pub(crate) enum ReceiverState {
     Idle,
     /// In its subqueue's ring of takers.
     Taking,
-    /// It has credit, but its connection's output buffer is full, or its peer does not read.
+    /// It has credit, but its connection's output buffer is full.
     Blocked,
 }
 
@@ -120,19 +118,10 @@ impl Receiver {
 struct Connection {
     /// Bytes given and not written yet.
     unwritten: usize,
-    /// The peer does not take what is left.
-    is_congested: bool,
     receivers: Vec<ReceiverSlot>,
     blocked: Vec<ReceiverSlot>,
     /// Where it ever had receivers or took deferred messages, so where it may hold locks.
     places: BTreeSet<SubqueueId>,
-}
-
-impl Connection {
-    /// Whether more may be given to it.
-    fn has_room(&self, output_buffer_bytes: usize) -> bool {
-        !self.is_congested && self.unwritten < output_buffer_bytes
-    }
 }
 
 /// All connections and receivers of a broker.
@@ -263,7 +252,7 @@ impl Clients {
             self.get_mut(slot).state = ReceiverState::Idle;
             return false;
         }
-        let is_ready = self.connections[receiver.connection].has_room(output_buffer_bytes);
+        let is_ready = self.connections[receiver.connection].unwritten < output_buffer_bytes;
         if !is_ready {
             self.block(slot);
         }
@@ -291,13 +280,11 @@ impl Clients {
         connection.unwritten = connection.unwritten.saturating_add(bytes);
     }
 
-    /// A connection has written so much, and is congested or not with what is left. Returns the
-    /// receivers that are blocked no more.
+    /// A connection has written so much. Returns the receivers that are blocked no more.
     pub(crate) fn written(
         &mut self,
         id: ConnectionId,
         bytes: usize,
-        is_congested: bool,
         output_buffer_bytes: usize,
     ) -> Vec<ReceiverSlot> {
         // A connection may have gone before it is known how much it wrote.
@@ -306,8 +293,7 @@ impl Clients {
         };
         let connection = &mut self.connections[index];
         connection.unwritten = connection.unwritten.saturating_sub(bytes);
-        connection.is_congested = is_congested;
-        if connection.has_room(output_buffer_bytes) {
+        if connection.unwritten < output_buffer_bytes {
             std::mem::take(&mut connection.blocked)
         } else {
             Vec::new()

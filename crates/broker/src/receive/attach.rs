@@ -157,17 +157,18 @@ pub(crate) fn credit(
     run(queue, cx);
 }
 
-/// A connection has written deliveries of `bytes` bytes, and is congested or not with what is left.
+/// A connection has written deliveries of `bytes` bytes.
 pub(crate) fn written(
     directory: &mut Directory,
     connection: ConnectionId,
     bytes: usize,
-    is_congested: bool,
     cx: &mut Context<'_>,
 ) {
     let output_buffer_bytes = cx.shared.settings.output_buffer_bytes;
-    let clients = &mut cx.shared.clients;
-    let freed = clients.written(connection, bytes, is_congested, output_buffer_bytes);
+    let freed = cx
+        .shared
+        .clients
+        .written(connection, bytes, output_buffer_bytes);
     let mut entities: Vec<EntityId> = Vec::new();
     for slot in freed {
         let receiver = cx.shared.clients.get_mut(slot);

@@ -5,7 +5,7 @@ use broker::{
     EntityPath, FilterDescription, MAX_BATCH, Order, Output, QueueSettings, RuleDescription,
     RuleError,
 };
-use store::{CommitId, Image, NamespaceId, Store, Write, WriteSet};
+use store::{CommitId, Image, NamespaceId};
 
 use crate::world::{World, administer, request};
 

@@ -203,58 +203,6 @@ fn a_full_output_buffer_holds_back_its_connection_and_no_other() {
 }
 
 #[test]
-fn a_congested_connection_is_given_nothing_more_until_its_peer_reads() {
-    check(
-        "
-        0s attach r1
-        0s attach r2
-        0s limit r1 9
-        0s send a
-        1s written r1 0 congested
-        1s limit r2 9
-        2s send b*2
-        3s written r1 100 congested
-        4s send c
-        5s written r1 157
-        6s send d*2
-        ",
-        expect![[r#"
-            0s sent from #1
-            0s r1 gets #1 a until 30s
-            2s sent from #2
-            2s r2 gets #2 b until 32s
-            2s r2 gets #3 b until 32s
-            4s sent from #4
-            4s r2 gets #4 c until 34s
-            6s sent from #5
-            6s r2 gets #5 d until 36s
-            6s r1 gets #6 d until 36s
-        "#]],
-    );
-}
-
-#[test]
-fn what_a_congested_connection_cannot_take_is_given_to_it_once_it_can() {
-    check(
-        "
-        0s attach r1
-        0s limit r1 9
-        0s send a
-        1s written r1 0 congested
-        2s send b*2
-        3s written r1 257
-        ",
-        expect![[r#"
-            0s sent from #1
-            0s r1 gets #1 a until 30s
-            2s sent from #2
-            3s r1 gets #2 b until 33s
-            3s r1 gets #3 b until 33s
-        "#]],
-    );
-}
-
-#[test]
 fn a_blocked_receiver_that_goes_leaves_nothing_behind() {
     let settings = BrokerSettings {
         output_buffer_bytes: 1_000,

@@ -206,7 +206,6 @@ impl Stage {
             "written" => self.turn(vec![Command::Written {
                 connection: receiver(args[0]).connection,
                 bytes: args[1].parse().unwrap(),
-                is_congested: args.get(2) == Some(&"congested"),
             }]),
             "complete" | "abandon" | "defer" | "reject" | "release" | "undelivered" => {
                 self.settle(verb, args);

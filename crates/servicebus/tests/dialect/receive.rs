@@ -5,8 +5,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::Command;
 use bytes::BytesMut;
-use dialect::Dialect as _;
-use endpoint::{Event, LinkId, Outgoing};
+use endpoint::{Event, LinkId};
 
 use crate::world::{BROKER_START, Received, START, World, message};
 
@@ -339,40 +338,6 @@ fn the_broker_learns_what_was_written() {
         .sum();
     // Each came without an id and was given one, in 52 bytes.
     assert_eq!(written, 3 * (message("hello").len() + 52 + 256));
-}
-
-#[test]
-fn a_peer_that_does_not_read_is_given_nothing_more_until_it_does() {
-    let mut world = World::new();
-    let (_, sender) = world.sender("orders");
-    let receiver = world.receiver("orders", UNSETTLED, 9);
-    world.client_stalls = true;
-    let text = "x".repeat(1_000);
-    for tag in 0..4_u8 {
-        let outgoing = Outgoing {
-            tag: &[tag],
-            ..Outgoing::default()
-        };
-        let sent = world.client.send(sender, &outgoing, &[&message(&text)]);
-        sent.expect("the sender has credit");
-        world.pump();
-    }
-    let congested = |command: &&Command| {
-        matches!(
-            command,
-            Command::Written {
-                is_congested: true,
-                ..
-            }
-        )
-    };
-    let told = world.commands.iter().filter(congested).count();
-    assert_eq!(told, 1);
-    let bytes = world.server.output(world.clock_reading()).len();
-    assert!(bytes < 2_000, "one delivery waits, not four: {bytes}");
-    world.client_stalls = false;
-    world.pump();
-    assert_eq!(world.received(receiver).len(), 4);
 }
 
 #[test]

@@ -267,13 +267,12 @@ impl World {
 
     fn move_output(&mut self) -> bool {
         if self.client_stalls {
-            self.server.written();
-            return !self.server.commands().is_empty();
+            return false;
         }
         let mut bytes = self.server.output(self.clock_reading()).split();
         let moved = !bytes.is_empty();
-        self.server.written();
         if moved {
+            self.server.written();
             self.client.handle_input(Mono(self.elapsed), &mut bytes);
         }
         while let Some(event) = self.client.poll_event() {

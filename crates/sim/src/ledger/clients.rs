@@ -59,9 +59,7 @@ impl Clients {
                 receiver, entity, ..
             } => self.attach(*receiver, (*entity, Subqueue::Main)),
             Command::Detach { receiver } => self.leave(*receiver),
-            Command::Written {
-                connection, bytes, ..
-            } => {
+            Command::Written { connection, bytes } => {
                 if let Some(unwritten) = self.unwritten.get_mut(connection) {
                     *unwritten = unwritten.saturating_sub(*bytes);
                 }

@@ -55,7 +55,6 @@ fn a_locked_message_may_wait_and_is_missed_when_its_lock_is_over() {
     let written = broker::Command::Written {
         connection: RECEIVER.connection,
         bytes: usize::MAX,
-        is_congested: false,
     };
     fake.turn(&[written], vec![], &[]).unwrap();
     assert_eq!(fake.idle(LONG), Ok(()));

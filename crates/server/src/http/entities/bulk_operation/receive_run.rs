@@ -139,7 +139,6 @@ impl<'a> ReceiveRun<'a> {
         commands.push(Command::Written {
             connection: self.receiver.connection,
             bytes: delivery.size(),
-            is_congested: false,
         });
         if self.job.dry_run || self.job.operation == BulkOperation::Purge {
             self.result.count += 1;
