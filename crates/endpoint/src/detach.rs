@@ -154,10 +154,14 @@ impl Connection {
             return;
         }
         let session_key = link.session;
-        let keeps_deliveries = link.keeps_deliveries(&reason);
+        let mut keeps_deliveries = link.keeps_deliveries(&reason);
         let mut unsettled = Vec::new();
         let mut unsent = std::mem::take(&mut link.unsent);
-        if let Some(session) = self.sessions.get_mut(session_key)
+        // What is kept must leave room for the links that are attached.
+        let most = self.config.max_unsettled / 4;
+        let session = self.sessions.get_mut(session_key);
+        keeps_deliveries &= session.as_ref().is_some_and(|it| it.outgoing.len() <= most);
+        if let Some(session) = session
             && !keeps_deliveries
         {
             session.incoming.remove_link(key);

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::options::Limits;
+use crate::throttle::network;
 
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -48,8 +49,10 @@ impl ConnectionLimiter {
         counts.connections_per_address = limits.connections_per_address;
     }
 
-    /// Admits a connection from `address`, or returns the limit that it would exceed.
+    /// Admits a connection from `address`, or returns the limit that it would exceed. For IPv6 the
+    /// network of 64 bits counts as one address.
     pub fn admit(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionPermit, LimitExceeded> {
+        let address = network(address.to_canonical());
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let (total, most_from_address) = (counts.total, counts.connections_per_address);
         if total >= counts.connections {

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::fetch::{self, FetchError};
+use crate::log_text::{SENTENCE, printable};
 use crate::server_state::ServerState;
 
 /// How often keys at a URL are loaded.
@@ -144,7 +145,13 @@ impl Loader {
                     REFRESH
                 }
                 Err(error) => {
-                    tracing::warn!(issuer = self.issuer.name, %error, "the issuer's keys were not loaded");
+                    // It may repeat what the issuer's server has said.
+                    let error = printable(&error.to_string(), SENTENCE);
+                    tracing::warn!(
+                        issuer = self.issuer.name,
+                        error,
+                        "the issuer's keys were not loaded"
+                    );
                     self.issuer.keys.keep(reload_from);
                     let wait = retry;
                     retry = (retry * 2).min(LAST_RETRY);
@@ -209,7 +216,12 @@ impl Loader {
                         }
                     }
                     Err(error) => {
-                        tracing::error!(issuer = self.issuer.name, %error, "the issuer's keys stay as they were");
+                        let error = printable(&error.to_string(), SENTENCE);
+                        tracing::error!(
+                            issuer = self.issuer.name,
+                            error,
+                            "the issuer's keys stay as they were"
+                        );
                     }
                 }
                 known = modified;

@@ -41,8 +41,12 @@ impl Links {
         self.0.iter().map(|(id, link)| (*id, link))
     }
 
+    /// All links, coordinators last: when all go, what a rollback gives back must not go to a
+    /// receiver of the same connection.
     pub(crate) fn ids(&self) -> Vec<LinkId> {
-        self.0.keys().copied().collect()
+        let mut ids: Vec<_> = self.0.keys().copied().collect();
+        ids.sort_by_key(|id| matches!(self.0[id].kind, LinkKind::Coordinator(_)));
+        ids
     }
 
     pub(crate) fn len(&self) -> usize {
