@@ -37,13 +37,6 @@ impl Serialize for Filter {
 
 struct Reader;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ConditionKind {
-    Sql,
-    Correlation,
-}
-
 /// A filter that is more than true or false.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -152,9 +145,11 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<FilterDescription, M::Error> {
-        let filter = match map.next_key()? {
-            Some(ConditionKind::Sql) => FilterDescription::Sql(map.next_value()?),
-            Some(ConditionKind::Correlation) => map.next_value::<CorrelationFields>()?.into(),
+        // A text, so that the path of an error inside names it.
+        let filter = match map.next_key::<String>()?.as_deref() {
+            Some("sql") => FilterDescription::Sql(map.next_value()?),
+            Some("correlation") => map.next_value::<CorrelationFields>()?.into(),
+            Some(other) => return Err(M::Error::unknown_variant(other, &["sql", "correlation"])),
             None => return Err(M::Error::invalid_length(0, &self)),
         };
         if map.next_key::<IgnoredAny>()?.is_some() {
