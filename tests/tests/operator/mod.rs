@@ -109,13 +109,6 @@ impl Operator {
         self.directory.join("railbus-data")
     }
 
-    /// Has the data directory elsewhere.
-    pub fn keep_data_at(&self, path: &Path) {
-        fs::create_dir(path).expect("there is room");
-        let link = std::os::unix::fs::symlink(path, self.data());
-        link.expect("the directory is ours");
-    }
-
     /// Adds to `railbus.toml`, and uses the key that is in it.
     pub fn configure(&mut self, toml: &str) {
         fs::write(
@@ -160,25 +153,6 @@ impl Operator {
             }
         }
         (0, all)
-    }
-
-    /// The same again and again, as the broker looks at its disk now and then.
-    pub fn run_until_it_succeeds(&mut self, section: &str, block: usize) {
-        let since = Instant::now();
-        let (mut code, mut said) = self.try_run(section, block);
-        // Its commands have been carried out by now, all but the last, which looks.
-        while code != 0 {
-            assert!(since.elapsed() < PATIENCE, "{said}");
-            (code, said) = self.shell("railbus health");
-        }
-    }
-
-    /// Waits until the broker has seen that its disk is full.
-    pub fn wait_until_it_is_full(&self) {
-        let since = Instant::now();
-        while self.shell("railbus health").0 == 0 {
-            assert!(since.elapsed() < PATIENCE, "it does not see it");
-        }
     }
 
     /// Waits until the broker accepts a key that is new in `railbus.toml`.
