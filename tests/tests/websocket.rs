@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 
 use amqp::DeliveryState;
 use e2e::websocket::{Bytes, open};
-use e2e::{Credentials, Peer, peer};
+use e2e::{Credentials, Peer, Setup, http, peer};
 use server::Limits;
 use tungstenite::protocol::frame::coding::{Data, OpCode};
 use tungstenite::protocol::frame::{Frame, FrameHeader};
@@ -226,4 +226,31 @@ fn stopping_is_said_by_amqp_and_by_a_close_frame() {
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).unwrap();
     assert_eq!(stream.closed, Some(1000));
+}
+
+#[test]
+fn a_page_that_leads_its_own_name_here_is_refused_with_and_without_the_key() {
+    let broker = Setup::new().start();
+    // The name and the key of the development rule.
+    let key = "authorization: Basic Um9vdE1hbmFnZVNoYXJlZEFjY2Vzc0tleTpTQVNfS0VZX1ZBTFVF\r\n";
+    let status = |path: &str, host: &str, header: &str| {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{header}\r\n");
+        let answer = http::exchange(broker.address(), &request);
+        answer.split(' ').nth(1).map(str::to_owned)
+    };
+    for header in ["", key] {
+        for path in [
+            "/$railbus/entities",
+            "/metrics",
+            "/orders?api-version=2021-05",
+        ] {
+            let refused = status(path, "evil.example:5672", header);
+            assert_eq!(refused.as_deref(), Some("400"), "{path}");
+        }
+        let allowed = status("/metrics", "127.0.0.1:5672", header);
+        assert_eq!(allowed.as_deref(), Some("200"));
+    }
+    let health = status("/health", "evil.example", "");
+    assert_eq!(health.as_deref(), Some("200"));
 }

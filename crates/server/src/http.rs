@@ -254,10 +254,28 @@ async fn admit(
         server.counts.refused.of(RefusalReason::Plain).increment();
         return answer::plain();
     }
+    if names_other_host(&request, server, transport) {
+        return answer::other_host();
+    }
     match upgrade::respond(&request, server, transport.is_loopback) {
         Some(response) => response,
         None => respond(request, server, transport).await,
     }
+}
+
+/// Whether a request has to be refused for the host that it names: a web page may have sent it, and
+/// this listener would ask it for no secret.
+fn names_other_host(
+    request: &Request<Incoming>,
+    server: &ServerState,
+    transport: Transport,
+) -> bool {
+    let directory = server.directory();
+    let access = directory.access();
+    transport.is_loopback
+        && request.uri().path() != HEALTH
+        && origin::needs_no_secret(access)
+        && !origin::names_this_machine(request.headers(), access)
 }
 
 async fn respond(

@@ -82,6 +82,13 @@ pub fn plain() -> Response {
     with_header(response, CONNECTION, "close")
 }
 
+/// For a request that names another host; nothing behind it is read.
+pub fn other_host() -> Response {
+    let message = "the header Host names another machine: use localhost, or start the broker with that name as a --tls-name";
+    let response = error(StatusCode::BAD_REQUEST, message);
+    with_header(response, CONNECTION, "close")
+}
+
 pub fn method_not_allowed(allowed: &'static str) -> Response {
     let message = format!("the methods of this path are {allowed}");
     let response = error(StatusCode::METHOD_NOT_ALLOWED, &message);

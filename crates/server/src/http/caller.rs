@@ -2,7 +2,8 @@
 //!
 //! Credentials in a request are always checked. A listener that only this machine can reach does
 //! not require the development key. A browser names the origin of a page by `Origin`; a request
-//! with an origin needs credentials, so no web page can move a developer's clock.
+//! with an origin needs credentials, so no web page can move a developer's clock. A page that has
+//! [made its own name lead here](super::origin) has no origin, and was refused before.
 
 use access::{Locality, Operation, Unauthorized};
 use hyper::HeaderMap;

@@ -3,8 +3,9 @@
 //!
 //! It answers as a managed identity of App Service or of a virtual machine does, and as a token
 //! endpoint of OAuth 2.0 for client credentials. It is on while the development key is the only
-//! rule, and answers clients on loopback that name this machine as the host, so no web page gets a
-//! token. For everyone else its paths are ordinary ones.
+//! rule, and answers clients on loopback. No web page gets a token: a request with an origin is
+//! refused here, and one for a [host elsewhere](super::origin) before. For everyone else its paths
+//! are ordinary ones.
 
 mod managed;
 mod oauth;
@@ -12,13 +13,12 @@ mod oauth;
 use std::sync::Arc;
 
 use hyper::body::Incoming;
-use hyper::header::{CACHE_CONTROL, HOST, HeaderValue, ORIGIN};
-use hyper::http::uri::Authority;
+use hyper::header::{CACHE_CONTROL, HeaderValue, ORIGIN};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 
+use super::Transport;
 use super::answer::{self, Response};
-use super::{Transport, is_loopback_host};
 use crate::server_state::ServerState;
 
 /// Says that a request is one for a token, and holds what admits the program.
@@ -76,7 +76,7 @@ pub async fn respond(
     let (Some(call), Some(issuer)) = (Call::of(&request), &server.development_issuer) else {
         return answer::not_found();
     };
-    if !names_this_machine(&request, server) || request.headers().contains_key(ORIGIN) {
+    if request.headers().contains_key(ORIGIN) {
         let text = "the request does not come from a program of this machine";
         return managed::fault(StatusCode::BAD_REQUEST, text);
     }
@@ -91,16 +91,6 @@ pub async fn respond(
     let no_store = HeaderValue::from_static("no-store");
     response.headers_mut().insert(CACHE_CONTROL, no_store);
     response
-}
-
-/// Whether the host of a request is a loopback name or address, or the broker's own name.
-fn names_this_machine<T>(request: &Request<T>, server: &ServerState) -> bool {
-    let host = request.headers().get(HOST);
-    let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
-    authority.is_some_and(|authority| {
-        let host = authority.host();
-        is_loopback_host(host) || server.directory().access().is_own_host(host)
-    })
 }
 
 /// The value of a field in a query or a form.

@@ -1,9 +1,30 @@
-//! Origin: where a page was loaded from whose script sends a request. [RFC 6454]
+//! Origin: whether a request may come from the script of a page that was loaded elsewhere.
+//!
+//! A browser names where the page is from by `Origin` [RFC 6454], and leaves the header out if the
+//! page is of the host that it asks. Anyone can make a name of his own lead to this machine (DNS
+//! rebinding), so on loopback `Host` has to be a name of this machine while no secret is needed.
 
 use std::net::IpAddr;
 
-use hyper::Uri;
-use hyper::header::HeaderValue;
+use access::{Access, Rights};
+use hyper::header::{HOST, HeaderValue};
+use hyper::http::uri::Authority;
+use hyper::{HeaderMap, Uri};
+
+/// Whether a client without a secret has rights. The development key is none.
+pub fn needs_no_secret(access: &Access) -> bool {
+    access.is_development() || access.anonymous() != Rights::NONE
+}
+
+/// Whether the host of a request is a loopback name or address, or one of the broker's own names.
+pub fn names_this_machine(headers: &HeaderMap, access: &Access) -> bool {
+    let host = headers.get(HOST);
+    let authority = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+    authority.is_some_and(|authority| {
+        let host = authority.host();
+        is_loopback_host(host) || access.is_own_host(host)
+    })
+}
 
 /// Whether it is a page of this machine.
 pub fn is_loopback(origin: &HeaderValue) -> bool {
@@ -36,10 +57,31 @@ pub fn is_loopback_host(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use access::AccessRules;
+
     use super::*;
 
     fn value(text: &'static str) -> HeaderValue {
         HeaderValue::from_static(text)
+    }
+
+    #[test]
+    fn a_host_is_one_of_this_machine_by_its_name_or_as_the_configuration_has_it() {
+        let access = Access::new(AccessRules {
+            host_names: vec!["shop.example".to_owned()],
+            ..AccessRules::default()
+        });
+        let names = |host| {
+            let headers = HeaderMap::from_iter([(HOST, value(host))]);
+            names_this_machine(&headers, &access)
+        };
+        for host in ["localhost:5672", "127.0.0.1", "[::1]:80", "Shop.example:1"] {
+            assert!(names(host), "{host}");
+        }
+        for host in ["", "evil.example:5672", "localhost.evil.example", "a b"] {
+            assert!(!names(host), "{host}");
+        }
+        assert!(!names_this_machine(&HeaderMap::new(), &access));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! Azure's SDKs ask at `/$servicebus/websocket` for the sub-protocol `AMQPWSB10` or `amqp`, generic
 //! clients at `/` for `amqp`. The client's first choice among those is taken.
 
-use access::Rights;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -47,14 +46,10 @@ pub fn respond(
         // There is none elsewhere.
         return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::not_found);
     };
-    let needs_no_key = {
-        let directory = server.directory();
-        let access = directory.access();
-        access.is_development() || access.anonymous() != Rights::NONE
-    };
+    let needs_no_secret = origin::needs_no_secret(server.directory().access());
     let answer = if *server.stopping.borrow() {
         Err(UpgradeError::Stopping)
-    } else if needs_no_key && !is_allowed_origin(request.headers(), is_loopback) {
+    } else if needs_no_secret && !is_allowed_origin(request.headers(), is_loopback) {
         Err(UpgradeError::Origin)
     } else if request.version() < Version::HTTP_11 {
         Err(UpgradeError::NoUpgrade)
