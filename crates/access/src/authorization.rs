@@ -52,10 +52,9 @@ impl Unauthorized {
         match self {
             Self::Claim(_) => 40_100,
             Self::Missing(_) => 40_102,
-            Self::Key | Self::Token(token::Error::Signature) => 40_103,
-            Self::Token(token::Error::Audience) => 40_104,
-            Self::Malformed | Self::Token(token::Error::Malformed) => 40_105,
-            Self::Token(token::Error::Expired(_)) => 40_106,
+            Self::Key => 40_103,
+            Self::Malformed => 40_105,
+            Self::Token(error) => error.sub_code(),
             Self::Jwt(error) => error.sub_code(),
         }
     }
@@ -67,11 +66,11 @@ impl Unauthorized {
     }
 }
 
-/// Whether a sub-code says that a credential was shown and is wrong; not that one is missing, or
-/// that its rights are not enough.
+/// Whether a sub-code says that a key may have been guessed: a credential was shown, and no key has
+/// made it. What is expired or meant for another audience was made by a right key.
 #[must_use]
-pub const fn is_wrong_credential(sub_code: u32) -> bool {
-    matches!(sub_code, 40_103..=40_106)
+pub const fn is_guess(sub_code: u32) -> bool {
+    matches!(sub_code, 40_103 | 40_105)
 }
 
 impl Access {
@@ -268,6 +267,45 @@ mod tests {
             check(Some(&forged)),
             Err(Unauthorized::Token(token::Error::Signature))
         );
+    }
+
+    #[test]
+    fn what_no_key_has_made_is_a_guess_and_what_is_late_or_elsewhere_is_not() {
+        let wrong = Secret::new("wrong".to_owned());
+        let right = Secret::new("root-key".to_owned());
+        let later = Wall(NOW.0 + 60_000);
+        let guesses = [
+            basic("root:wrong"),
+            basic("nobody:nobody"),
+            "Bearer x.y.z".to_owned(),
+            token::sign("http://localhost/", "root", &wrong, later),
+            // Whether its key is right shows before its time does.
+            token::sign("http://localhost/", "root", &wrong, NOW),
+        ];
+        for shown in guesses {
+            let refused = check(Some(&shown)).unwrap_err();
+            assert!(is_guess(refused.sub_code()), "{refused}");
+        }
+        let others = [
+            None,
+            Some(basic("sender:sender-key")),
+            Some(token::sign("http://localhost/", "root", &right, NOW)),
+            Some(token::sign("http://h/other", "root", &right, later)),
+        ];
+        for shown in others {
+            let refused = check(shown.as_deref()).unwrap_err();
+            assert!(!is_guess(refused.sub_code()), "{refused}");
+        }
+        for error in [
+            jwt::Error::Issuer,
+            jwt::Error::Expired,
+            jwt::Error::NotYet,
+            jwt::Error::Audience,
+            jwt::Error::NoExpiry,
+            jwt::Error::KeysNotLoaded,
+        ] {
+            assert!(!is_guess(error.sub_code()), "{error}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub mod signing_key;
 pub mod token;
 
 pub use access::{Access, Credential};
-pub use authorization::{Unauthorized, is_wrong_credential};
+pub use authorization::{Unauthorized, is_guess};
 pub use directory::{Directory, Entity};
 pub use issuer::{Grant, GrantClaim, Issuer, KeySource, Locality};
 pub use key_set::{IssuerKeys, KeySet};

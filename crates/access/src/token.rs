@@ -57,6 +57,19 @@ pub enum Error {
     Audience,
 }
 
+impl Error {
+    /// The sub-code in answers of management. (docs/spec/admin.md#8.3)
+    #[must_use]
+    pub const fn sub_code(self) -> u32 {
+        match self {
+            Self::Signature => 40_103,
+            Self::Audience => 40_104,
+            Self::Malformed => 40_105,
+            Self::Expired(_) => 40_106,
+        }
+    }
+}
+
 /// A time to the second, at most the last that a date can say.
 fn date(at: Wall) -> String {
     let last = Timestamp::MAX.as_second();

@@ -17,6 +17,7 @@ use endpoint::{Mono, Scope};
 
 use crate::clock_reading::ClockReading;
 use crate::refusals::Refusals;
+use crate::refused_credentials::RefusedCredentials;
 
 /// One connection that speaks a dialect of AMQP.
 pub trait Dialect: Send + 'static {
@@ -81,8 +82,8 @@ pub trait Dialect: Send + 'static {
     /// Whether the socket may be closed once the output is written.
     fn is_finished(&self) -> bool;
 
-    /// The number of credentials that were refused: a name with its key, or a token.
-    fn refused_credentials(&self) -> u64;
+    /// The credentials that were refused: names with their keys, and tokens.
+    fn refused_credentials(&self) -> RefusedCredentials;
 
     /// The number of errors that the client was sent since the last call, by what they ended and by
     /// condition.

@@ -8,8 +8,10 @@ pub mod claims;
 pub mod clock_reading;
 pub mod connection;
 pub mod refusals;
+pub mod refused_credentials;
 
 pub use claims::{Claims, TooManyTokens};
 pub use clock_reading::ClockReading;
 pub use connection::Dialect;
 pub use refusals::{Origin, Refusal, Refusals, Severity, Subject};
+pub use refused_credentials::RefusedCredentials;

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::BytesMut;
-use dialect::Dialect;
+use dialect::{Dialect, RefusedCredentials};
 use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
@@ -91,7 +91,7 @@ pub struct Connection<S, D> {
     /// The number of commands that the next read is likely to give.
     expected: usize,
     /// Credentials of the peer that were refused and are counted.
-    refused_credentials: u64,
+    refused_credentials: RefusedCredentials,
     /// For the answers to them.
     delay: Delay,
     /// There was something to read for all of the last round.
@@ -129,7 +129,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             phase: Phase::Open,
             unwritten: 0,
             expected: 0,
-            refused_credentials: 0,
+            refused_credentials: RefusedCredentials::default(),
             delay: Delay::default(),
             has_more: false,
             is_gone: false,

@@ -100,8 +100,11 @@ impl Dialect for Minimal {
         self.0.is_finished()
     }
 
-    fn refused_credentials(&self) -> u64 {
-        self.2
+    fn refused_credentials(&self) -> RefusedCredentials {
+        RefusedCredentials {
+            all: self.2,
+            guesses: self.2,
+        }
     }
 
     fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {

@@ -2,8 +2,9 @@
 //!
 //! An address (for IPv6 a network of 64 bits) may show a number of wrong credentials at once and
 //! ten a second from then on. The answer to each further one is delayed until it is its turn, for
-//! five seconds at most. The answer to a right credential is never delayed, so a client with a
-//! right key is not held up by guesses from its own address. Times are passed in.
+//! five seconds at most; wrong credentials that come together are answered together, for five
+//! seconds each at most. The answer to a right credential is never delayed, so a client with a right
+//! key is not held up by guesses from its own address. Times are passed in.
 //!
 //! Invariant: the number of addresses that are kept is bounded; all further ones share one entry.
 
@@ -18,7 +19,7 @@ use crate::throttle::{Peer, network};
 
 /// The time that one wrong credential counts.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The longest delay of an answer.
+/// The longest delay of an answer, for each wrong credential that came with it.
 const MAX_DELAY: Duration = Duration::from_secs(5);
 /// Addresses that have an entry of their own.
 const ADDRESSES: usize = 1_024;
@@ -72,8 +73,10 @@ impl Guesses {
         let forgotten_at = self.forgotten_at.entry(peer).or_insert(now);
         let counted = (*forgotten_at).saturating_duration_since(now);
         let counted = counted.saturating_add(INTERVAL.saturating_mul(wrong));
-        let counted = counted.min(allowance.saturating_add(MAX_DELAY));
-        *forgotten_at = now + counted;
+        let most = allowance.saturating_add(MAX_DELAY.saturating_mul(wrong));
+        let counted = counted.min(most);
+        // Many at once may count for longer than this one can wait.
+        *forgotten_at = (*forgotten_at).max(now + counted);
         let delay = counted.saturating_sub(allowance);
         (delay > Duration::ZERO).then(|| now + delay)
     }
@@ -135,10 +138,28 @@ mod tests {
     #[test]
     fn an_answer_is_delayed_for_five_seconds_at_most() {
         let (limiter, now) = limiter();
-        assert_eq!(delay(&limiter, now, address(1), u64::MAX), 5_000);
+        for _ in 0..1_000 {
+            assert!(delay(&limiter, now, address(1), 1) <= 5_000);
+        }
         assert_eq!(delay(&limiter, now, address(1), 1), 5_000);
         let later = now + Duration::from_secs(5);
         assert_eq!(delay(&limiter, later, address(1), 1), 100);
+    }
+
+    #[test]
+    fn many_wrong_credentials_in_one_read_wait_as_long_as_one_after_the_other() {
+        const CONNECTIONS: u64 = 100;
+        const IN_ONE_READ: u64 = 32;
+        let (limiter, now) = limiter();
+        for _ in 0..CONNECTIONS {
+            // A single one does not shorten what the others wait for.
+            delay(&limiter, now, address(1), 1);
+            let waits = delay(&limiter, now, address(1), IN_ONE_READ);
+            assert!(waits <= u128::from(IN_ONE_READ) * 5_000, "{waits}");
+        }
+        let waits = delay(&limiter, now, address(1), IN_ONE_READ);
+        assert_eq!(waits, u128::from(IN_ONE_READ) * 5_000);
+        assert_eq!(delay(&limiter, now, address(1), 1), 5_000);
     }
 
     #[test]
@@ -165,7 +186,7 @@ mod tests {
     #[test]
     fn addresses_do_not_delay_each_other() {
         let (limiter, now) = limiter();
-        assert_eq!(delay(&limiter, now, address(1), 100), 5_000);
+        assert_eq!(delay(&limiter, now, address(1), 100), 9_200);
         assert_eq!(delay(&limiter, now, address(2), 1), 0);
     }
 

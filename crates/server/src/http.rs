@@ -175,7 +175,7 @@ where
     None
 }
 
-/// Waits before a wrong credential is answered, if the address has shown too many. The connection
+/// Waits before a guess is answered, if the address has shown too many. The connection
 /// counts for that long even if its peer leaves, so a peer gains nothing by guessing on a new one.
 async fn delay_refusal(
     response: &Response,
@@ -184,9 +184,9 @@ async fn delay_refusal(
     permit: Arc<ConnectionPermit>,
 ) {
     let sub_code = answer::reason(response).and_then(|reason| reason.sub_code);
-    let is_wrong = response.status() == StatusCode::UNAUTHORIZED
-        && sub_code.is_some_and(access::is_wrong_credential);
-    if is_wrong && let Some(until) = server.delay_refusal(transport.peer.ip(), 1) {
+    let is_guess =
+        response.status() == StatusCode::UNAUTHORIZED && sub_code.is_some_and(access::is_guess);
+    if is_guess && let Some(until) = server.delay_refusal(transport.peer.ip(), 1) {
         let mut stopping = server.stopping.clone();
         let delayed = tokio::spawn(async move {
             tokio::select! {

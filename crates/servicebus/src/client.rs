@@ -21,7 +21,7 @@ use access::{Directory, Locality};
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
-use dialect::{Claims, ClockReading, Dialect, Origin, Refusals, Subject};
+use dialect::{Claims, ClockReading, Dialect, Origin, Refusals, RefusedCredentials, Subject};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::attach::pending_attach::PendingAttach;
@@ -81,7 +81,7 @@ pub struct Client {
     pub(crate) ended: bool,
     /// When the connection is closed unless the client has authenticated.
     pub(crate) authentication_deadline: Option<Mono>,
-    pub(crate) refused_credentials: u64,
+    pub(crate) refused_credentials: RefusedCredentials,
     /// Refusals that the owner has not taken yet.
     pub(crate) refusals: Refusals,
     /// Where the client is.
@@ -126,7 +126,7 @@ impl Client {
             idle_since: Some(now.mono),
             ended: false,
             authentication_deadline: None,
-            refused_credentials: 0,
+            refused_credentials: RefusedCredentials::default(),
             refusals: Refusals::default(),
             locality: Locality::Network,
             needs_keys: false,
@@ -462,7 +462,7 @@ impl Dialect for Client {
         self.connection.is_finished()
     }
 
-    fn refused_credentials(&self) -> u64 {
+    fn refused_credentials(&self) -> RefusedCredentials {
         self.refused_credentials
     }
 

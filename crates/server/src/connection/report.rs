@@ -6,14 +6,16 @@ use super::Connection;
 use crate::stream::Stream;
 
 impl<S: Stream, D: Dialect> Connection<S, D> {
-    /// Counts newly refused credentials, and delays their answers if the address had too many.
+    /// Counts newly refused credentials, and delays the answers to guesses if the address had too
+    /// many.
     pub(super) fn count_refused_credentials(&mut self) {
-        let refused = self.client.refused_credentials();
-        let more = refused.saturating_sub(self.refused_credentials);
-        if more > 0 {
-            self.refused_credentials = refused;
-            self.server.counts.refused_credentials.add(more);
-            let until = self.server.delay_refusal(self.from.0.ip(), more);
+        let now = self.client.refused_credentials();
+        let before = std::mem::replace(&mut self.refused_credentials, now);
+        let more = now.all.saturating_sub(before.all);
+        self.server.counts.refused_credentials.add(more);
+        let guesses = now.guesses.saturating_sub(before.guesses);
+        if guesses > 0 {
+            let until = self.server.delay_refusal(self.from.0.ip(), guesses);
             self.delay.extend(until);
         }
     }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use access::jwt;
+use access::{Unauthorized, jwt};
 use amqp::error::condition;
 use amqp::sasl::Code;
 use amqp::{Error, Symbol};
@@ -22,21 +22,11 @@ impl Client {
         let outcome = match mechanism.as_str() {
             "MSSBCBS" | "ANONYMOUS" => Ok(()),
             "PLAIN" => self.log_in(initial_response.map_or(&[][..], Bytes::as_ref)),
-            _ => Err(refused()),
+            _ => Err(Unauthorized::Malformed),
         };
-        if let Err(error) = &outcome {
-            self.refusals.note(Subject::Login, Origin::default(), error);
-        }
-        let code = match outcome {
+        let code = match &outcome {
             Ok(()) => Code::Ok,
-            Err(error) if error.condition == condition::SERVER_BUSY => {
-                self.needs_keys = true;
-                Code::SysTemp
-            }
-            Err(_) => {
-                self.refused_credentials += 1;
-                Code::Auth
-            }
+            Err(reason) => self.refuse_login(reason),
         };
         if self.claims.has_any() {
             self.mark_authenticated();
@@ -44,47 +34,59 @@ impl Client {
         self.connection.finish_sasl(code);
     }
 
+    fn refuse_login(&mut self, reason: &Unauthorized) -> Code {
+        let error = refusal(reason);
+        self.refusals
+            .note(Subject::Login, Origin::default(), &error);
+        if reason.is_temporary() {
+            self.needs_keys = true;
+            return Code::SysTemp;
+        }
+        self.refused_credentials.count(reason);
+        Code::Auth
+    }
+
     /// Reads `[authorization id] NUL name NUL password`.
-    fn log_in(&mut self, response: &[u8]) -> Result<(), Error> {
+    fn log_in(&mut self, response: &[u8]) -> Result<(), Unauthorized> {
         let mut parts = response.splitn(3, |byte| *byte == 0);
         let (Some(_), Some(name), Some(password)) = (parts.next(), parts.next(), parts.next())
         else {
-            return Err(refused());
+            return Err(Unauthorized::Malformed);
         };
-        let name = std::str::from_utf8(name).map_err(|_| refused())?;
+        let name = std::str::from_utf8(name).map_err(|_| Unauthorized::Malformed)?;
         if name == jwt::SASL_USER {
             return self.log_in_by_token(password);
         }
         let credential = self.directory.access().log_in(name, password);
-        self.claims.log_in(credential.ok_or_else(refused)?);
+        self.claims.log_in(credential.ok_or(Unauthorized::Key)?);
         Ok(())
     }
 
     /// Takes a token for the whole namespace.
-    fn log_in_by_token(&mut self, token: &[u8]) -> Result<(), Error> {
+    fn log_in_by_token(&mut self, token: &[u8]) -> Result<(), Unauthorized> {
         let directory = Arc::clone(&self.directory);
         let access = directory.access();
         let token = std::str::from_utf8(token).unwrap_or_default();
-        let granted = access.verify_jwt(token, self.locality, self.now.wall);
-        let granted = granted.map_err(|error| refused_token(&error))?;
+        let granted = access.verify_jwt(token, self.locality, self.now.wall)?;
         let (grace, now) = (self.settings.token_grace, self.now);
         let put = self.claims.put(access, String::new(), granted, grace, now);
-        // A connection has no other token before it is open.
-        put.map(drop).map_err(|_| refused())
+        put.expect("a connection has no other token before it is open");
+        Ok(())
     }
 }
 
-/// The error of a refused token, for the log.
-fn refused_token(error: &jwt::Error) -> Error {
-    let condition = match error {
-        jwt::Error::KeysNotLoaded => condition::SERVER_BUSY,
-        _ => condition::UNAUTHORIZED_ACCESS,
-    };
-    Error::new(condition, format!("PLAIN: {error}"))
-}
-
 /// The error of a refused login, for the log: SASL has no error text.
-fn refused() -> Error {
-    let text = "PLAIN: no rule has the name and the key that were shown.";
-    Error::new(condition::UNAUTHORIZED_ACCESS, text)
+fn refusal(reason: &Unauthorized) -> Error {
+    match reason {
+        Unauthorized::Jwt(error) if reason.is_temporary() => {
+            Error::new(condition::SERVER_BUSY, format!("PLAIN: {error}"))
+        }
+        Unauthorized::Jwt(error) => {
+            Error::new(condition::UNAUTHORIZED_ACCESS, format!("PLAIN: {error}"))
+        }
+        _ => {
+            let text = "PLAIN: no rule has the name and the key that were shown.";
+            Error::new(condition::UNAUTHORIZED_ACCESS, text)
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! that depend on the old one are detached at once.
 
 use access::token::VerifiedToken;
-use access::{jwt, scope, token};
+use access::{Unauthorized, scope, token};
 use amqp::error::condition;
 use amqp::{Error, decode, encode};
 use dialect::{Origin, Subject};
@@ -117,23 +117,32 @@ impl Client {
         scope: &str,
     ) -> Result<VerifiedToken, Status> {
         let access = self.directory.access();
-        let verified = match kind {
+        let verified: Result<_, Unauthorized> = match kind {
             Some(SHARED_ACCESS_SIGNATURE | "jwt" | "amqp:jwt") if token::is_signature(token) => {
-                token::verify(token, scope, access, self.now.wall).map_err(token_status)
+                token::verify(token, scope, access, self.now.wall).map_err(Into::into)
             }
-            Some(SHARED_ACCESS_SIGNATURE) => Err(token_status(token::Error::Malformed)),
+            Some(SHARED_ACCESS_SIGNATURE) => Err(token::Error::Malformed.into()),
             Some("jwt" | "amqp:jwt") => access
                 .verify_jwt(token, self.locality, self.now.wall)
-                .map_err(jwt_status),
-            _ => Err(bad_request("The token's type is missing or not known.")),
+                .map_err(Into::into),
+            _ => return Err(bad_request("The token's type is missing or not known.")),
         };
-        verified.inspect_err(|status| match status.code {
-            BUSY => self.needs_keys = true,
-            _ => {
-                self.failures += 1;
-                self.refused_credentials += 1;
-            }
-        })
+        verified.map_err(|reason| self.refuse_token(&reason))
+    }
+
+    fn refuse_token(&mut self, reason: &Unauthorized) -> Status {
+        let code = match reason {
+            _ if reason.is_temporary() => BUSY,
+            Unauthorized::Token(token::Error::Malformed) => 400,
+            _ => 401,
+        };
+        if reason.is_temporary() {
+            self.needs_keys = true;
+        } else {
+            self.failures += 1;
+            self.refused_credentials.count(reason);
+        }
+        Status::new(code, reason.to_string())
     }
 
     /// Checks that the entity exists: some SDKs detect a missing entity only here.
@@ -153,21 +162,4 @@ impl Client {
 
 fn bad_request(text: &str) -> Status {
     Status::new(400, text.to_owned())
-}
-
-fn token_status(error: token::Error) -> Status {
-    let code = if error == token::Error::Malformed {
-        400
-    } else {
-        401
-    };
-    Status::new(code, error.to_string())
-}
-
-fn jwt_status(error: jwt::Error) -> Status {
-    let code = match error {
-        jwt::Error::KeysNotLoaded => BUSY,
-        _ => 401,
-    };
-    Status::new(code, error.to_string())
 }

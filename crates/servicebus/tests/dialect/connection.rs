@@ -2,7 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use broker::Command;
-use dialect::Dialect;
+use dialect::{Dialect, RefusedCredentials};
 use endpoint::Event;
 
 use crate::world::{KEY, Login, Request, World, message, token};
@@ -182,17 +182,22 @@ fn a_connection_that_has_shown_a_right_is_kept() {
 }
 
 #[test]
-fn refused_credentials_are_counted() {
+fn refused_credentials_are_counted_and_guesses_among_them() {
+    let refused = |all, guesses| RefusedCredentials { all, guesses };
     let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
     let pair = world.pair("$cbs");
     let audience = "amqps://host/orders";
     for key in ["wrong", KEY] {
         let request = Request::put_token(audience, &token(audience, "root", key, 3_600));
         world.call(&pair, &request).expect("an answer");
-        assert_eq!(world.server.refused_credentials(), 1);
+        assert_eq!(world.server.refused_credentials(), refused(1, 1));
     }
     let mut request = Request::put_token(audience, "abc.def.ghi");
     request.properties[1].1 = amqp::Value::from("jwt");
     world.call(&pair, &request).expect("an answer");
-    assert_eq!(world.server.refused_credentials(), 2);
+    assert_eq!(world.server.refused_credentials(), refused(2, 2));
+    // A right key has made it, so it is no guess.
+    let late = Request::put_token(audience, &token(audience, "root", KEY, 0));
+    world.call(&pair, &late).expect("an answer");
+    assert_eq!(world.server.refused_credentials(), refused(3, 2));
 }

@@ -173,7 +173,7 @@ fn a_refused_token_changes_nothing_and_the_reason_is_the_contracts() {
     for (number, (token, expected)) in (1..).zip(table) {
         let (code, text) = put(&mut world, &pair, ORDERS, &token);
         assert_eq!((code, text.as_str()), (401, expected));
-        assert_eq!(world.server.refused_credentials(), number);
+        assert_eq!(world.server.refused_credentials().all, number);
         let refusal = world.refusal(sender("orders"));
         assert_eq!(refusal.condition, "amqp:unauthorized-access");
     }
@@ -191,7 +191,7 @@ fn a_token_whose_keys_are_not_loaded_is_answered_busy_and_asks_for_them() {
     assert_eq!(code, 503);
     assert!(world.server.take_key_demand());
     assert!(!world.server.take_key_demand(), "it is said once");
-    assert_eq!(world.server.refused_credentials(), 0);
+    assert_eq!(world.server.refused_credentials().all, 0);
     keys.replace(key.key_set(), Wall(u64::MAX));
     assert_eq!(put(&mut world, &pair, ORDERS, &sends).0, 202);
     world.sender("orders");
