@@ -7,11 +7,17 @@
 pub mod claims;
 pub mod clock_reading;
 pub mod connection;
+pub mod credit;
+pub mod credit_window;
+pub mod pending_requests;
 pub mod refusals;
 pub mod refused_credentials;
 
 pub use claims::{Claims, TooManyTokens};
 pub use clock_reading::ClockReading;
 pub use connection::Dialect;
+pub use credit::{Credit, CreditUpdate};
+pub use credit_window::CreditWindow;
+pub use pending_requests::PendingRequests;
 pub use refusals::{Origin, Refusal, Refusals, Severity, Subject};
 pub use refused_credentials::RefusedCredentials;

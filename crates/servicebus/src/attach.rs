@@ -17,7 +17,7 @@ use access::{Entity, Operation, RequiredRight};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Error, Role, TargetTerminus, Value};
 use broker::{ReceiveMode, Subqueue};
-use dialect::{Origin, Subject};
+use dialect::{Credit, CreditWindow, Origin, Subject};
 use endpoint::{LinkId, SessionId};
 
 use crate::address::{EntityAddress, Node};
@@ -26,8 +26,6 @@ use crate::attach::receiver_source::ReceiverSource;
 use crate::attach::requested_session::RequestedSession;
 use crate::client::Client;
 use crate::errors;
-use crate::links::credit::Credit;
-use crate::links::credit_window::CreditWindow;
 use crate::links::link::{EntityRef, Link, LinkKind, Sender};
 use crate::links::node_links::{RequestLink, ResponseLink};
 use crate::links::receiver_link::Receiver;

@@ -21,7 +21,7 @@ use access::{Directory, Locality};
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
-use dialect::{Claims, ClockReading, Dialect, Origin, Refusals, RefusedCredentials, Subject};
+use dialect::{Claims, ClockReading, Dialect, Origin, PendingRequests, Refusals, RefusedCredentials, Subject};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::attach::pending_attach::PendingAttach;
@@ -32,7 +32,7 @@ use crate::links::link::LinkKind;
 use crate::links::open_deliveries::OpenDeliveries;
 use crate::links::receiver_link::DetachedReceiver;
 use crate::message::message_id::MessageIds;
-use crate::pending_requests::{PendingRequest, PendingRequests};
+use crate::pending_requests::PendingRequest;
 use crate::settings::Settings;
 use crate::transactions::Transactions;
 use crate::transactions::scope::SessionScopes;
@@ -48,7 +48,7 @@ pub struct Client {
     pub(crate) connection: Connection,
     pub(crate) claims: Claims,
     pub(crate) links: Links,
-    pub(crate) pending_requests: PendingRequests,
+    pub(crate) pending_requests: PendingRequests<PendingRequest>,
     /// Links that wait for a session.
     pub(crate) pending_attaches: BTreeMap<LinkId, Box<PendingAttach>>,
     pub(crate) transactions: Transactions,

@@ -2,8 +2,6 @@
 //!
 //! They are kept in the order of attachment, so that an operation on several links can be replayed.
 
-pub(crate) mod credit;
-pub(crate) mod credit_window;
 pub(crate) mod link;
 pub(crate) mod node_links;
 pub(crate) mod open_deliveries;
@@ -12,10 +10,10 @@ pub(crate) mod receiver_link;
 use std::collections::BTreeMap;
 
 use amqp::Role;
+use dialect::CreditWindow;
 use endpoint::LinkId;
 
 use crate::address::CBS;
-use crate::links::credit_window::CreditWindow;
 use crate::links::link::{Coordinator, Link, LinkKind, Sender};
 use crate::links::node_links::{RequestLink, ResponseLink};
 use crate::links::receiver_link::Receiver;

@@ -12,14 +12,13 @@ use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
     Subqueue, SubqueueId, TransactionId,
 };
-use dialect::ClockReading;
+use dialect::{ClockReading, CreditUpdate};
 use endpoint::{LinkId, NoCredit, Outgoing};
 use store::EntityId;
 
 use crate::client::Client;
 use crate::client::events::ReceivedDisposition;
 use crate::errors;
-use crate::links::credit::CreditUpdate;
 use crate::links::receiver_link::{DetachedReceiver, Receiver};
 use crate::message::delivery::{self, Lock, LockedUntil, View};
 use crate::pending_requests::PendingRequest;

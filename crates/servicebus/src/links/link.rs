@@ -6,10 +6,10 @@
 
 use access::RequiredRight;
 use broker::Subqueue;
+use dialect::CreditWindow;
 use endpoint::SessionId;
 use store::EntityId;
 
-use crate::links::credit_window::CreditWindow;
 use crate::links::node_links::{RequestLink, ResponseLink};
 use crate::links::receiver_link::Receiver;
 

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use dialect::CreditWindow;
 use endpoint::LinkId;
-
-use crate::links::credit_window::CreditWindow;
 
 /// Most answers that wait for one response link's credit.
 const MAX_WAITING: usize = 1_024;

@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use amqp::DeliveryState;
 use broker::{Delivery, Outcome, ReceiveMode, Subqueue};
 use bytes::Bytes;
+use dialect::Credit;
 use endpoint::{LinkId, SessionId};
 use store::EntityId;
 
 use crate::client::events::ReceivedDisposition;
-use crate::links::credit::Credit;
 use crate::pending_requests::PendingDisposition;
 use crate::receiver::disposition::{self, Decision, Settlement};
 

@@ -12,6 +12,7 @@ use amqp::{
 };
 use broker::{Command, RequestId, TransactionError, TransactionId};
 use bytes::Bytes;
+use dialect::CreditWindow;
 use endpoint::{LinkId, SessionId};
 
 use crate::attach::attach_reply;
@@ -19,7 +20,6 @@ use crate::client::Client;
 use crate::client::events::IncomingDelivery;
 use crate::errors;
 use crate::fields;
-use crate::links::credit_window::CreditWindow;
 use crate::links::link::{Coordinator, Link, LinkKind};
 use crate::pending_requests::{Control, Discharge, PendingDisposition, PendingRequest};
 use crate::transactions;

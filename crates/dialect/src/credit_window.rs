@@ -11,13 +11,15 @@ const WINDOWS: u32 = 4;
 ///
 /// Invariant: credit given plus arrivals unanswered never exceed the window.
 #[derive(Debug)]
-pub(crate) struct CreditWindow {
+pub struct CreditWindow {
     window: u32,
     unanswered: u32,
 }
 
 impl CreditWindow {
-    pub(crate) const fn new(window: u32) -> Self {
+    /// A window of so many deliveries, all of it free.
+    #[must_use]
+    pub const fn new(window: u32) -> Self {
         Self {
             window,
             unanswered: 0,
@@ -26,18 +28,20 @@ impl CreditWindow {
 
     /// Counts a delivery; false if it is one too many, and the link must be detached.
     #[must_use]
-    pub(crate) fn arrived(&mut self) -> bool {
+    pub fn arrived(&mut self) -> bool {
         self.unanswered = self.unanswered.saturating_add(1);
         self.unanswered <= self.window.saturating_mul(WINDOWS)
     }
 
-    pub(crate) fn answered(&mut self) {
+    /// Counts the answer to a delivery.
+    pub fn answered(&mut self) {
         self.unanswered = self.unanswered.saturating_sub(1);
     }
 
     /// The credit to give when `left` is what the client has; `None` while it has more than half
     /// of what it could have. So one flow goes out for half a window of answers.
-    pub(crate) fn top_up(&self, left: u32) -> Option<u32> {
+    #[must_use]
+    pub fn top_up(&self, left: u32) -> Option<u32> {
         let room = self.window.saturating_sub(self.unanswered);
         let worth = (self.window / 2).max(1);
         (room.saturating_sub(left) >= worth).then_some(room)

@@ -9,7 +9,7 @@
 
 /// The two counts of one receiver link.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Credit {
+pub struct Credit {
     /// The client's newest limit, and whether it came with a drain.
     limit: u32,
     drain: bool,
@@ -23,36 +23,39 @@ pub(crate) struct Credit {
 
 /// A credit update for the broker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct CreditUpdate {
-    pub(crate) limit: u32,
-    pub(crate) drain: bool,
+pub struct CreditUpdate {
+    /// The limit of deliveries, as a serial number.
+    pub limit: u32,
+    /// Whether what is left of it is skipped once nothing is available.
+    pub drain: bool,
 }
 
 impl Credit {
     /// The client's flow.
-    pub(crate) fn grant(&mut self, limit: u32, drain: bool) {
+    pub fn grant(&mut self, limit: u32, drain: bool) {
         self.limit = limit;
         self.drain = drain;
     }
 
     /// A delivery came from the broker.
-    pub(crate) fn handed(&mut self) {
+    pub fn handed(&mut self) {
         self.handed = self.handed.wrapping_add(1);
     }
 
     /// A delivery went to the client.
-    pub(crate) fn sent(&mut self) {
+    pub fn sent(&mut self) {
         self.sent = self.sent.wrapping_add(1);
     }
 
     /// Whether the broker is at work on a drain.
-    pub(crate) fn is_draining(&self) -> bool {
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
         self.draining_to.is_some()
     }
 
     /// The next update for the broker when `waiting` of its deliveries wait here for the client's
     /// credit. None while it drains.
-    pub(crate) fn next_update(&mut self, waiting: usize) -> Option<CreditUpdate> {
+    pub fn next_update(&mut self, waiting: usize) -> Option<CreditUpdate> {
         if self.is_draining() {
             return None;
         }
@@ -69,7 +72,8 @@ impl Credit {
 
     /// The update that stops the broker until the client's next flow: `returned` of its deliveries
     /// go back, and their credit must not bring them here again.
-    pub(crate) fn stop(&mut self, returned: usize) -> CreditUpdate {
+    #[must_use]
+    pub fn stop(&mut self, returned: usize) -> CreditUpdate {
         let returned = u32::try_from(returned).unwrap_or(u32::MAX);
         self.handed = self.handed.wrapping_sub(returned);
         CreditUpdate {
@@ -80,7 +84,7 @@ impl Credit {
 
     /// The broker has finished its drain and skipped what was left; true if the client still
     /// waits for the answer, which makes it skip what it has left too.
-    pub(crate) fn finish_drain(&mut self) -> bool {
+    pub fn finish_drain(&mut self) -> bool {
         let Some(limit) = self.draining_to.take() else {
             return false;
         };
