@@ -152,7 +152,7 @@ impl Error {
                 Some(40_901),
                 format!("Conflict. Another conflicting operation is in progress: {error}."),
             ),
-            EntityError::Invalid(_) | EntityError::NotInTier(_) => {
+            EntityError::Invalid(_) | EntityError::NotInTier(_) | EntityError::Router(_) => {
                 Self::bad(format!("Bad Request. {error}."))
             }
             EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {

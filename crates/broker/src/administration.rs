@@ -17,6 +17,7 @@ use crate::api::order::{Answer, Order};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::router;
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
@@ -74,6 +75,10 @@ fn carry_out(
         Order::DescribeRule { subscription, name } => {
             let subscription = rules::subscription(directory, namespace, &subscription)?;
             rules::describe(directory, subscription, &name)
+        }
+        Order::Router(order) => {
+            let answer = router::command::carry_out(directory, namespace, order, cx)?;
+            Ok(Answer::Router(answer))
         }
         Order::ListRules {
             subscription,

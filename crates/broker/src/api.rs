@@ -18,6 +18,8 @@ pub(crate) mod info;
 pub(crate) mod kind;
 pub(crate) mod name;
 pub(crate) mod order;
+pub(crate) mod publication;
+pub(crate) mod router;
 pub(crate) mod rule;
 pub(crate) mod store_only;
 pub(crate) mod tier;

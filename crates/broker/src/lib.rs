@@ -17,6 +17,7 @@ mod forward;
 mod message;
 mod queue;
 mod receive;
+mod router;
 mod send;
 mod sessions;
 mod settle;
@@ -44,6 +45,12 @@ pub use api::order::{
 pub use api::output::{
     Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
     SendError, SessionError, SessionPage, SettleError, TransactionError,
+};
+pub use api::publication::{Publication, PublishError, Routed};
+pub use api::router::{
+    Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDINGS, MAX_ROUTER_NAME,
+    MAX_ROUTERS, MAX_ROUTING_STEPS, RESERVED_ROUTERS, RouterAnswer, RouterDifference, RouterError,
+    RouterInfo, RouterKind, RouterOrder, RouterSettings,
 };
 pub use api::rule::{
     Distribution, FilterDescription, OriginalValue, RuleDescription, RuleError, RuleSnapshot,

@@ -98,6 +98,7 @@ fn messages_of(command: &mut Command) -> &mut [Incoming] {
             operation: Operation::Send { messages, .. },
             ..
         } => messages,
+        Command::Publish { publication, .. } => std::slice::from_mut(&mut publication.message),
         _ => &mut [],
     }
 }

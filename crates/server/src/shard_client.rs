@@ -210,6 +210,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::RuleChanged { request, .. }
         | Output::Rules { request, .. }
         | Output::Sent { request, .. }
+        | Output::Published { request, .. }
         | Output::Settled { request, .. }
         | Output::Renewed { request, .. }
         | Output::Browsed { request, .. }

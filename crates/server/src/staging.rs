@@ -134,19 +134,23 @@ fn is_large(command: &Command, least: usize) -> bool {
         } => messages
             .iter()
             .any(|message| message.payload.len() >= least),
+        Command::Publish { publication, .. } => publication.message.payload.len() >= least,
         _ => false,
     }
 }
 
 /// Has the store take the large messages of a command. Blocks.
 fn stage(mut command: Command, stager: &dyn Stager) -> Command {
-    if let Command::Send { messages, .. }
-    | Command::Enlist {
-        operation: Operation::Send { messages, .. },
-        ..
-    } = &mut command
-    {
-        stage_messages(messages, stager);
+    match &mut command {
+        Command::Send { messages, .. }
+        | Command::Enlist {
+            operation: Operation::Send { messages, .. },
+            ..
+        } => stage_messages(messages, stager),
+        Command::Publish { publication, .. } => {
+            stage_messages(std::slice::from_mut(&mut publication.message), stager);
+        }
+        _ => {}
     }
     command
 }

@@ -345,8 +345,12 @@ impl Dialect for Client {
             Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
             Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
             Output::Rules { request, result } => self.handle_rules(request, result),
-            // Entities are the server's to create and remove, never a connection's.
-            Output::Administered { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => {}
+            // Entities are the server's to create and remove, never a connection's. Nothing here
+            // publishes to routers.
+            Output::Administered { .. }
+            | Output::EntityChanged(_)
+            | Output::RulesChanged(_)
+            | Output::Published { .. } => {}
         }
         // The output may have made room for more events.
         self.handle_events();

@@ -17,6 +17,7 @@ use crate::api::id::{
 use crate::api::operation::{Operation, Refusal};
 use crate::api::order::Order;
 use crate::api::output::MessageState;
+use crate::api::publication::Publication;
 use crate::api::rule::{Distribution, RuleDescription};
 use crate::api::settings::BrokerLimits;
 use crate::api::time::Wall;
@@ -144,6 +145,12 @@ pub enum Command {
         request: RequestId,
         entity: EntityId,
         messages: Vec<Incoming>,
+    },
+    /// Routes a message to the queues and topics that a router's bindings tell, and enqueues it at
+    /// each of them once. Answered by `Output::Published`.
+    Publish {
+        request: RequestId,
+        publication: Box<Publication>,
     },
     /// A receiver appears, without credit. With a `selector` it is given only messages that the
     /// selector selects.

@@ -4,6 +4,7 @@
 
 use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
+use crate::api::router::RouterError;
 use crate::api::rule::RuleError;
 
 /// Why an order was refused. Nothing has changed then.
@@ -37,6 +38,8 @@ pub enum EntityError {
     Changed,
     #[error(transparent)]
     Rule(#[from] RuleError),
+    #[error(transparent)]
+    Router(#[from] RouterError),
 }
 
 impl EntityError {

@@ -11,6 +11,7 @@ use store::EntityId;
 
 use crate::api::batch::{Batch, Ensured};
 use crate::api::info::QueueInfo;
+use crate::api::router::{RouterAnswer, RouterOrder};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
@@ -66,6 +67,8 @@ pub enum Order {
         skip: usize,
         top: usize,
     },
+    /// About routers and bindings. Answered by [`Answer::Router`].
+    Router(RouterOrder),
 }
 
 impl Order {
@@ -124,6 +127,7 @@ pub enum Answer {
     Rule(Box<RuleDescription>),
     Rules(Page<RuleDescription>),
     Namespace(NamespaceInfo),
+    Router(RouterAnswer),
     Done,
 }
 

@@ -12,6 +12,7 @@ use crate::api::entity_error::EntityError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
 use crate::api::order::Answer;
+use crate::api::publication::{PublishError, Routed};
 use crate::api::rule::{RuleDescription, RuleError, RuleSnapshot};
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::AuthorizationRule;
@@ -166,6 +167,10 @@ pub enum Output {
         result: Result<SequenceNumber, SendError>,
         duplicates: Vec<(usize, SequenceNumber)>,
     },
+    Published {
+        request: RequestId,
+        result: Result<Routed, PublishError>,
+    },
     Deliver {
         receiver: ReceiverId,
         delivery: Box<Delivery>,
@@ -260,6 +265,7 @@ impl Output {
             | Self::RuleChanged { request, .. }
             | Self::Rules { request, .. }
             | Self::Sent { request, .. }
+            | Self::Published { request, .. }
             | Self::Settled { request, .. }
             | Self::Renewed { request, .. }
             | Self::Browsed { request, .. }

@@ -14,6 +14,7 @@ use crate::entities::directory::Directory;
 use crate::receive::attach;
 use crate::receive::deferred;
 use crate::receive::peek;
+use crate::router;
 use crate::send::cancel;
 use crate::send::{self};
 use crate::sessions;
@@ -54,6 +55,10 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             entity,
             messages,
         } => send::send(directory, request, entity, messages, cx),
+        Command::Publish {
+            request,
+            publication,
+        } => router::publish::publish(directory, request, *publication, cx),
         Command::Attach {
             receiver,
             subqueue,

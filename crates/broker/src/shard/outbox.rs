@@ -94,7 +94,7 @@ impl Outbox {
     /// Notes that nothing may pass `output`, if so.
     fn count(&mut self, output: &Output, firm: &mut Vec<Matter>) {
         let matter = match output {
-            Output::Sent { .. } | Output::Settled { .. } => return,
+            Output::Sent { .. } | Output::Published { .. } | Output::Settled { .. } => return,
             Output::Deliver { delivery, .. } => Matter::Deliveries(delivery.entity),
             other => Matter::Connection(other.connection()),
         };

@@ -194,7 +194,7 @@ fn answered(
 
 fn shown(answer: &Answer) -> Shown {
     match answer {
-        Answer::Done => Shown::Nothing,
+        Answer::Done | Answer::Router(_) => Shown::Nothing,
         Answer::Entity(info) => shown_entity(info),
         Answer::Entities(page) => {
             let paths = page.items.iter().map(|info| info.queue.path.clone());
@@ -228,6 +228,7 @@ fn reason(error: &EntityError) -> Reason {
         EntityError::NotInTier(_)
         | EntityError::Invalid(_)
         | EntityError::Destination(_)
+        | EntityError::Router(_)
         | EntityError::At { .. } => Reason::Invalid,
     }
 }

@@ -208,6 +208,7 @@ impl Ledger {
                 let first = result.as_ref().ok().copied();
                 self.verify_sent(*request, first, duplicates, durable)
             }
+            Output::Published { request, .. } => self.take(*request, durable).map(drop),
             Output::Settled { request, result } => self.verify_settled(*request, result, durable),
             Output::Renewed { request, result } => {
                 self.verify_renewed(*request, result.as_ref().ok().copied(), durable)

@@ -237,7 +237,8 @@ impl Ledger {
             Command::AddRule { .. } | Command::RemoveRule { .. } => self.observe_rule(command),
             // What receivers want is the clients' business; the rest asks for nothing. A
             // transaction that has failed may fail as it likes.
-            Command::FailTransaction { .. }
+            Command::Publish { .. }
+            | Command::FailTransaction { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
             | Command::Credit { .. }

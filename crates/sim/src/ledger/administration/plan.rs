@@ -34,6 +34,8 @@ impl Ledger {
                 Ok(Shown::Entities(paths, more))
             }
             Order::DescribeNamespace => Ok(Shown::Namespace),
+            // The simulator gives no order about routers.
+            Order::Router(_) => Err(Reason::Missing),
             Order::CreateRule { subscription, rule } => {
                 let path = self.subscription(subscription)?;
                 self.plan_new_rule(path, &rule.name)
