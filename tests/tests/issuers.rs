@@ -127,6 +127,9 @@ fn keys_in_a_file_are_replaced_while_the_broker_runs_and_a_broken_file_changes_n
     broker.wait_for_log("the issuer's keys are replaced");
     assert_eq!(bearer(&broker, &new).0, 200);
     assert_eq!(bearer(&broker, &old).0, 401);
+    fs::write(setup.directory().join("keys.json"), r#"{"keys":[]}"#).unwrap();
+    broker.wait_for_log("the issuer has no key that can be used");
+    assert_eq!(bearer(&broker, &new).0, 401);
 }
 
 #[test]

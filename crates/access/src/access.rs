@@ -78,6 +78,12 @@ impl Access {
         self.namespace = Arc::new(rules);
     }
 
+    /// Makes snapshots from now on differ from those before, as after [`replace`](Self::replace)
+    /// with the same rules.
+    pub(crate) fn renew(&mut self) {
+        self.namespace = Arc::new((*self.namespace).clone());
+    }
+
     /// Replaces the rules of an entity.
     pub(crate) fn set_entity(&mut self, path: &str, rules: &[AuthorizationRule]) {
         let key = path.to_lowercase();
@@ -182,10 +188,11 @@ impl Access {
             .fold(Rights::NONE, |sum, rule| sum.union(rule.rights))
     }
 
-    /// None if the issuer is not trusted any more.
+    /// None if the issuer, or the key that signed the token, is not trusted any more.
     fn rights_of_identity(&self, identity: &Identity, path: &str) -> Rights {
         let mut issuers = self.namespace.issuers.iter();
         let issuer = issuers.find(|issuer| issuer.name == identity.issuer);
+        let issuer = issuer.filter(|issuer| issuer.keys.trusts(identity.key));
         issuer.map_or(Rights::NONE, |issuer| issuer.rights(identity, path))
     }
 

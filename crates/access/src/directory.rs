@@ -96,6 +96,12 @@ impl Directory {
         self.access.replace(rules);
     }
 
+    /// Has connections look up the rights of their links again, as when a key of an issuer is
+    /// withdrawn.
+    pub fn recheck_access(&mut self) {
+        self.access.renew();
+    }
+
     /// The access rules.
     #[must_use]
     pub fn access(&self) -> &Access {

@@ -1,14 +1,14 @@
 //! Issuer: a party whose JSON Web Tokens are accepted, and the rights that they give.
 //! (docs/spec/amqp.md#2.8)
 //!
-//! The rights of a token follow from its claims and the grants of its issuer at the time of each
-//! check, so a grant that is removed counts on open connections at once. Keys are loaded by the
-//! server; what is here says only from where.
+//! The rights of a token follow from its claims, and from the grants and keys of its issuer at the
+//! time of each check. So a grant that is removed, or a key that is withdrawn, counts on open
+//! connections at once. Keys are loaded by the server; what is here says only from where.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::key_set::IssuerKeys;
+use crate::key_set::{IssuerKeys, KeyDigest};
 use crate::rights::Rights;
 use crate::scope;
 
@@ -165,6 +165,8 @@ pub struct Identity {
     pub scopes: Vec<String>,
     /// The claim `groups`.
     pub groups: Vec<String>,
+    /// The key that has signed the token.
+    pub key: KeyDigest,
 }
 
 #[cfg(test)]

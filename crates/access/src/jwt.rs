@@ -14,7 +14,7 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use crate::issuer::{Identity, Issuer, Locality};
 use crate::jwt_claims::{self, Claims};
 use crate::jwt_signature;
-use crate::key_set::{KeySet, Lookup};
+use crate::key_set::{KeyDigest, KeySet, Lookup};
 
 /// The user of SASL PLAIN whose password is a token. (docs/spec/amqp.md#1.3)
 pub const SASL_USER: &str = "$jwt";
@@ -101,12 +101,12 @@ pub fn verify(
         Lookup::NotLoaded => return Err(Error::KeysNotLoaded),
         Lookup::Loaded(keys) => keys,
     };
-    let claims = verify_signature(token, &head, &keys)?;
+    let (claims, key) = verify_signature(token, &head, &keys)?;
     let expires = check_times(&claims, issuer.leeway_ms, now)?;
     check_audience(&claims, &issuer.audiences)?;
     Ok(VerifiedJwt {
         expires,
-        identity: claims.into_identity(),
+        identity: claims.into_identity(key),
     })
 }
 
@@ -131,8 +131,8 @@ fn read_head(token: &str) -> Result<Head, Error> {
     })
 }
 
-/// The claims, if a key of the set has signed them.
-fn verify_signature(token: &str, head: &Head, keys: &KeySet) -> Result<Claims, Error> {
+/// The claims and the key of the set that has signed them.
+fn verify_signature(token: &str, head: &Head, keys: &KeySet) -> Result<(Claims, KeyDigest), Error> {
     let candidates = keys.candidates(head.key_id.as_deref());
     if candidates.is_empty() {
         return Err(Error::Signature);
@@ -143,7 +143,7 @@ fn verify_signature(token: &str, head: &Head, keys: &KeySet) -> Result<Claims, E
     let mut error = Error::Malformed;
     for key in fitting {
         match decode::<Claims>(token, &key.key, &signature_alone(head.algorithm)) {
-            Ok(verified) => return Ok(verified.claims),
+            Ok(verified) => return Ok((verified.claims, key.digest)),
             Err(_) => error = Error::Signature,
         }
     }

@@ -10,6 +10,7 @@ use broker::Wall;
 use serde::{Deserialize, Deserializer};
 
 use crate::issuer::Identity;
+use crate::key_set::KeyDigest;
 
 /// The claims. A token is a credential, so they have no `Debug`.
 #[derive(Deserialize)]
@@ -35,8 +36,8 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// The claims that rights rest on.
-    pub(crate) fn into_identity(self) -> Identity {
+    /// The claims that rights rest on, signed by this key.
+    pub(crate) fn into_identity(self, key: KeyDigest) -> Identity {
         let scopes = self.scopes_of_azure.iter().chain(&self.scopes);
         let scopes = scopes.flat_map(|scopes| scopes.split_ascii_whitespace());
         Identity {
@@ -45,6 +46,7 @@ impl Claims {
             subject: self.subject,
             roles: self.roles,
             groups: self.groups,
+            key,
         }
     }
 }
@@ -96,13 +98,15 @@ mod tests {
             r#"{"iss":"i","roles":["a","b"],"scp":["c","d"],"groups":["e"],"other":{}}"#,
             r#"{"iss":"i","roles":["a","b"],"scp":"c","scope":"d","groups":["e"],"aud":null}"#,
         ] {
-            let identity = read(payload).unwrap().into_identity();
+            let identity = read(payload).unwrap().into_identity(KeyDigest::default());
             assert_eq!(identity.issuer, "i");
             assert_eq!(identity.roles, ["a", "b"], "{payload}");
             assert_eq!(identity.scopes, ["c", "d"], "{payload}");
             assert_eq!(identity.groups, ["e"], "{payload}");
         }
-        let one = read(r#"{"roles":"a b"}"#).unwrap().into_identity();
+        let one = read(r#"{"roles":"a b"}"#)
+            .unwrap()
+            .into_identity(KeyDigest::default());
         assert_eq!(one.roles, ["a b"]);
     }
 

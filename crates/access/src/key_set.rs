@@ -2,7 +2,8 @@
 //!
 //! A set comes from a JWK set as text. Keys that cannot verify a signature of the closed list of
 //! algorithms are left out: symmetric keys, keys for encryption, other types and curves. So a
-//! public key is never taken for the secret of an HMAC.
+//! public key is never taken for the secret of an HMAC. A set may have no key: its issuer has
+//! withdrawn all of them.
 //!
 //! Invariant: a key verifies only the algorithms of its own type, curve and `alg`.
 
@@ -11,8 +12,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use broker::Wall;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse};
-use jsonwebtoken::{Algorithm, DecodingKey};
+use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 
 use crate::jwt_signature;
 
@@ -32,11 +34,23 @@ pub enum Error {
     /// Not JSON, or without a list called `keys`.
     #[error("it is not a JWK set: {0}")]
     Malformed(String),
-    /// There may be keys, but none of a type that is used here.
-    #[error(
-        "it has no key that can verify RS256, RS384, RS512, PS256, PS384, PS512, ES256 or ES384"
-    )]
-    NoKey,
+}
+
+/// The digest of a public key, by which the key is known again in a later set.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct KeyDigest([u8; 32]);
+
+impl KeyDigest {
+    fn of(key: &DecodingKey) -> Self {
+        let digest = match key.kind() {
+            DecodingKeyKind::RsaModulusExponent { n, e } => Sha256::new()
+                .chain_update((n.len() as u64).to_be_bytes())
+                .chain_update(n)
+                .chain_update(e),
+            DecodingKeyKind::SecretOrDer(point) => Sha256::new().chain_update(point),
+        };
+        Self(digest.finalize().into())
+    }
 }
 
 /// One key.
@@ -45,6 +59,7 @@ pub(crate) struct VerificationKey {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
     pub(crate) key: DecodingKey,
+    pub(crate) digest: KeyDigest,
 }
 
 impl VerificationKey {
@@ -72,10 +87,12 @@ impl VerificationKey {
         };
         let algorithms: Vec<_> = of_type.iter().copied().filter(fits).collect();
         let key = DecodingKey::from_jwk(jwk).ok()?;
+        let digest = KeyDigest::of(&key);
         (!algorithms.is_empty()).then(|| Self {
             id: jwk.common.key_id.clone(),
             algorithms,
             key,
+            digest,
         })
     }
 
@@ -95,7 +112,7 @@ impl KeySet {
     /// Reads a JWK set.
     ///
     /// # Errors
-    /// When it is not one, or has no usable key.
+    /// When it is not one.
     pub fn parse(text: &[u8]) -> Result<Self, Error> {
         #[derive(Deserialize)]
         struct Document {
@@ -107,11 +124,18 @@ impl KeySet {
         // One key that is not understood does not spoil the others. [RFC 7517 5]
         let jwks = document.keys.into_iter();
         let jwks = jwks.filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
-        let keys: Vec<_> = jwks.filter_map(|jwk| VerificationKey::of(&jwk)).collect();
-        if keys.is_empty() {
-            return Err(Error::NoKey);
-        }
+        let keys = jwks.filter_map(|jwk| VerificationKey::of(&jwk)).collect();
         Ok(Self { keys })
+    }
+
+    /// Whether it has no key that can verify an accepted algorithm.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    fn has(&self, key: KeyDigest) -> bool {
+        self.keys.iter().any(|known| known.digest == key)
     }
 
     /// The keys that a token may be signed by: those of its key id, or the only one.
@@ -165,10 +189,23 @@ impl IssuerKeys {
         Self(RwLock::new(State { keys, reload_from }))
     }
 
-    /// Replaces the keys. An unknown key id causes no other load before `reload_from`.
-    pub fn replace(&self, keys: KeySet, reload_from: Wall) {
-        let keys = Some(Arc::new(keys));
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = State { keys, reload_from };
+    /// Replaces the keys. An unknown key id causes no other load before `reload_from`. Returns
+    /// whether a key is withdrawn: rights that rest on its tokens are gone.
+    pub fn replace(&self, keys: KeySet, reload_from: Wall) -> bool {
+        let keys = Arc::new(keys);
+        let new = State {
+            keys: Some(Arc::clone(&keys)),
+            reload_from,
+        };
+        let mut state = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *state, new);
+        let mut known = old.keys.iter().flat_map(|old| &old.keys);
+        known.any(|key| !keys.has(key.digest))
+    }
+
+    /// Whether tokens that this key has signed are good.
+    pub(crate) fn trusts(&self, key: KeyDigest) -> bool {
+        self.read().keys.is_some_and(|keys| keys.has(key))
     }
 
     /// Keeps the keys after they could not be loaded.
@@ -233,10 +270,10 @@ mod tests {
             "7",
         ];
         for key in useless {
-            check(&format!(r#"{{"keys":[{key}]}}"#), Err(Error::NoKey));
+            check(&format!(r#"{{"keys":[{key}]}}"#), Ok(0));
             check(&format!(r#"{{"keys":[{key},{RSA_KEY}]}}"#), Ok(1));
         }
-        check(r#"{"keys":[]}"#, Err(Error::NoKey));
+        check(r#"{"keys":[]}"#, Ok(0));
     }
 
     #[test]
@@ -277,5 +314,27 @@ mod tests {
             keys.look_up(Some("b"), Wall(10)),
             Lookup::Loaded(_)
         ));
+    }
+
+    #[test]
+    fn a_set_without_a_key_takes_the_known_ones_away() {
+        let set = |keys: &str| KeySet::parse(format!(r#"{{"keys":[{keys}]}}"#).as_bytes()).unwrap();
+        let other = r#"{"kty":"RSA","kid":"a","n":"AQAC","e":"AQAB"}"#;
+        let same = r#"{"kty":"RSA","kid":"b","n":"AQAB","e":"AQAB"}"#;
+        let keys = IssuerKeys::missing();
+        let key = set(RSA_KEY).keys[0].digest;
+        assert!(!keys.trusts(key), "not loaded");
+        assert!(!keys.replace(set(RSA_KEY), Wall(10)));
+        assert!(keys.trusts(key));
+        assert!(!keys.replace(set(&format!("{same},{other}")), Wall(10)));
+        assert!(keys.trusts(key), "another id, and the same key");
+        assert!(keys.replace(set(other), Wall(10)));
+        assert!(!keys.trusts(key), "the same id, and another key");
+        assert!(keys.replace(set(""), Wall(10)));
+        assert!(matches!(
+            keys.look_up(Some("a"), Wall(5)),
+            Lookup::Loaded(_)
+        ));
+        assert!(keys.is_loaded());
     }
 }

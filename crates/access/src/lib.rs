@@ -22,7 +22,7 @@ pub use access::{Access, Credential};
 pub use authorization::{Unauthorized, is_guess};
 pub use directory::{Directory, Entity};
 pub use issuer::{Grant, GrantClaim, Issuer, KeySource, Locality};
-pub use key_set::{IssuerKeys, KeySet};
+pub use key_set::{IssuerKeys, KeyDigest, KeySet};
 pub use operation::Operation;
 pub use rights::{AccessRule, AccessRules, RequiredRight, Rights, Secret};
 pub use signing_key::SigningKey;

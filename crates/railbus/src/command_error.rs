@@ -28,11 +28,8 @@ pub enum CommandError {
     },
     #[error("the data directory {path} cannot be used: {error}")]
     Store { path: PathBuf, error: StoreError },
-    #[error("the keys in {path} cannot be used: {error}")]
-    IssuerKeys {
-        path: PathBuf,
-        error: access::key_set::Error,
-    },
+    #[error("the keys in {path} cannot be used: {reason}")]
+    IssuerKeys { path: PathBuf, reason: String },
     #[error(transparent)]
     DevelopmentIssuer(#[from] development_key::Error),
     #[error(

@@ -70,10 +70,15 @@ fn read(path: &Path) -> Result<IssuerKeys, CommandError> {
         path: path.to_owned(),
         error,
     })?;
-    let keys = KeySet::parse(&text).map_err(|error| CommandError::IssuerKeys {
+    let refuse = |reason: String| CommandError::IssuerKeys {
         path: path.to_owned(),
-        error,
-    })?;
+        reason,
+    };
+    let keys = KeySet::parse(&text).map_err(|error| refuse(error.to_string()))?;
+    if keys.is_empty() {
+        let reason = "it has no key that can verify RS256, RS384, RS512, PS256, PS384, PS512, ES256 or ES384";
+        return Err(refuse(reason.to_owned()));
+    }
     let known = IssuerKeys::missing();
     known.replace(keys, Wall(u64::MAX));
     Ok(known)

@@ -3,7 +3,8 @@
 //!
 //! Each issuer whose keys can change has a task. Keys at a URL are loaded every ten minutes, and
 //! earlier when a token names a key that is not among them, at most once in five minutes. A file is
-//! read when it has changed. Keys that cannot be loaded leave the known ones in use.
+//! read when it has changed. Keys that cannot be loaded leave the known ones in use; a set without
+//! one of them withdraws it, and ends the links of its tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use crate::clock::Clock;
 use crate::fetch::{self, FetchError};
 use crate::log_text::{SENTENCE, printable};
+use crate::server_handle::ServerHandle;
 use crate::server_state::ServerState;
 
 /// How often keys at a URL are loaded.
@@ -61,13 +63,13 @@ struct Discovery {
 }
 
 /// Keeps the keys of all issuers loaded until the server stops.
-pub async fn keep_loaded(server: Arc<ServerState>) {
+pub async fn keep_loaded(server: Arc<ServerState>, handle: ServerHandle) {
     let mut tasks = Tasks::default();
     let mut directory = server.directory_receiver.clone();
     let mut stopping = server.stopping.clone();
     loop {
         let now = Arc::clone(&directory.borrow_and_update());
-        tasks.update(now.access().issuers(), &server);
+        tasks.update(now.access().issuers(), &server, &handle);
         tokio::select! {
             changed = directory.changed() => if changed.is_err() {
                 return;
@@ -83,7 +85,7 @@ struct Tasks(Vec<(Arc<IssuerKeys>, JoinHandle<()>)>);
 
 impl Tasks {
     /// Ends the tasks of issuers that are gone, and starts those of new ones.
-    fn update(&mut self, issuers: &[Issuer], server: &ServerState) {
+    fn update(&mut self, issuers: &[Issuer], server: &ServerState, handle: &ServerHandle) {
         self.0.retain(|(keys, task)| {
             let stays = issuers.iter().any(|issuer| Arc::ptr_eq(&issuer.keys, keys));
             if !stays {
@@ -98,6 +100,7 @@ impl Tasks {
                     issuer: issuer.clone(),
                     demand: Arc::clone(&server.key_demand),
                     clock: server.clock,
+                    handle: handle.clone(),
                 };
                 let task = (Arc::clone(&issuer.keys), tokio::spawn(loader.run()));
                 self.0.push(task);
@@ -117,6 +120,7 @@ struct Loader {
     issuer: Issuer,
     demand: Arc<Notify>,
     clock: Clock,
+    handle: ServerHandle,
 }
 
 impl Loader {
@@ -140,7 +144,7 @@ impl Loader {
             let wait = match loaded {
                 Ok(keys) => {
                     tracing::info!(issuer = self.issuer.name, "the issuer's keys are loaded");
-                    self.issuer.keys.replace(keys, reload_from);
+                    self.replace(keys, reload_from);
                     retry = FIRST_RETRY;
                     REFRESH
                 }
@@ -159,6 +163,19 @@ impl Loader {
                 }
             };
             self.wait(wait, reload_from).await;
+        }
+    }
+
+    /// Takes keys into use.
+    fn replace(&self, keys: KeySet, reload_from: Wall) {
+        if keys.is_empty() {
+            tracing::warn!(
+                issuer = self.issuer.name,
+                "the issuer has no key that can be used, so its tokens are refused"
+            );
+        }
+        if self.issuer.keys.replace(keys, reload_from) {
+            self.handle.recheck_access();
         }
     }
 
@@ -207,7 +224,7 @@ impl Loader {
             if modified.is_some() && modified != known {
                 match read(path).await {
                     Ok(keys) => {
-                        self.issuer.keys.replace(keys, Wall(u64::MAX));
+                        self.replace(keys, Wall(u64::MAX));
                         if known.is_some() {
                             tracing::info!(
                                 issuer = self.issuer.name,

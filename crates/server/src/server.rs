@@ -166,7 +166,8 @@ impl BoundServer {
     /// Starts accepting connections.
     #[must_use]
     pub fn serve(self) -> Server {
-        tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state)));
+        let handle = self.server.handle();
+        tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state), handle));
         for listener in self.listeners {
             tokio::spawn(listener::accept_all(listener, Arc::clone(&self.state)));
         }

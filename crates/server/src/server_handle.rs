@@ -46,6 +46,12 @@ impl ServerHandle {
         });
     }
 
+    /// Detaches links that rest on a key which their issuer has withdrawn.
+    pub(crate) fn recheck_access(&self) {
+        self.directory
+            .send_modify(|directory| Arc::make_mut(directory).recheck_access());
+    }
+
     /// Makes the namespace equal to `wanted`, completely or not at all. The plan lists the changes;
     /// if it lists a refusal, nothing has changed.
     ///

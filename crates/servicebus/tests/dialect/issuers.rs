@@ -229,6 +229,28 @@ fn a_weaker_token_and_an_issuer_that_is_gone_end_the_links_that_rest_on_them() {
     assert!(!world.client.is_attached(link));
 }
 
+#[test]
+fn a_key_that_its_issuer_withdraws_ends_the_links_of_its_tokens_alone() {
+    let (old, new) = (key(), key());
+    let trusting = with_issuer(IssuerKeys::fixed(old.key_set()), Grant::usual());
+    let keys = Arc::clone(&trusting.issuers[0].keys);
+    let (mut world, pair) = begin(trusting);
+    let manages = json!(["Manage"]);
+    put(&mut world, &pair, ORDERS, &token(&old, &manages, 600));
+    let (_, link) = world.sender("orders");
+    assert!(keys.replace(new.key_set(), Wall(u64::MAX)));
+    world.recheck_access();
+    assert!(!world.client.is_attached(link));
+    let error = world.detach_error(link).expect("detached");
+    assert_eq!(error.condition, "amqp:link:detach-forced");
+    let answer = put(&mut world, &pair, ORDERS, &token(&old, &manages, 600));
+    assert_eq!(answer.0, 401);
+    put(&mut world, &pair, ORDERS, &token(&new, &manages, 600));
+    let (_, link) = world.sender("orders");
+    world.recheck_access();
+    assert!(world.client.is_attached(link));
+}
+
 fn sasl_code(world: &World) -> Code {
     let outcome = world.events.iter().find_map(|event| match event {
         Event::SaslOutcome(code) => Some(*code),

@@ -78,6 +78,15 @@ impl World {
     /// The namespace's rules are replaced.
     pub fn replace_rules(&mut self, rules: AccessRules) {
         self.directory.set_access_rules(rules);
+        self.spread_directory();
+    }
+
+    pub fn recheck_access(&mut self) {
+        self.directory.recheck_access();
+        self.spread_directory();
+    }
+
+    fn spread_directory(&mut self) {
         let directory = Arc::new(self.directory.clone());
         self.server.set_directory(self.clock_reading(), directory);
         self.pump();
