@@ -21,6 +21,9 @@ pub const SASL_USER: &str = "$jwt";
 /// Longest token that is looked at.
 const MAX_TOKEN: usize = 32 << 10;
 
+/// How long a token counts at most, in milliseconds; then it has to be shown again.
+const MAX_LIFE_MS: u64 = 24 * 60 * 60 * 1_000;
+
 /// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Error {
@@ -72,7 +75,7 @@ impl Error {
 pub struct VerifiedJwt {
     /// Its claims.
     pub identity: Identity,
-    /// Its end and the tolerance of its issuer.
+    /// Its end and the tolerance of its issuer, at most a day from now.
     pub expires: Wall,
 }
 
@@ -169,7 +172,7 @@ fn check_times(claims: &Claims, leeway_ms: u64, now: Wall) -> Result<Wall, Error
     }
     match claims.not_before {
         Some(start) if now.0.saturating_add(leeway_ms) < start.0 => Err(Error::NotYet),
-        _ => Ok(expires),
+        _ => Ok(expires.min(Wall(now.0.saturating_add(MAX_LIFE_MS)))),
     }
 }
 

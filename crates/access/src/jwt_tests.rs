@@ -113,6 +113,17 @@ fn a_good_token_says_whom_it_speaks_for_and_until_when() {
 }
 
 #[test]
+fn a_token_counts_for_a_day_at_most() {
+    const DAY: u64 = 24 * 60 * 60;
+    for (seconds, counted) in [(DAY - 61, DAY - 1), (DAY, DAY), (DAY * 365 * 100, DAY)] {
+        let verified = check(&claims_but("exp", json!(SECONDS + seconds))).unwrap();
+        assert_eq!(verified.expires, Wall((SECONDS + counted) * 1_000));
+    }
+    let endless = check(&claims_but("exp", json!(1e300))).unwrap();
+    assert_eq!(endless.expires, Wall((SECONDS + DAY) * 1_000));
+}
+
+#[test]
 fn the_issuer_is_one_that_is_trusted() {
     let table = [
         json!(null),
