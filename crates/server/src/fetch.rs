@@ -1,7 +1,8 @@
 //! Fetch: reads a small document from a web server, as the keys of an issuer.
 //!
-//! Only https, or http to this machine. The system's certificates are trusted, or those that
-//! `SSL_CERT_FILE` names. Redirects are not followed, and no proxy is used.
+//! Only https, or http to this machine: whatever its name says, the address is one of loopback. The
+//! system's certificates are trusted, or those that `SSL_CERT_FILE` names. Redirects are not
+//! followed, and no proxy is used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::http::is_loopback_host;
+use crate::lookup;
 
 /// How long one document may take.
 const TIME_OUT: Duration = Duration::from_secs(10);
@@ -31,6 +33,8 @@ const MAX_BYTES: usize = 1 << 20;
 pub enum FetchError {
     #[error("it is not a URL of https, nor one of http on this machine")]
     Url,
+    #[error("it is of http, and its host has no loopback address")]
+    NotLoopback,
     #[error("no connection: {0}")]
     Connect(#[from] std::io::Error),
     #[error("the certificate cannot be checked: {0}")]
@@ -127,10 +131,16 @@ async fn fetch(target: &Target) -> Result<Bytes, FetchError> {
 }
 
 async fn connect(target: &Target) -> Result<Box<dyn Stream>, FetchError> {
-    let stream = TcpStream::connect((target.host.as_str(), target.port)).await?;
+    let mut addresses = lookup::addresses(&target.host, target.port).await?;
     if !target.is_tls {
-        return Ok(Box::new(stream));
+        // A name below localhost may lead anywhere.
+        addresses.retain(|address| address.ip().to_canonical().is_loopback());
+        if addresses.is_empty() {
+            return Err(FetchError::NotLoopback);
+        }
+        return Ok(Box::new(TcpStream::connect(&*addresses).await?));
     }
+    let stream = TcpStream::connect(&*addresses).await?;
     let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
     let config = tokio::task::spawn_blocking(trusting_the_system).await;
     let config = config.map_err(|error| FetchError::Body(error.to_string()))??;
@@ -188,5 +198,18 @@ mod tests {
         ] {
             check(url, None);
         }
+    }
+
+    #[tokio::test]
+    async fn plain_http_goes_to_no_other_machine_whatever_the_name_says() {
+        let target = Target {
+            is_tls: false,
+            host: "192.0.2.1".to_owned(),
+            port: 80,
+            authority: "a.localhost".to_owned(),
+            path: "/".to_owned(),
+        };
+        let refused = fetch(&target).await.unwrap_err();
+        assert!(matches!(refused, FetchError::NotLoopback), "{refused}");
     }
 }

@@ -27,6 +27,7 @@ mod issuer_keys;
 mod large_message_throttle;
 mod listener;
 mod log_text;
+mod lookup;
 pub mod messages;
 mod namespace;
 mod options;
