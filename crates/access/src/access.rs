@@ -43,6 +43,15 @@ impl Credential {
     pub fn is_of_issuer(&self) -> bool {
         matches!(self.0, Kind::Identity(_))
     }
+
+    /// Whether both are of an issuer, which says the same of them.
+    #[must_use]
+    pub fn has_identity_of(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::Identity(one), Kind::Identity(other)) => one == other,
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Debug for Kind {

@@ -19,11 +19,20 @@ use crate::clock_reading::ClockReading;
 
 /// Most audiences one connection may hold tokens for.
 const MAX_TOKENS: usize = 4_096;
+/// Most identities that the tokens of one connection may have. Each may take as much memory as a
+/// token; tokens of the same identity share it.
+const MAX_IDENTITIES: usize = 16;
 
-/// The connection holds tokens for the maximum number of audiences.
+/// The connection holds as many tokens as it may.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("a connection can hold tokens for {MAX_TOKENS} audiences")]
-pub struct TooManyTokens;
+pub enum TooManyTokens {
+    /// For the maximum number of audiences.
+    #[error("a connection can hold tokens for {MAX_TOKENS} audiences")]
+    Audiences,
+    /// Of the maximum number of clients, as issuers tell them apart.
+    #[error("a connection can hold tokens of {MAX_IDENTITIES} identities")]
+    Identities,
+}
 
 /// An accepted token.
 #[derive(Clone, Debug)]
@@ -41,6 +50,9 @@ pub struct Claims {
     plain: Option<Credential>,
     /// From tokens, by audience.
     tokens: HashMap<String, Claim>,
+    /// The identities of tokens, each once. When there are too many, those that no token has any
+    /// more are dropped.
+    identities: Vec<Credential>,
 }
 
 impl Claims {
@@ -64,7 +76,7 @@ impl Claims {
     /// Keeps a token; true if it may allow less than the one it replaces.
     ///
     /// # Errors
-    /// When the connection holds tokens for the maximum number of audiences.
+    /// When the connection holds as many tokens as it may.
     pub fn put(
         &mut self,
         access: &Access,
@@ -74,8 +86,9 @@ impl Claims {
         now: ClockReading,
     ) -> Result<bool, TooManyTokens> {
         if self.tokens.len() >= MAX_TOKENS && !self.tokens.contains_key(&audience) {
-            return Err(TooManyTokens);
+            return Err(TooManyTokens::Audiences);
         }
+        let credential = self.share_identity(granted.credential)?;
         let left = granted
             .expires
             .0
@@ -83,7 +96,7 @@ impl Claims {
             .saturating_add(grace.into());
         let until = Mono(now.mono.0.saturating_add(left));
         let claim = Claim {
-            credential: granted.credential,
+            credential,
             expires: granted.expires,
             until,
         };
@@ -96,6 +109,29 @@ impl Claims {
         });
         let is_replaced = self.tokens.insert(audience, claim).is_some();
         Ok((is_replaced && may_be_weaker) || new.union(old) != new)
+    }
+
+    /// The credential, with the identity of another token where that is the same.
+    fn share_identity(&mut self, credential: Credential) -> Result<Credential, TooManyTokens> {
+        if !credential.is_of_issuer() {
+            return Ok(credential);
+        }
+        let mut known = self.identities.iter();
+        if let Some(same) = known.find(|known| known.has_identity_of(&credential)) {
+            return Ok(same.clone());
+        }
+        if self.identities.len() >= MAX_IDENTITIES {
+            let tokens = &self.tokens;
+            self.identities.retain(|known| {
+                let mut tokens = tokens.values();
+                tokens.any(|claim| claim.credential.has_identity_of(known))
+            });
+        }
+        if self.identities.len() >= MAX_IDENTITIES {
+            return Err(TooManyTokens::Identities);
+        }
+        self.identities.push(credential.clone());
+        Ok(credential)
     }
 
     /// The rights for a new link or operation at `path`, which is normalised and in lower case.

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use access::issuer::SERVICE_BUS_AUDIENCE;
-use access::{AccessRules, Grant, GrantClaim, Issuer, IssuerKeys, KeySource, Rights, SigningKey};
+use access::{
+    Access, AccessRules, Grant, GrantClaim, Issuer, IssuerKeys, KeySource, Locality, Rights,
+    SigningKey,
+};
 use amqp::Value;
 use amqp::performative::SenderSettleMode;
 use amqp::sasl::Code;
 use broker::Wall;
-use dialect::Dialect;
+use dialect::{Claims, ClockReading, Dialect, TooManyTokens};
 use endpoint::Event;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
@@ -227,6 +230,37 @@ fn a_weaker_token_and_an_issuer_that_is_gone_end_the_links_that_rest_on_them() {
     let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
     world.replace_rules(rules());
     assert!(!world.client.is_attached(link));
+}
+
+#[test]
+fn a_connection_holds_tokens_of_a_few_identities_for_many_audiences() {
+    const IDENTITIES: usize = 16;
+    let key = key();
+    let rules = with_issuer(IssuerKeys::fixed(key.key_set()), Grant::usual());
+    let access = Access::new(rules);
+    let now = ClockReading {
+        wall: Wall(START),
+        ..ClockReading::default()
+    };
+    let mut claims = Claims::default();
+    let mut put = |audience: usize, identity: usize| {
+        let token = token(&key, &json!([identity.to_string()]), 600);
+        let verified = access.verify_jwt(&token, Locality::Network, now.wall);
+        let verified = verified.expect("it is good");
+        claims.put(&access, audience.to_string(), verified, 0, now)
+    };
+    // What replaces a token makes room for its identity.
+    for identity in 0..10 * IDENTITIES {
+        put(0, identity).expect("there is room");
+    }
+    for audience in 0..IDENTITIES {
+        put(audience, audience).expect("there is room");
+    }
+    for audience in IDENTITIES..10 * IDENTITIES {
+        put(audience, audience % IDENTITIES).expect("it is shared");
+        let refused = put(audience, IDENTITIES);
+        assert_eq!(refused, Err(TooManyTokens::Identities));
+    }
 }
 
 #[test]
