@@ -3,11 +3,12 @@
 //! The window of such a queue knows none of them, so its pump reads its first messages, whatever
 //! their session, in the order of their numbers, and moves on those that were not touched since.
 //! One page is read at a time. A message that is locked, or whose session is held, is passed over;
-//! what frees it wakes the pump.
+//! what frees it wakes the pump. So is one that is damaged: pages become shorter until it is found,
+//! and it is not read again.
 
 use std::collections::BTreeSet;
 
-use store::{CommitId, Part, Query, SequenceNumber, StoredMessage};
+use store::{CommitId, Part, Query, SequenceNumber, StoreError, StoredMessage};
 
 use super::transfer::Transfer;
 use super::{HAS_PUMP, forward_one, hop};
@@ -22,7 +23,7 @@ use crate::message::stored::{ReadRows, body_of, entry_of, size_of_body};
 use crate::queue::Queue;
 use crate::receive::run::run;
 use crate::subqueue::is_expired;
-use crate::subqueue::pump::{Looked, Pump};
+use crate::subqueue::pump::{Looked, PendingPage, Pump};
 
 /// Most messages of a page, and bytes of their bodies.
 const PAGE: usize = 256;
@@ -39,23 +40,73 @@ pub(super) fn ask_first(queue: &mut Queue, cx: &mut Context<'_>) {
         _ => None,
     };
     let (first, _) = queue.place_of_first(Subqueue::Main);
-    ask(queue, first, looked, cx);
+    let first = queue.sub(Subqueue::Main).unreadable.readable_from(first);
+    ask(queue, whole_page(first, looked), cx);
 }
 
-fn ask(queue: &mut Queue, from: SequenceNumber, looked: Option<Looked>, cx: &mut Context<'_>) {
+fn whole_page(from: SequenceNumber, looked: Option<Looked>) -> PendingPage {
+    PendingPage {
+        from,
+        limit: PAGE,
+        bodies: true,
+        looked,
+    }
+}
+
+fn ask(queue: &mut Queue, page: PendingPage, cx: &mut Context<'_>) {
     let query = Query::Range {
         entity: queue.id,
         part: Part::Active,
-        from,
+        from: page.from,
         until: queue.rows.end(),
-        limit: PAGE,
-        bodies: true,
+        limit: page.limit,
+        bodies: page.bodies,
         max_bytes: PAGE_BYTES,
     };
     let place = queue.sub(Subqueue::Main).place;
     let read = cx.ask(query, Purpose::SessionPage(place, cx.commit()));
     queue.rows.journal.begin(read);
-    queue.sub_mut(Subqueue::Main).pump = Pump::Reading(looked);
+    queue.sub_mut(Subqueue::Main).pump = Pump::Reading(page);
+}
+
+/// A page met damage: the next one ends before it, or begins behind it. Nothing if the page
+/// failed for another reason.
+fn pass_damage(source: &mut Queue, page: PendingPage, error: &StoreError) -> Option<PendingPage> {
+    let unreadable = &mut source.sub_mut(Subqueue::Main).unreadable;
+    match *error {
+        StoreError::UnreadableRows {
+            intact: 0, until, ..
+        } => {
+            let until = until.max(page.from.next());
+            unreadable.note_rows(page.from..until);
+            Some(whole_page(until, page.looked))
+        }
+        StoreError::UnreadableRows { intact, .. } => Some(PendingPage {
+            limit: intact,
+            ..page
+        }),
+        StoreError::Corrupt { .. } if page.limit > 1 => Some(PendingPage {
+            limit: page.limit / 2,
+            ..page
+        }),
+        StoreError::Corrupt { .. } if page.bodies => Some(PendingPage {
+            bodies: false,
+            ..page
+        }),
+        _ => None,
+    }
+}
+
+/// The first message from a number on is damaged: the next page begins behind it.
+fn pass_message(
+    source: &mut Queue,
+    page: PendingPage,
+    rows: &[StoredMessage],
+) -> Option<PendingPage> {
+    let number = rows.first()?.number;
+    let unreadable = &mut source.sub_mut(Subqueue::Main).unreadable;
+    unreadable.note_message(number);
+    Some(whole_page(number.next(), page.looked))
 }
 
 /// What became of a page.
@@ -82,22 +133,42 @@ pub(crate) fn loaded(
     };
     let touched = source.rows.journal.finish(read);
     let pump = std::mem::take(&mut source.sub_mut(place.subqueue).pump);
-    let Pump::Reading(looked) = pump else {
+    let Pump::Reading(page) = pump else {
         unreachable!("a pump waits until its page is here");
     };
-    source.sub_mut(place.subqueue).pump = looked.map_or(Pump::Free, Pump::Looked);
-    let Ok(rows) = rows else {
-        hop::pump_again_at(source, place.subqueue, cx);
-        return run(source, cx);
+    let limit = page.limit;
+    let rows = match rows {
+        Ok(rows) if page.bodies => {
+            let looked = page.looked.map_or(Pump::Free, Pump::Looked);
+            source.sub_mut(place.subqueue).pump = looked;
+            rows
+        }
+        Ok(rows) => {
+            match pass_message(source, page, &rows) {
+                Some(next) => ask(source, next, cx),
+                // It has gone since.
+                None => source.sub_mut(place.subqueue).needs_dispatch = true,
+            }
+            return run(source, cx);
+        }
+        Err(error) => {
+            match pass_damage(source, page, &error) {
+                Some(next) => ask(source, next, cx),
+                None => hop::pump_again_at(source, place.subqueue, cx),
+            }
+            return run(source, cx);
+        }
     };
     let bytes: usize = rows.iter().map(size_of_body).sum();
-    let is_full = rows.len() >= PAGE || bytes >= PAGE_BYTES;
+    let is_full = rows.len() >= limit || bytes >= PAGE_BYTES;
     let last = rows.last().map(|row| row.number);
     let progress = move_on(directory, place, after, rows, &touched, cx);
     let source = directory.get_mut(place.entity).expect(HAS_PUMP);
     match (progress, last) {
         (Progress::Made, _) => source.sub_mut(place.subqueue).needs_dispatch = true,
-        (Progress::None, Some(last)) if is_full => ask(source, last.next(), None, cx),
+        (Progress::None, Some(last)) if is_full => {
+            ask(source, whole_page(last.next(), None), cx);
+        }
         (Progress::None | Progress::Waits, _) => {}
     }
     run(source, cx);

@@ -20,9 +20,20 @@ pub(crate) enum Pump {
     Lookup(ReadId, SequenceNumber),
     /// It has been looked up.
     Looked(Looked),
-    /// The first messages of a queue with sessions are being read; what was looked up of one waits
-    /// for them.
-    Reading(Option<Looked>),
+    /// The first messages of a queue with sessions are being read.
+    Reading(PendingPage),
+}
+
+/// What was asked for of the messages of a queue with sessions.
+#[derive(Debug)]
+pub(crate) struct PendingPage {
+    /// All from this number on.
+    pub from: SequenceNumber,
+    pub limit: usize,
+    /// Not if the one message is damaged: only its number is read.
+    pub bodies: bool,
+    /// What was looked up of one of them waits for the page.
+    pub looked: Option<Looked>,
 }
 
 /// What a destination's history says of a message's id.

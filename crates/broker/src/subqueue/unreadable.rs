@@ -69,6 +69,12 @@ impl Unreadable {
         }
     }
 
+    /// The first number from `number` on that is not known to be unreadable.
+    pub(crate) fn readable_from(&self, number: SequenceNumber) -> SequenceNumber {
+        let before = self.ranges.range(..=number).next_back();
+        before.map_or(number, |(_, end)| number.max(*end))
+    }
+
     /// Why a receiver cannot be told that there is nothing left, if so.
     pub(crate) fn eviction(&self) -> Option<Eviction> {
         let (start, end) = self.ranges.first_key_value()?;

@@ -163,3 +163,87 @@ fn a_destination_that_detects_duplicates_takes_each_id_once() {
         "#]],
     );
 }
+
+#[test]
+fn a_damaged_message_stays_and_all_others_go_on() {
+    check(
+        "
+        0s queue name=b
+        0s queue name=a sessions
+        0s send in=a a:A b:B c:A encoded
+        1s reads late
+        1s queue name=a sessions forward=b
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s answer damaged
+        1s answer damaged
+        1s answer damaged
+        1s answer damaged
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer
+        1s asked
+        1s answer
+        1s answer
+        1s counters in=a
+        1s counters in=b
+        2s send in=a d:A encoded
+        2s asked
+        2s answer
+        2s counters in=a
+        2s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 256 of Active #1..#4 with bodies
+            1s asked for 128 of Active #1..#4 with bodies
+            1s asked for 2 of Active #1..#4 with bodies
+            1s asked for 1 of Active #1..#4 with bodies
+            1s asked for 1 of Active #1..#4
+            1s asked for 256 of Active #2..#4 with bodies
+            1s active 1 dead 0 deferred 0 bytes 27
+            1s active 2 dead 0 deferred 0 bytes 54
+            2s sent from #4
+            2s asked for 256 of Active #2..#5 with bodies
+            2s active 1 dead 0 deferred 0 bytes 27
+            2s active 3 dead 0 deferred 0 bytes 81
+        "#]],
+    );
+}
+
+#[test]
+fn damaged_rows_stay_and_all_others_go_on() {
+    check(
+        "
+        0s queue name=b
+        0s queue name=a sessions
+        0s send in=a a:A b:B c:A d:B encoded
+        1s reads late
+        1s queue name=a sessions forward=b
+        1s answer unreadable 1 2 4
+        1s asked
+        1s answer
+        1s asked
+        1s answer unreadable 0 2 4
+        1s asked
+        1s answer
+        1s answer
+        1s counters in=a
+        1s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 1 of Active #1..#5 with bodies
+            1s asked for 8 of Session 9413270669427828315ms #2..9413270669427828315ms #5, 256 of Active #2..#5 with bodies
+            1s asked for 1 of Session 9413270669427828315ms #2..9413270669427828315ms #5, 256 of Active #4..#5 with bodies
+            1s active 2 dead 0 deferred 0 bytes 54
+            1s active 2 dead 0 deferred 0 bytes 54
+        "#]],
+    );
+}
