@@ -186,15 +186,27 @@ impl SubqueueState {
     ) {
         for &number in numbers {
             // The message may have gone, or been lent, while it was being read.
-            let Some(entry) = self.window.take(number) else {
-                continue;
-            };
-            let message = Message::available(self.part(), number, &entry, None);
-            let token = cx.shared.tokens.next(number);
-            let lock = Lock::new(message, token, None, Origin::Unreadable);
-            self.lock(number, lock, ms, cx.now.mono);
-            self.unreadable.note_message(number);
+            if self.set_aside(number, ms, cx) {
+                self.unreadable.note_message(number);
+            }
         }
+    }
+
+    /// Locks a message for `ms` milliseconds, without a holder. Returns whether it was available.
+    pub(crate) fn set_aside(
+        &mut self,
+        number: SequenceNumber,
+        ms: u64,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(entry) = self.window.take(number) else {
+            return false;
+        };
+        let message = Message::available(self.part(), number, &entry, None);
+        let token = cx.shared.tokens.next(number);
+        let lock = Lock::new(message, token, None, Origin::SetAside);
+        self.lock(number, lock, ms, cx.now.mono);
+        true
     }
 
     /// Puts a receiver into its ring if it has credit and is nowhere yet.

@@ -87,9 +87,7 @@ pub(crate) fn pass_over(
     let entry = entry.expect("the message that could not go on is still here");
     drop(cx.shared.bodies.take(entry.body));
     let duration = queue.settings.lock_duration;
-    queue
-        .sub_mut(subqueue)
-        .lock_unreadable(&[number], duration, cx);
+    queue.sub_mut(subqueue).set_aside(number, duration, cx);
 }
 
 /// The next message, with its body, if one can go now.

@@ -334,7 +334,7 @@ impl Sessions {
             };
             let message = Message::available(parts.main.part(), number, &entry, None);
             let token = cx.shared.tokens.next(number);
-            let lock = Lock::new(message, token, None, Origin::Unreadable);
+            let lock = Lock::new(message, token, None, Origin::SetAside);
             self.lock(id, number, lock, parts, cx.now.mono);
             parts.main.unreadable.note_message(number);
             let hold = self.existing_hold_mut(id);

@@ -123,7 +123,7 @@ fn end_hold(queue: &mut Queue, id: HoldId, raise: bool, cx: &mut Context<'_>) ->
     let (sessions, _) = queue.sessions_mut();
     for number in std::mem::take(&mut sessions.existing_hold_mut(id).locked) {
         let lock = end_lock::take_lock(queue, Subqueue::Main, number, cx);
-        if raise && lock.origin != Origin::Unreadable {
+        if raise && lock.origin != Origin::SetAside {
             end_lock::abandon(queue, Subqueue::Main, number, lock, Vec::new(), cx);
         } else {
             end_lock::give_back(queue, Subqueue::Main, number, lock, cx);

@@ -162,7 +162,7 @@ pub(crate) fn expire_lock(
     cx: &mut Context<'_>,
 ) {
     let lock = take_lock(queue, subqueue, number, cx);
-    if lock.origin == Origin::Unreadable {
+    if lock.origin == Origin::SetAside {
         give_back(queue, subqueue, number, lock, cx);
     } else {
         abandon(queue, subqueue, number, lock, Vec::new(), cx);
@@ -283,7 +283,7 @@ impl Lock {
     pub(crate) fn message(&self, subqueue: Subqueue, number: SequenceNumber) -> Message {
         let part = match self.origin {
             Origin::Deferred => subqueue.deferred_part(),
-            Origin::Available | Origin::Unreadable => subqueue.part(),
+            Origin::Available | Origin::SetAside => subqueue.part(),
         };
         Message {
             number,

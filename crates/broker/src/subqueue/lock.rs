@@ -28,8 +28,8 @@ pub(crate) enum Origin {
     Available,
     /// It was deferred.
     Deferred,
-    /// It was available, but its body could not be read: no receiver holds it.
-    Unreadable,
+    /// It was available, but cannot be read or forwarded: no receiver holds it.
+    SetAside,
 }
 
 /// One message lent out.

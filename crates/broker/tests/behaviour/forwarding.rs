@@ -300,6 +300,32 @@ fn dead_letters_keep_their_reasons_and_name_their_source() {
 }
 
 #[test]
+fn a_dead_letter_that_cannot_go_on_is_not_taken_for_a_damaged_one() {
+    check_with(
+        BrokerSettings {
+            forward_failures: ForwardFailures::DeadLetter,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=dead
+        0s queue name=a forward=nowhere forward-dead=dead
+        0s send in=a x
+        1s queue name=a
+        1s attach r1 in=a dead
+        1s limit r1 10 drain
+        1s limit r1 20
+        31s complete r1 #1 in=a dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s r1 drained
+            30s r1 gets #1 x DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'nowhere' does not exist" until 60s
+            31s complete r1 #1 in=a dead: done
+        "#]],
+    );
+}
+
+#[test]
 fn a_destination_detects_duplicates_also_after_a_restart() {
     check(
         "
