@@ -94,7 +94,7 @@ fn forward_one(
         })),
     };
     match (admission, destination) {
-        (Admission::Failed(failure), _) => directory.fail(place, &transfer, &failure, cx),
+        (Admission::Failed(failure), to) => directory.fail(place, to, &transfer, &failure, cx),
         (Admission::Ask(id), Some(destination)) => {
             directory.look_up(place, destination, id, transfer.number, cx)
         }
@@ -153,6 +153,7 @@ impl Directory {
     fn fail(
         &mut self,
         place: SubqueueId,
+        destination: Option<EntityId>,
         transfer: &Transfer,
         failure: &TransferFailure,
         cx: &mut Context<'_>,
@@ -165,7 +166,8 @@ impl Directory {
                 true
             }
             TransferFailure::Full(error) if main => {
-                let waits = hop::waits_for_room(source, transfer, cx);
+                let destination = destination.expect("it said that it is full");
+                let waits = hop::waits_for_room(source, destination, transfer, cx);
                 if !waits {
                     hop::dead_letter(source, transfer, error, cx);
                 }

@@ -258,7 +258,9 @@ impl Queue {
     pub(crate) fn wake_pumps(&mut self) {
         for subqueue in Subqueue::ALL {
             let waits = self.forwards(subqueue) && self.rows.count(subqueue.part()) > 0;
-            self.sub_mut(subqueue).needs_dispatch |= waits;
+            let sub = self.sub_mut(subqueue);
+            sub.needs_dispatch |= waits;
+            sub.full_since = None;
         }
     }
 

@@ -78,8 +78,8 @@ pub(crate) struct SubqueueState {
     pub resume_at: Option<Mono>,
     /// What keeps messages that go on by themselves.
     pub pump: Pump,
-    /// Since when the destination of its pump has been full.
-    pub full_since: Option<Mono>,
+    /// The destination that its pump found full, and since when it has been.
+    pub full_since: Option<(EntityId, Mono)>,
     /// A message has become available, or a receiver waits for one.
     pub needs_dispatch: bool,
 }

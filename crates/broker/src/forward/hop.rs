@@ -1,7 +1,7 @@
 //! Hop: what a queue does with messages that pass through: it says which goes on next, checks
 //! what would arrive, lets go and takes in.
 
-use store::SequenceNumber;
+use store::{EntityId, SequenceNumber};
 
 use super::transfer::{Admission, Transfer, TransferFailure};
 use crate::api::forward_error::ForwardError;
@@ -52,11 +52,19 @@ pub(crate) fn pump_again_at(queue: &mut Queue, subqueue: Subqueue, cx: &Context<
 }
 
 /// Whether a message that its destination has no room for is tried again. The first that finds no
-/// room starts the clock; a message that came later gets as much time.
-pub(crate) fn waits_for_room(queue: &mut Queue, transfer: &Transfer, cx: &Context<'_>) -> bool {
+/// room there starts the clock; a message that came later gets as much time.
+pub(crate) fn waits_for_room(
+    queue: &mut Queue,
+    destination: EntityId,
+    transfer: &Transfer,
+    cx: &Context<'_>,
+) -> bool {
     let ForwardRetry { interval, time_out } = cx.shared.settings.forward_retry;
     let sub = queue.sub_mut(Subqueue::Main);
-    let since = *sub.full_since.get_or_insert(cx.now.mono);
+    let known = sub.full_since.filter(|(full, _)| *full == destination);
+    let (_, since) = *sub
+        .full_since
+        .insert(known.unwrap_or((destination, cx.now.mono)));
     let comes_late = transfer.entry.row.enqueued_ms.saturating_add(time_out) > cx.now.wall.0;
     let waits = cx.now.mono < since.after(time_out) || comes_late;
     if waits {

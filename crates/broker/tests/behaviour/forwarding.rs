@@ -186,6 +186,40 @@ fn a_full_destination_is_tried_again_for_a_minute() {
 }
 
 #[test]
+fn another_destination_gets_a_minute_of_its_own() {
+    check(
+        "
+        0s queue name=b max-size=3
+        0s queue name=c max-size=1
+        0s queue name=a forward=b
+        0s send in=a abc
+        0s send in=c z
+        0s send in=a x
+        50s queue name=a forward=c
+        61s peek 1 10 in=a transfer
+        90s remove in=c
+        90s queue name=c max-size=1
+        90s send in=c z
+        111s peek 1 10 in=a transfer
+        149s peek 1 10 in=a
+        151s peek 1 10 in=a transfer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            0s sent from #2
+            61s peek: 
+            90s c is gone
+            90s removed
+            90s sent from #1
+            111s peek: 
+            149s peek: #2 x
+            151s peek: #2 x DeadLetterReason="QuotaExceeded" DeadLetterErrorDescription="the destination 'c' holds 1 bytes of 1"
+        "#]],
+    );
+}
+
+#[test]
 fn room_that_comes_in_time_lets_messages_go_on_in_order() {
     check(
         "
@@ -252,6 +286,32 @@ fn a_full_destination_refuses_and_dead_letters_wait_for_room() {
 }
 
 #[test]
+fn a_dead_letter_that_cannot_go_on_is_not_taken_for_a_damaged_one() {
+    check_with(
+        BrokerSettings {
+            forward_failures: ForwardFailures::DeadLetter,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=dead
+        0s queue name=a forward=nowhere forward-dead=dead
+        0s send in=a x
+        1s queue name=a
+        1s attach r1 in=a dead
+        1s limit r1 10 drain
+        1s limit r1 20
+        31s complete r1 #1 in=a dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s r1 drained
+            30s r1 gets #1 x DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'nowhere' does not exist" until 60s
+            31s complete r1 #1 in=a dead: done
+        "#]],
+    );
+}
+
+#[test]
 fn a_circle_ends_after_four_hops() {
     check(
         "
@@ -295,32 +355,6 @@ fn dead_letters_keep_their_reasons_and_name_their_source() {
             3s r2 gets #1 y count 1 DeadLetterReason="broken" why="no" first #2 from dead letters of a until 33s
             4s complete r2 #1 in=graves: done
             5s 1 rows and 1 bodies
-        "#]],
-    );
-}
-
-#[test]
-fn a_dead_letter_that_cannot_go_on_is_not_taken_for_a_damaged_one() {
-    check_with(
-        BrokerSettings {
-            forward_failures: ForwardFailures::DeadLetter,
-            ..BrokerSettings::default()
-        },
-        "
-        0s queue name=dead
-        0s queue name=a forward=nowhere forward-dead=dead
-        0s send in=a x
-        1s queue name=a
-        1s attach r1 in=a dead
-        1s limit r1 10 drain
-        1s limit r1 20
-        31s complete r1 #1 in=a dead
-        ",
-        expect![[r#"
-            0s sent from #1
-            1s r1 drained
-            30s r1 gets #1 x DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'nowhere' does not exist" until 60s
-            31s complete r1 #1 in=a dead: done
         "#]],
     );
 }
