@@ -145,9 +145,11 @@ impl Sessions {
         !self.waiters.is_empty()
     }
 
-    /// Whether there is no session, held or not, and no state of one.
+    /// Whether there is no session, held or not, and no state of one, and no read under way that
+    /// may find one.
     pub(crate) fn is_unused(&self) -> bool {
-        self.held.is_empty() && self.idle.is_empty() && self.state_bytes == 0
+        let is_read = self.survey.is_complete() && self.check.is_none();
+        is_read && self.held.is_empty() && self.idle.is_empty() && self.state_bytes == 0
     }
 
     fn next_id(&mut self) -> u64 {

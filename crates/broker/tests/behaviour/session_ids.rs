@@ -154,3 +154,34 @@ fn a_queue_of_an_older_store_compares_ids_exactly_until_it_has_no_session() {
         "#]],
     );
 }
+
+#[test]
+fn ids_are_not_folded_while_a_read_may_find_a_session() {
+    check(
+        "
+        0s queue sessions
+        0s send a:order ttl=3s
+        0s reads late
+        0s restart older
+        1s asked
+        3s asked
+        3s answer last
+        3s answer last
+        3s send b:order c:ORDER
+        3s counters
+        3s answer
+        4s answer
+        4s answer
+        5s reads now
+        5s list 0 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max
+            3s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 1024 of Active #0..#1024
+            3s sent from #2
+            3s active 2 dead 0 deferred 0 bytes 2
+            5s list 0 9: ORDER order then skip 2
+        "#]],
+    );
+}
