@@ -45,7 +45,7 @@ use crate::queue::rows::Rows;
 use crate::queue::session_key::{SessionIds, SessionKey};
 use crate::subqueue::SubqueueState;
 
-use survey::{Check, Survey};
+use survey::{Check, Piece, Survey};
 
 pub(crate) use hold::Hold;
 
@@ -107,6 +107,10 @@ pub(crate) struct Sessions {
     check: Option<Check>,
     /// Idle sessions whose first message has left: there may be none any more.
     uncertain: BTreeSet<SessionKey>,
+    /// Sessions whose entries cannot be read: no receiver gets them that asks for the next one.
+    damaged: BTreeSet<SessionKey>,
+    /// Waiters have not been told of sessions that cannot be read.
+    damage_is_news: bool,
     age_read: age::AgeRead,
     expiries: session_expiry::SessionExpiries,
     bookmarks: Vec<Bookmark>,
@@ -126,7 +130,7 @@ impl Sessions {
         Self {
             ids,
             survey: if unknown {
-                Survey::Due(None)
+                Survey::Due(Piece::FIRST)
             } else {
                 Survey::Complete
             },
@@ -266,6 +270,8 @@ impl Sessions {
                 };
                 self.uncertain.insert(key.clone());
                 self.put_idle(key, record);
+            } else {
+                self.damaged.remove(&key);
             }
         }
         found
@@ -278,12 +284,17 @@ impl Sessions {
         same.map(|(key, record)| (key.clone(), *record)).collect()
     }
 
-    /// The idle session whose first message is the oldest.
+    /// The idle session whose first message is the oldest, of those that can be read.
     fn oldest(&self) -> Option<(SessionKey, Record)> {
-        let (first, hash) = self.order.first()?;
-        let mut same = self.records_of(*hash).into_iter();
-        let oldest = same.find(|(_, record)| record.first == *first);
-        Some(oldest.expect("a place in the order is an idle session's"))
+        self.order.iter().find_map(|(first, hash)| {
+            let mut same = self.records_of(*hash).into_iter();
+            same.find(|(key, record)| record.first == *first && !self.damaged.contains(key))
+        })
+    }
+
+    /// Whether there may be sessions that cannot be read.
+    fn has_damage(&self) -> bool {
+        !self.damaged.is_empty() || matches!(self.survey, Survey::Incomplete)
     }
 
     fn put_idle(&mut self, key: SessionKey, record: Record) {

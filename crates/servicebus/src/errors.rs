@@ -309,6 +309,7 @@ pub(crate) fn session(error: SessionError, request: &Value) -> Error {
             "The operation did not complete within the allotted time: no session was available.",
         ),
         SessionError::NotAllowed => sessionful_receiver(),
+        SessionError::Unreadable => Error::new(condition::INTERNAL_ERROR, format!("{error}.")),
     }
 }
 

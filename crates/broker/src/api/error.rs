@@ -78,6 +78,8 @@ pub enum SessionError {
     CannotBeLocked,
     #[error("there was no session in time")]
     Timeout,
+    #[error("the store is damaged: there are sessions that cannot be read")]
+    Unreadable,
     #[error("the entity has no sessions")]
     NotAllowed,
 }

@@ -14,6 +14,7 @@ use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::{HoldId, ReceiverSlot, SessionRole, WaiterId};
 use crate::queue::session_key::SessionKey;
+use crate::sessions::survey::CHECK;
 use crate::sessions::{Hold, Parts, Record, Sessions, Waiter};
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::window::Window;
@@ -39,15 +40,21 @@ impl Sessions {
 
     /// Gives sessions to waiters, as long as there are both.
     pub(super) fn serve_waiters(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
-        while self.survey.is_complete()
+        while self.survey.is_over()
             && !self.waiters.is_empty()
             && let Some((key, record)) = self.oldest()
         {
             if !record.certain {
-                return self.check_session(key, parts, cx);
+                return self.check_session(key, CHECK, parts, cx);
             }
             let slot = self.next_waiter();
             self.hold_session(key, slot, parts, cx);
+        }
+        if self.survey.is_over() && std::mem::take(&mut self.damage_is_news) {
+            while !self.waiters.is_empty() {
+                let slot = self.next_waiter();
+                self.refuse_waiter(slot, SessionError::Unreadable, cx);
+            }
         }
     }
 
@@ -128,9 +135,18 @@ impl Sessions {
     pub(super) fn refuse_late_waiters(&mut self, cx: &mut Context<'_>) {
         while let Some(waiter) = self.late_waiter(cx.now.mono) {
             cx.take_work();
-            let receiver = cx.shared.clients.detach(waiter.slot);
-            refuse(receiver.id, SessionError::Timeout, cx);
+            let error = if self.has_damage() {
+                SessionError::Unreadable
+            } else {
+                SessionError::Timeout
+            };
+            self.refuse_waiter(waiter.slot, error, cx);
         }
+    }
+
+    fn refuse_waiter(&self, slot: ReceiverSlot, error: SessionError, cx: &mut Context<'_>) {
+        let receiver = cx.shared.clients.detach(slot);
+        refuse(receiver.id, error, cx);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::receive::peek::MOST;
 use crate::receive::run::run;
 use crate::sessions::Sessions;
 use crate::sessions::accept::refuse;
+use crate::sessions::list;
 use crate::sessions::listing::Listing;
 use crate::sessions::pending_peek::SessionPeek;
 use crate::sessions::release;
@@ -148,7 +149,10 @@ pub(crate) fn list(
         listing.after = Some(sessions.bookmarks.remove(index).1);
         listing.left_to_skip = 0;
     }
-    if updated_after.is_none() && !sessions.survey.is_complete() {
+    let knows_all = updated_after.is_some() || sessions.survey.is_complete();
+    if !knows_all && sessions.survey.is_over() {
+        cx.emit(listing.answer(Err(list::unreadable())));
+    } else if !knows_all {
         // Which sessions have messages is not known yet.
         sessions.listings.push(listing);
         parts.main.needs_dispatch = true;

@@ -7,7 +7,7 @@
 
 use store::{Entry, Index, Query, StoreError};
 
-use crate::api::error::RequestError;
+use crate::api::error::{RequestError, SessionError};
 use crate::api::output::SessionPage;
 use crate::api::time::Wall;
 use crate::context::Context;
@@ -20,7 +20,19 @@ use crate::sessions::{Parts, Sessions};
 
 /// Notes that are read at once.
 const PIECE: usize = 1_024;
+/// Why sessions cannot be listed that the survey did not find.
+pub(super) fn unreadable() -> RequestError {
+    RequestError::Invalid(SessionError::Unreadable.to_string())
+}
+
 impl Sessions {
+    /// The survey is over, and not all sessions are known.
+    pub(super) fn refuse_listings(&mut self, cx: &mut Context<'_>) {
+        for listing in std::mem::take(&mut self.listings) {
+            cx.emit(listing.answer(Err(unreadable())));
+        }
+    }
+
     /// The survey is complete, so listings can begin.
     pub(super) fn list_at_last(&mut self, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
         for listing in std::mem::take(&mut self.listings) {

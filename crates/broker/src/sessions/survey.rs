@@ -4,6 +4,11 @@
 //! until that is complete no receiver is told that there is no session. What it finds may have left
 //! since, and a first message may expire: a session is checked (one entry of its group is read)
 //! before it is handed out, unless its first message is known to be there.
+//!
+//! Groups that cannot be read are passed over: pieces become shorter until they end before them,
+//! then ever longer steps lead behind them. A session whose own entries cannot be read keeps its
+//! record and is given only to a receiver that names it. Receivers that wait for the next session
+//! are told once that there is such damage, and later ones when their time is up.
 
 use std::collections::BTreeSet;
 
@@ -23,25 +28,82 @@ use crate::sessions::{Parts, Record, Sessions, id_of};
 const PIECE: usize = 1_024;
 /// Entries that are read to find a session's first one; more than one only for those of others
 /// that share its hash.
-const CHECK: usize = 8;
+pub(super) const CHECK: usize = 8;
 
 /// How far the survey is.
 #[derive(Debug, Default)]
 pub(super) enum Survey {
-    /// The next piece begins behind this group.
-    Due(Option<Bytes>),
+    Due(Piece),
     Reading {
-        after: Option<Bytes>,
+        piece: Piece,
         /// Hashes of sessions that changed since.
         changed: BTreeSet<u64>,
     },
     #[default]
     Complete,
+    /// It is over, and there may be sessions that could not be read.
+    Incomplete,
 }
 
 impl Survey {
     pub(super) fn is_complete(&self) -> bool {
         matches!(self, Self::Complete)
+    }
+
+    /// Whether all sessions are known that can be.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Complete | Self::Incomplete)
+    }
+}
+
+/// A piece of the survey: some groups of the order of sessions.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// It begins behind this group.
+    after: Option<Bytes>,
+    limit: usize,
+    /// How many steps have been taken to get behind damage.
+    steps: u32,
+    /// Whether groups have been passed over.
+    is_damaged: bool,
+}
+
+impl Piece {
+    pub(super) const FIRST: Self = Self {
+        after: None,
+        limit: PIECE,
+        steps: 0,
+        is_damaged: false,
+    };
+
+    /// The piece behind this one, which ended with that group.
+    fn next(&self, last: Option<&Entry>) -> Self {
+        Self {
+            after: last.map(|entry| entry.key.group.clone()),
+            limit: self.limit.saturating_mul(2).min(PIECE),
+            steps: 0,
+            ..*self
+        }
+    }
+
+    /// The piece to read when this one met damage; nothing if there is none behind it.
+    fn past_damage(self) -> Option<Self> {
+        if self.limit > 1 {
+            let limit = self.limit / 2;
+            return Some(Self { limit, ..self });
+        }
+        let after = self.after.as_deref().map_or(Some(0), |group| {
+            let hash = group.try_into().ok()?;
+            Some(u64::from_be_bytes(hash))
+        });
+        let step = 1_u64.checked_shl(self.steps)?;
+        let hash = after?.checked_add(step)?;
+        Some(Self {
+            after: Some(key::active(hash, SequenceNumber(0)).group),
+            limit: 1,
+            steps: self.steps + 1,
+            is_damaged: true,
+        })
     }
 }
 
@@ -51,6 +113,8 @@ pub(super) struct Check {
     key: SessionKey,
     first: SequenceNumber,
     until: SequenceNumber,
+    /// Most entries that are read.
+    limit: usize,
     /// Something left it meanwhile, or it was held.
     changed: bool,
 }
@@ -117,25 +181,25 @@ impl Sessions {
         if self.retry_at.is_some() {
             return;
         }
-        if let Survey::Due(after) = &mut self.survey {
-            let after = after.take();
-            let query = Query::Groups {
-                entity,
-                index: Index::Session,
-                after: after.clone(),
-                limit: PIECE,
-            };
-            cx.ask(
-                query,
-                Purpose::Session(entity, Box::new(SessionRead::Survey)),
-            );
-            let changed = BTreeSet::new();
-            self.survey = Survey::Reading { after, changed };
-        }
+        self.survey = match std::mem::take(&mut self.survey) {
+            Survey::Due(piece) => {
+                let query = Query::Groups {
+                    entity,
+                    index: Index::Session,
+                    after: piece.after.clone(),
+                    limit: piece.limit,
+                };
+                let read = Box::new(SessionRead::Survey);
+                cx.ask(query, Purpose::Session(entity, read));
+                let changed = BTreeSet::new();
+                Survey::Reading { piece, changed }
+            }
+            survey => survey,
+        };
         while self.check.is_none()
             && let Some(key) = self.uncertain.pop_first()
         {
-            self.check_session(key, parts, cx);
+            self.check_session(key, CHECK, parts, cx);
         }
     }
 
@@ -143,6 +207,7 @@ impl Sessions {
     pub(super) fn check_session(
         &mut self,
         key: SessionKey,
+        limit: usize,
         parts: &mut Parts<'_>,
         cx: &mut Context<'_>,
     ) {
@@ -161,7 +226,7 @@ impl Sessions {
             index: Index::Session,
             from: key::active(key.hash, first.max(resume)),
             until: key::active(key.hash, until),
-            limit: CHECK,
+            limit,
             max_bytes: usize::MAX,
         };
         cx.ask(
@@ -173,6 +238,7 @@ impl Sessions {
             key,
             first,
             until,
+            limit,
             changed: false,
         });
     }
@@ -185,12 +251,23 @@ impl Sessions {
         cx: &mut Context<'_>,
     ) {
         let until = parts.rows.end();
-        let Survey::Reading { after, changed } = std::mem::take(&mut self.survey) else {
+        let Survey::Reading { piece, changed } = std::mem::take(&mut self.survey) else {
             unreachable!("one piece is read at a time");
         };
-        let Ok(entries) = found else {
-            self.survey = Survey::Due(after);
-            return self.rest(cx.now.mono);
+        parts.main.needs_dispatch = true;
+        let entries = match found {
+            Ok(entries) => entries,
+            Err(error) if error.is_damage() => {
+                // What changed meanwhile has not been read, so it need not be looked at.
+                return match piece.past_damage() {
+                    Some(piece) => self.survey = Survey::Due(piece),
+                    None => self.end_survey(true, parts, cx),
+                };
+            }
+            Err(_) => {
+                self.survey = Survey::Due(piece);
+                return self.rest(cx.now.mono);
+            }
         };
         let active = entries
             .iter()
@@ -202,13 +279,23 @@ impl Sessions {
             }
             self.found(key, entry.key.number, until);
         }
-        let whole = entries.len() < PIECE || active.count() < entries.len();
-        if !whole {
-            self.survey = Survey::Due(entries.last().map(|entry| entry.key.group.clone()));
+        let whole = entries.len() < piece.limit || active.count() < entries.len();
+        if whole {
+            self.end_survey(piece.is_damaged, parts, cx);
         } else {
+            self.survey = Survey::Due(piece.next(entries.last()));
+        }
+    }
+
+    fn end_survey(&mut self, is_damaged: bool, parts: &mut Parts<'_>, cx: &mut Context<'_>) {
+        if is_damaged {
+            self.survey = Survey::Incomplete;
+            self.damage_is_news = true;
+            self.refuse_listings(cx);
+        } else {
+            self.survey = Survey::Complete;
             self.list_at_last(parts, cx);
         }
-        parts.main.needs_dispatch = true;
     }
 
     /// A session was looked at.
@@ -221,10 +308,22 @@ impl Sessions {
         parts.main.needs_dispatch = true;
         let check = self.check.take();
         let check = check.expect("one session is looked at at a time");
-        let Ok(entries) = found else {
-            self.uncertain.insert(check.key);
-            return self.rest(cx.now.mono);
+        let entries = match found {
+            Ok(entries) => entries,
+            // The first entry may be in front of the damage.
+            Err(error) if error.is_damage() && check.limit > 1 => {
+                return self.check_session(check.key, 1, parts, cx);
+            }
+            Err(error) if error.is_damage() => {
+                self.damage_is_news |= self.damaged.insert(check.key);
+                return;
+            }
+            Err(_) => {
+                self.uncertain.insert(check.key);
+                return self.rest(cx.now.mono);
+            }
         };
+        self.damaged.remove(&check.key);
         self.note_others(&check.key, &entries, check.until);
         // The session may be held by now, or have lost its last message.
         let Some(record) = self.idle.get(&check.key).copied() else {
@@ -236,7 +335,7 @@ impl Sessions {
             return;
         }
         let own = entries.iter().find(|entry| check.key.is_of(id_of(entry)));
-        let read_all = entries.len() < CHECK;
+        let read_all = entries.len() < check.limit;
         let next = match own {
             Some(entry) => Some((entry.key.number, true)),
             None if !read_all => entries.last().map(|entry| (entry.key.number.next(), false)),

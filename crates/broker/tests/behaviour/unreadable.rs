@@ -254,7 +254,126 @@ fn a_holder_is_told_that_its_session_cannot_be_read() {
             1s r1 holds A until 31s
             1s asked for 1024 groups of Session after None, 1024 of SessionExpiry 0s #0..max, 256 of Session 9413270669427828315ms #1..9413270669427828315ms #4
             1s r1 evicted: the store is damaged: messages #1 to #3 cannot be read
-            2s asked for 1024 groups of Session after None, 8 of Session 9413270669427828315ms #1..9413270669427828315ms #4, 1024 of SessionExpiry 0s #0..max
+            2s asked for 512 groups of Session after None, 8 of Session 9413270669427828315ms #1..9413270669427828315ms #4, 1024 of SessionExpiry 0s #0..max
+        "#]],
+    );
+}
+
+#[test]
+fn sessions_of_other_groups_are_handed_out_and_waiters_are_told_once() {
+    // The pieces become shorter, down to one group, before one begins behind the damage.
+    let damaged = "1s answer damaged\n".repeat(11);
+    check(
+        &format!(
+            "
+            0s queue sessions
+            0s send a:A b:B
+            1s reads late
+            1s restart
+            1s accept r1 next 60s
+            1s accept r2 next 60s
+            1s accept r3 next 60s
+            1s list 0 9
+            1s answer last
+            1s asked
+            {damaged}
+            1s asked
+            1s reads now
+            1s answer
+            1s wait
+            5s accept r4 next 10s
+            6s send c:C
+            6s accept r5 next 10s
+            6s list 0 9
+            7s accept r6 D
+            17s wait
+            "
+        ),
+        expect![[r#"
+            0s sent from #1
+            1s asked for 1024 groups of Session after None
+            1s asked for 1 groups of Session after Some(b"\0\0\0\0\0\0\0\x01")
+            1s list 0 9: the store is damaged: there are sessions that cannot be read
+            1s r1 holds A until 31s
+            1s r2 holds B until 31s
+            1s r3 refused: unreadable
+            6s sent from #3
+            6s r4 holds C until 36s
+            6s list 0 9: the store is damaged: there are sessions that cannot be read
+            7s r6 holds D until 37s
+            16s r5 refused: unreadable
+        "#]],
+    );
+}
+
+#[test]
+fn a_survey_ends_though_all_of_it_is_damaged() {
+    let damaged = "1s answer damaged\n".repeat(10 + 65);
+    check(
+        &format!(
+            "
+            0s queue sessions
+            0s send a:A
+            1s reads late
+            1s restart
+            1s accept r1 next 60s
+            1s answer last
+            {damaged}
+            2s reads now
+            3s accept r2 A
+            3s limit r2 1
+            "
+        ),
+        expect![[r#"
+            0s sent from #1
+            1s r1 refused: unreadable
+            3s r2 holds A until 33s
+            3s r2 gets #1 a until 33s
+        "#]],
+    );
+}
+
+#[test]
+fn a_session_whose_entries_are_damaged_is_passed_over() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:B
+        1s reads late
+        1s restart
+        1s accept r1 next 60s
+        1s accept r2 next 60s
+        1s answer
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer
+        1s asked
+        2s accept r3 A
+        2s limit r3 9
+        2s asked
+        2s answer damaged
+        2s asked
+        2s answer damaged
+        2s answer damaged
+        2s accept r4 next 5s
+        8s wait
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 8 of Session 9413270669427828315ms #1..9413270669427828315ms #3
+            1s asked for 1 of Session 9413270669427828315ms #1..9413270669427828315ms #3
+            1s asked for 8 of Session 7955381128454826704ms #2..7955381128454826704ms #3
+            1s r1 holds B until 31s
+            1s r2 refused: unreadable
+            1s asked for 
+            2s r3 holds A until 32s
+            2s asked for 256 of Session 9413270669427828315ms #1..9413270669427828315ms #3
+            2s r3 evicted: the store is damaged: messages #1 to #2 cannot be read
+            2s asked for 
+            7s r4 refused: unreadable
         "#]],
     );
 }

@@ -270,7 +270,7 @@ impl Ledger {
             SessionError::CannotBeLocked => {
                 acceptor.wanted.is_some() && acceptor.free != LockState::Held
             }
-            SessionError::NotAllowed => false,
+            SessionError::NotAllowed | SessionError::Unreadable => false,
         };
         if !sound {
             let what = format!("{receiver:?} is refused with {error:?}: {acceptor:?}");

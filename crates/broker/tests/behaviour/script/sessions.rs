@@ -94,6 +94,7 @@ impl Stage {
                     SessionError::CannotBeLocked => "held",
                     SessionError::Timeout => "timeout",
                     SessionError::NotAllowed => "not allowed",
+                    SessionError::Unreadable => "unreadable",
                 };
                 format!("{} refused: {why}", name_of(receiver))
             }
