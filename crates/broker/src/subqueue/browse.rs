@@ -119,7 +119,9 @@ impl SubqueueState {
                 let from = browser.pass_damage(until);
                 self.unreadable.note_rows(from..until);
             }
-            Err(error) if error.is_damage() => browser.meet_damage(asked.points.as_ref()),
+            Err(error) if error.is_damage() && browser.can_shorten(&asked) => {
+                browser.meet_damage(asked.points.as_ref());
+            }
             Err(_) => self.retry_at = Some(cx.retry_at()),
         }
         false

@@ -160,6 +160,11 @@ impl Browser {
         from
     }
 
+    /// Whether it can ask for less than it did, to find what is damaged.
+    pub(super) fn can_shorten(&self, asked: &PendingRead) -> bool {
+        self.stride != Stride::Over || asked.points.is_some()
+    }
+
     pub(super) fn meet_damage(&mut self, points: Option<&Vec<SequenceNumber>>) {
         self.stride = match (self.stride, points) {
             (Stride::Many, _) => Stride::One,

@@ -377,3 +377,29 @@ fn a_session_whose_entries_are_damaged_is_passed_over() {
         "#]],
     );
 }
+
+#[test]
+fn a_browser_rests_when_it_cannot_find_what_is_damaged() {
+    check(
+        "
+        0s send a b
+        0s reads late
+        1s restart
+        1s attach r1 copy
+        1s limit r1 9
+        1s answer damaged
+        1s answer damaged
+        1s asked
+        1s answer damaged
+        1s asked
+        2s asked
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 1 of Active #1..#3
+            1s asked for 
+            2s asked for 1 of Active #1..#3
+            2s r1 gets #2 b
+        "#]],
+    );
+}
