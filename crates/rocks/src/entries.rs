@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rocksdb::{DB, ReadOptions, Snapshot};
 use store::{EntityId, Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
 
-use crate::database::{Families, refused};
+use crate::database::{Families, unreadable};
 use crate::key;
 use crate::scan::Scan;
 use crate::value::damaged;
@@ -87,7 +87,7 @@ impl Entries<'_> {
             .batched_multi_get_cf_opt(state, &encoded, true, &self.options());
         let mut found = Vec::new();
         for (key, value) in keys.into_iter().zip(values) {
-            if let Some(value) = value.map_err(refused)? {
+            if let Some(value) = value.map_err(unreadable)? {
                 let value = Bytes::copy_from_slice(&value);
                 found.push(Entry { key, value });
             }

@@ -2,19 +2,26 @@
 //!
 //! RocksDB does not tell where a block ends that it cannot read, but a seek behind it succeeds. The
 //! end is looked for by ever larger steps, and then between the last two of them. So what can be
-//! read is passed over only where it is less than what is damaged before it.
+//! read is passed over only where it is less than what is damaged before it. A failure that may
+//! pass, such as one for want of memory, ends the search: it tells nothing of what is damaged.
 
-/// The least key above `from` from which on `can_read`, or `until`. At `from` it cannot.
-pub(crate) fn readable_from<const N: usize>(
+use store::StoreError;
+
+/// The least key above `from` from which on `read` meets no damage, or `until`. At `from` it does.
+///
+/// # Errors
+/// What `read` fails with for another reason than damage.
+pub(crate) fn readable_from<const N: usize, T>(
     from: [u8; N],
     until: [u8; N],
-    mut can_read: impl FnMut(&[u8; N]) -> bool,
-) -> [u8; N] {
+    mut read: impl FnMut(&[u8; N]) -> Result<T, StoreError>,
+) -> Result<[u8; N], StoreError> {
+    let mut can_read = |key: &[u8; N]| unless_damaged(read(key)).map(|found| found.is_some());
     let (mut damaged, mut readable) = (from, until);
     for bit in 0..N * 8 {
         match add_bit(damaged, bit).filter(|key| *key < readable) {
             None => break,
-            Some(key) if can_read(&key) => {
+            Some(key) if can_read(&key)? => {
                 readable = key;
                 break;
             }
@@ -24,13 +31,25 @@ pub(crate) fn readable_from<const N: usize>(
     loop {
         let middle = middle(&damaged, &readable);
         if middle <= damaged {
-            return readable;
+            return Ok(readable);
         }
-        if can_read(&middle) {
+        if can_read(&middle)? {
             readable = middle;
         } else {
             damaged = middle;
         }
+    }
+}
+
+/// What was read; nothing if it met damage.
+///
+/// # Errors
+/// What it failed with for another reason.
+pub(crate) fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_damage() => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -74,6 +93,11 @@ mod tests {
         number.to_be_bytes()
     }
 
+    fn damaged_unless(can_read: bool) -> Result<(), StoreError> {
+        let damage = || crate::value::damaged("a block", "its checksum is wrong");
+        can_read.then_some(()).ok_or_else(damage)
+    }
+
     #[test]
     fn the_end_of_a_damaged_stretch_is_found() {
         for (from, end) in [
@@ -83,17 +107,34 @@ mod tests {
             (100_000, u32::MAX - 1),
             (7, u32::MAX),
         ] {
-            let can_read = |at: &[u8; 4]| u32::from_be_bytes(*at) >= end;
-            let found = readable_from(key(from), key(u32::MAX), can_read);
-            assert_eq!(found, key(end), "{from}");
+            let read = |at: &[u8; 4]| damaged_unless(u32::from_be_bytes(*at) >= end);
+            let found = readable_from(key(from), key(u32::MAX), read);
+            assert_eq!(found, Ok(key(end)), "{from}");
         }
     }
 
     #[test]
     fn what_lies_between_two_damaged_stretches_is_not_passed_over() {
         let is_damaged = |at: u32| (10..110).contains(&at) || (210..310).contains(&at);
-        let can_read = |at: &[u8; 4]| !is_damaged(u32::from_be_bytes(*at));
-        assert_eq!(readable_from(key(10), key(999), can_read), key(110));
+        let read = |at: &[u8; 4]| damaged_unless(!is_damaged(u32::from_be_bytes(*at)));
+        assert_eq!(readable_from(key(10), key(999), read), Ok(key(110)));
+    }
+
+    #[test]
+    fn a_failure_that_may_pass_ends_the_search_and_is_no_damage() {
+        let failure = StoreError::Io("too many open files".into());
+        for at_most in 0..12 {
+            let mut looked = 0;
+            let read = |at: &[u8; 4]| {
+                looked += 1;
+                if looked > at_most {
+                    return Err(failure.clone());
+                }
+                damaged_unless(u32::from_be_bytes(*at) >= 700)
+            };
+            let found = readable_from(key(5), key(u32::MAX), read);
+            assert_eq!(found, Err(failure.clone()), "after {at_most}");
+        }
     }
 
     #[test]
@@ -104,9 +145,9 @@ mod tests {
         end[12] = 0x80;
         let found = readable_from(from, [u8::MAX; 21], |at| {
             looked += 1;
-            *at >= end
+            damaged_unless(*at >= end)
         });
-        assert_eq!(found, end);
+        assert_eq!(found, Ok(end));
         assert!(looked < 2 * 21 * 8, "{looked}");
     }
 }

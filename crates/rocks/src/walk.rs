@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
                     if !last.is_empty() {
                         self.from = last;
                     }
-                    self.skip(family, error, piece);
+                    self.skip(family, error, piece)?;
                     return Ok(placed);
                 }
                 Err(error) => return Err(error),
@@ -148,19 +148,26 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes on behind a block that is damaged.
-    fn skip(&mut self, family: &ColumnFamily, error: StoreError, piece: &mut Piece) {
+    fn skip(
+        &mut self,
+        family: &ColumnFamily,
+        error: StoreError,
+        piece: &mut Piece,
+    ) -> Result<(), StoreError> {
         let entity = (self.family > 0).then(|| entity_of(&self.from)).flatten();
         piece.damage.push(Damage::Rows(entity, error));
         let mut from = LAST_KEY;
         let len = self.from.len().min(from.len());
         from.fill(0);
         from[..len].copy_from_slice(&self.from[..len]);
-        let found = readable_from(from, LAST_KEY, |key| self.scan(family, key).next().is_ok());
+        let read = |key: &[u8; LAST_KEY.len()]| self.scan(family, key).next().map(drop);
+        let found = readable_from(from, LAST_KEY, read)?;
         if found == LAST_KEY {
             self.next_family();
         } else {
             self.from = found.to_vec();
         }
+        Ok(())
     }
 
     /// Reads bodies at once, without holding up what removes files. What cannot be read so is read

@@ -9,10 +9,11 @@ use journal::JournalLocation;
 use rocksdb::ColumnFamily;
 use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
-use super::view::{Row, View, unless_damaged};
+use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
 use crate::database::unreadable;
 use crate::key;
+use crate::key_search::unless_damaged;
 use crate::scan::Scan;
 use crate::value;
 

@@ -16,7 +16,7 @@ use store::{
 use crate::chunk;
 use crate::database::{Families, unreadable};
 use crate::key::{self, KeyKind};
-use crate::key_search::readable_from;
+use crate::key_search::{readable_from, unless_damaged};
 use crate::scan::Scan;
 use crate::value;
 
@@ -68,7 +68,7 @@ impl View<'_> {
                 && (next < until || !error.is_damage())
             {
                 let intact = found.len() + rows.len();
-                return Err(self.unreadable(intact, next, until, error));
+                return Err(self.unreadable(intact, next, until, error)?);
             }
             if rows.is_empty() {
                 return Ok(found);
@@ -104,39 +104,44 @@ impl View<'_> {
 
     /// Tells which rows cannot be read, if `error` is damage from `from` on: up to `until`, or up
     /// to the next one that can be read.
+    ///
+    /// # Errors
+    /// When that cannot be found out now.
     fn unreadable(
         &self,
         intact: usize,
         from: SequenceNumber,
         until: SequenceNumber,
         error: StoreError,
-    ) -> StoreError {
+    ) -> Result<StoreError, StoreError> {
         let StoreError::Corrupt { detail, .. } = error else {
-            return error;
+            return Ok(error);
         };
-        StoreError::UnreadableRows {
+        Ok(StoreError::UnreadableRows {
             intact,
             from,
-            until: self.readable_from(from, until),
+            until: self.readable_from(from, until)?,
             detail,
-        }
+        })
     }
 
     /// Where rows can be read again that cannot be read at `from`.
-    fn readable_from(&self, from: SequenceNumber, until: SequenceNumber) -> SequenceNumber {
+    fn readable_from(
+        &self,
+        from: SequenceNumber,
+        until: SequenceNumber,
+    ) -> Result<SequenceNumber, StoreError> {
         let (from, until) = (self.key(from), self.key(until));
-        let found = readable_from(from, until, |key| {
-            number_of(key).is_ok_and(|number| self.can_read(number, until))
-        });
-        number_of(&found).expect("it lies between two keys of messages of one part")
+        let found = readable_from(from, until, |key| self.read_first(number_of(key)?, until))?;
+        number_of(&found)
     }
 
-    /// Whether the first row from a number on can be read, or there is none.
-    fn can_read(&self, from: SequenceNumber, until: [u8; 17]) -> bool {
+    /// Reads the first row from a number on, if there is one.
+    fn read_first(&self, from: SequenceNumber, until: [u8; 17]) -> Result<(), StoreError> {
         let mut rows = Vec::new();
         let (family, options) = (self.families.message, self.options());
         let mut scan = Scan::with(self.db, family, self.key(from), until, options);
-        self.next_rows(&mut scan, 1, usize::MAX, &mut rows).is_ok()
+        self.next_rows(&mut scan, 1, usize::MAX, &mut rows)
     }
 
     pub fn points(
@@ -189,6 +194,7 @@ impl View<'_> {
         let mut rows = Vec::new();
         for numbers in numbers.chunks(ROWS_PER_ROUND) {
             let is_dense = are_dense(numbers);
+            // The damage may be behind what is looked for: then each is looked for by itself.
             if is_dense && unless_damaged(self.scan_rows(numbers, &mut rows))?.is_some() {
                 continue;
             }
@@ -415,16 +421,6 @@ fn number_of(key: &[u8]) -> Result<SequenceNumber, StoreError> {
     let (.., number) =
         parsed.ok_or_else(|| value::damaged("a message's key", format!("{key:02x?}")))?;
     Ok(number)
-}
-
-/// What a scan has found. Nothing if it met damage, which may be behind what was looked for: then
-/// each key is looked for by itself.
-pub(super) fn unless_damaged<T>(scanned: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
-    match scanned {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_damage() => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Whether walking over all from the first to the last costs less than looking for each of them.

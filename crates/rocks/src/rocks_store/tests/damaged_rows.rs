@@ -136,6 +136,45 @@ fn a_walk_goes_on_behind_a_damaged_block_of_the_same_entity() {
     assert!(rows >= found.len() as u64, "{rows} rows");
 }
 
+/// The counts are in a table of another family.
+#[test]
+fn messages_whose_delivery_counts_are_damaged_are_told_of_and_all_others_found() {
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    send(&mut store, 1..=MESSAGES, 20);
+    let mut set = WriteSet::default();
+    // The first and the last messages have none, and need none of the damaged block.
+    for number in 500..=MESSAGES - 500 {
+        set.push(store::Write::PutDeliveryCount {
+            entity: QUEUE,
+            number: SequenceNumber(number),
+            count: 7,
+        });
+    }
+    let id = store.submit(set);
+    store.progress.wait_for(id).expect("committed");
+    store.close().expect("closed");
+    let store = open(directory.path());
+    let tables = store.open_store.database.db.live_files().expect("listed");
+    let states = tables
+        .iter()
+        .filter(|it| it.column_family_name == "default");
+    let largest = states.max_by_key(|it| it.size).expect("there is one");
+    let name = largest.name.trim_start_matches('/').to_owned();
+    let middle = largest.size / 3;
+    store.close().expect("closed");
+    flip(&directory.path().join("db").join(name), middle);
+
+    let store = open(directory.path());
+    let (found, damaged) = read_past_damage(&store);
+    let [range] = &damaged[..] else {
+        panic!("{damaged:?}");
+    };
+    assert!((500..MESSAGES).contains(&range.start), "{range:?}");
+    let expected: Vec<_> = (1..range.start).chain(range.end..=MESSAGES).collect();
+    assert!(found == expected, "{range:?}, and {} found", found.len());
+}
+
 /// Blocks of rows, of the index, the properties and the footer all get their turn.
 #[test]
 fn wherever_a_table_is_damaged_each_row_is_found_or_told_of() {
