@@ -74,7 +74,11 @@ impl View<'_> {
                 return Ok(found);
             }
             let before = found.len();
-            self.complete(rows, &mut found)?;
+            let counts = match self.counts(&rows) {
+                Err(error) => return Err(self.uncounted(before, &rows, error)?),
+                Ok(counts) => counts,
+            };
+            self.complete(rows, &counts, &mut found)?;
             if self.is_enough(before, &mut found, &mut collected, max_bytes) {
                 return Ok(found);
             }
@@ -125,6 +129,41 @@ impl View<'_> {
         })
     }
 
+    /// The same if `error` is damage of the delivery counts of some of `rows`, which follow
+    /// `intact` others.
+    ///
+    /// # Errors
+    /// When it cannot be found out now whose counts are damaged.
+    fn uncounted(
+        &self,
+        intact: usize,
+        rows: &[Row],
+        error: StoreError,
+    ) -> Result<StoreError, StoreError> {
+        let StoreError::Corrupt { detail, .. } = error else {
+            return Ok(error);
+        };
+        let mut unreadable = None;
+        for (at, row) in rows.iter().enumerate() {
+            let is_damaged = unless_damaged(self.counts(&rows[at..=at]))?.is_none();
+            match (unreadable, is_damaged) {
+                (None, true) => unreadable = Some((at, row.number, row.number.next())),
+                (Some((first, from, _)), true) => {
+                    unreadable = Some((first, from, row.number.next()));
+                }
+                (Some(_), false) => break,
+                (None, false) => {}
+            }
+        }
+        let (at, from, until) = unreadable.ok_or_else(|| StoreError::Io(detail.clone()))?;
+        Ok(StoreError::UnreadableRows {
+            intact: intact + at,
+            from,
+            until,
+            detail,
+        })
+    }
+
     /// Where rows can be read again that cannot be read at `from`.
     fn readable_from(
         &self,
@@ -155,7 +194,8 @@ impl View<'_> {
         while rows.peek().is_some() {
             let round = self.next_round(&mut rows, max_bytes - collected);
             let before = found.len();
-            self.complete(round, &mut found)?;
+            let counts = self.counts(&round)?;
+            self.complete(round, &counts, &mut found)?;
             if self.is_enough(before, &mut found, &mut collected, max_bytes) {
                 break;
             }
@@ -275,33 +315,29 @@ impl View<'_> {
                 location: JournalLocation::from_body_location(it.body_location),
             });
             let rows = rows.collect();
-            let mut counts = known.iter().map(|it| (it.number, it.delivery_count));
-            let count_of = |number| {
-                let count = counts.find(|(known, _)| *known == number);
-                Ok(count.map_or(0, |(_, count)| count))
-            };
-            self.complete_with(rows, count_of, &mut found)?;
+            let counts = known.iter().map(|it| (it.number, it.delivery_count));
+            let counts = counts.filter(|(_, count)| *count > 0).collect();
+            self.complete(rows, &counts, &mut found)?;
         }
         Ok(found)
     }
 
-    /// Adds to rows in ascending order what is kept elsewhere.
-    fn complete(&self, rows: Vec<Row>, found: &mut Vec<StoredMessage>) -> Result<(), StoreError> {
+    /// The delivery counts of rows in ascending order, where there are any.
+    fn counts(&self, rows: &[Row]) -> Result<BTreeMap<SequenceNumber, u32>, StoreError> {
         let numbers: Vec<_> = rows.iter().map(|row| row.number).collect();
-        let counts = self.attached(KeyKind::DeliveryCount, &numbers)?;
-        let count_of = |number| {
-            let count = counts.get(&number);
-            let count = count.map(|count| value::decode_u32("a delivery count", count));
-            Ok(count.transpose()?.unwrap_or(0))
-        };
-        self.complete_with(rows, count_of, found)
+        let counts = self.attached(KeyKind::DeliveryCount, &numbers)?.into_iter();
+        let decoded = counts.map(|(number, count)| {
+            let count = value::decode_u32("a delivery count", &count)?;
+            Ok((number, count))
+        });
+        decoded.collect()
     }
 
-    /// The same with known delivery counts.
-    fn complete_with(
+    /// Adds to rows in ascending order what is kept elsewhere.
+    fn complete(
         &self,
         rows: Vec<Row>,
-        mut count_of: impl FnMut(SequenceNumber) -> Result<u32, StoreError>,
+        counts: &BTreeMap<SequenceNumber, u32>,
         found: &mut Vec<StoredMessage>,
     ) -> Result<(), StoreError> {
         let mut patches = BTreeMap::new();
@@ -332,7 +368,7 @@ impl View<'_> {
                 part: self.part,
                 number,
                 row,
-                delivery_count: count_of(number)?,
+                delivery_count: counts.get(&number).copied().unwrap_or(0),
                 patch: patches
                     .get(&number)
                     .map(|patch| Bytes::copy_from_slice(patch)),
