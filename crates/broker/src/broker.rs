@@ -163,25 +163,27 @@ impl Broker {
 
     /// Every queue, with its ages and lags as they are now.
     pub fn queues_at(&self, now: Now) -> impl Iterator<Item = QueueInfo> + '_ {
-        self.directory.iter().map(move |queue| info(queue, now))
+        let seen = self.directory.iter_seen();
+        seen.map(move |queue| info(&self.directory, queue, now))
     }
 
     /// Every entity, for a caller that follows changes from here on.
     pub fn entities(&self) -> impl Iterator<Item = EntityChange> + '_ {
-        self.directory.iter().map(change_of)
+        self.directory.iter_seen().map(change_of)
     }
 
     /// The rules of every topic.
     pub fn rules(&self) -> impl Iterator<Item = RuleSnapshot> + '_ {
         self.directory.iter().filter_map(|queue| match &queue.kind {
             Kind::Topic(topic) => Some(topic.rules.snapshot(queue.id)),
-            Kind::Queue | Kind::Subscription(_) => None,
+            Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => None,
         })
     }
 
     /// One queue.
     #[must_use]
     pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
-        self.directory.get(id).map(|queue| info(queue, self.now))
+        let queue = self.directory.get(id);
+        queue.map(|queue| info(&self.directory, queue, self.now))
     }
 }

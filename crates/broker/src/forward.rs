@@ -15,6 +15,7 @@
 pub(crate) mod hop;
 pub(crate) mod session_page;
 pub(crate) mod transfer;
+pub(crate) mod transfer_queue;
 
 use store::{EntityId, SequenceNumber, StoreError};
 
@@ -162,14 +163,14 @@ impl Directory {
         let main = place.subqueue == Subqueue::Main;
         let goes_on = match failure {
             TransferFailure::Refused(error) | TransferFailure::Unfit(error) if main => {
-                hop::dead_letter(source, transfer, error, cx);
+                self.give_up(place.entity, transfer, error, cx);
                 true
             }
             TransferFailure::Full(error) if main => {
                 let destination = destination.expect("it said that it is full");
                 let waits = hop::waits_for_room(source, destination, transfer, cx);
                 if !waits {
-                    hop::dead_letter(source, transfer, error, cx);
+                    self.give_up(place.entity, transfer, error, cx);
                 }
                 !waits
             }
@@ -182,8 +183,24 @@ impl Directory {
                 false
             }
         };
-        run(source, cx);
+        run(self.get_mut(place.entity).expect(HAS_PUMP), cx);
         goes_on
+    }
+
+    /// A message that cannot go on becomes a dead letter.
+    fn give_up(
+        &mut self,
+        source: EntityId,
+        transfer: &Transfer,
+        error: &ForwardError,
+        cx: &mut Context<'_>,
+    ) {
+        let queue = self.get_mut(source).expect(HAS_PUMP);
+        if let Kind::Transfer { via } = queue.kind {
+            transfer_queue::dead_letter(self, source, via, transfer, error, cx);
+        } else {
+            hop::dead_letter(queue, transfer, error, cx);
+        }
     }
 }
 

@@ -33,6 +33,7 @@ use crate::context::alarms::Alarm;
 use crate::delete::deletions::Deletions;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
+use crate::forward::transfer_queue;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::idle::Idle;
@@ -222,7 +223,10 @@ impl Queue {
         let settings = &self.settings;
         let forwards =
             settings.forward_to.is_some() || settings.forward_dead_lettered_messages_to.is_some();
-        if forwards {
+        let is_transfer = matches!(self.kind, Kind::Transfer { .. });
+        if is_transfer && self.rows.head.parts.iter().all(|part| part.count == 0) {
+            transfer_queue::IDLE_MS
+        } else if forwards {
             u64::MAX
         } else {
             settings.auto_delete_on_idle

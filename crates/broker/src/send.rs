@@ -19,6 +19,7 @@ use crate::api::error::SendError;
 use crate::api::id::RequestId;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::forward::transfer_queue;
 use crate::send::duplicates::known::Known;
 use crate::send::enqueue::answer_refusal;
 
@@ -30,6 +31,10 @@ pub(crate) fn send(
     messages: Vec<Incoming>,
     cx: &mut Context<'_>,
 ) {
+    let entity = match transfer_queue::route(directory, entity, &messages, cx) {
+        Ok(entity) => entity,
+        Err(error) => return answer_refusal(request, Err(error), cx),
+    };
     match directory.get_mut(entity) {
         Some(queue) if queue.settings.requires_duplicate_detection => {
             send_once::send_once(queue, request, messages, cx);

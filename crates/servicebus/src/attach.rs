@@ -9,6 +9,7 @@ pub(crate) mod pending_attach;
 pub(crate) mod receiver_source;
 pub(crate) mod requested_session;
 pub(crate) mod session_attach;
+mod transfer_destination;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -167,10 +168,15 @@ impl Client {
         if let Some(error) = admission::sender_error(&entity, &resource) {
             return Err(error);
         }
+        let destination = transfer_destination::of(&request.attach)?;
+        if let Some(destination) = &destination {
+            self.authorize(Operation::Send.required_right(), &destination.entity)?;
+        }
         let max_message_size = self.max_message_size(&entity);
         let credit_window = CreditWindow::new(self.settings.sender_credit);
         let kind = LinkKind::Sender(Sender {
             entity: entity.id,
+            transfer_to: destination.map(|destination| Arc::from(destination.entity)),
             credit_window,
             max_message_size,
         });

@@ -33,7 +33,7 @@ impl Client {
             self.detach(delivery.link, errors::credit_overrun());
             return;
         }
-        let entity = sender.entity;
+        let (entity, transfer_to) = (sender.entity, sender.transfer_to.clone());
         let IncomingDelivery {
             link,
             session,
@@ -57,7 +57,13 @@ impl Client {
                 self.answer_send(&pending, Ok(()));
             }
             Ok(mut messages) => {
-                let rules = self.directory.rules(entity);
+                for message in messages.iter_mut().filter(|_| transfer_to.is_some()) {
+                    message.transfer_to.clone_from(&transfer_to);
+                }
+                let rules = self
+                    .directory
+                    .rules(entity)
+                    .filter(|_| transfer_to.is_none());
                 self.is_slow =
                     rules.is_some_and(|rules| distribution::distribute(rules, &mut messages));
                 let cost = messages.iter().map(|message| message.size() + OVERHEAD);

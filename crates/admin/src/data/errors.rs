@@ -50,9 +50,9 @@ pub fn send(error: &SendError, entity: &str) -> Error {
         SendError::Subscription => {
             invalid("Messages are sent to a topic, and come to its subscriptions.")
         }
-        SendError::QuotaExceeded { .. } | SendError::TooLarge { .. } => {
-            forbidden(format!("Quota exceeded: {error}."))
-        }
+        SendError::QuotaExceeded { .. }
+        | SendError::TooLarge { .. }
+        | SendError::TooManyDestinations { .. } => forbidden(format!("Quota exceeded: {error}.")),
         SendError::SessionRequired => {
             invalid("The entity requires sessions: BrokerProperties have to name the SessionId.")
         }

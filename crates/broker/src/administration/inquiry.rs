@@ -142,7 +142,7 @@ fn page<'a>(
 fn accessed(directory: &Directory, queue: &Queue) -> Option<Wall> {
     let own = Some(queue.accessed()).filter(|at| at.0 > 0);
     match &queue.kind {
-        Kind::Queue => own,
+        Kind::Queue | Kind::Transfer { .. } => own,
         Kind::Subscription(_) => own.max(Some(queue.times.created)),
         Kind::Topic(topic) => {
             let below = topic.subscriptions.iter();
@@ -157,13 +157,13 @@ fn info(directory: &Directory, queue: &Queue, cx: &Context<'_>) -> EntityInfo {
     EntityInfo {
         queue: QueueInfo {
             accessed: accessed(directory, queue),
-            ..queue_info(queue, cx.now)
+            ..queue_info(directory, queue, cx.now)
         },
         dead_lettering_on_filter_evaluation_exceptions: match &queue.kind {
             Kind::Subscription(subscription) => {
                 subscription.dead_lettering_on_filter_evaluation_exceptions
             }
-            Kind::Queue | Kind::Topic(_) => false,
+            Kind::Queue | Kind::Topic(_) | Kind::Transfer { .. } => false,
         },
         store_only: Arc::clone(&queue.store_only),
         below: match &queue.kind {
@@ -173,7 +173,7 @@ fn info(directory: &Directory, queue: &Queue, cx: &Context<'_>) -> EntityInfo {
                 correlation_filters: topic.correlation_filters(),
                 bytes: cx.shared.topics.bytes_below(queue.id),
             },
-            Kind::Queue | Kind::Subscription(_) => Below::default(),
+            Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => Below::default(),
         },
     }
 }

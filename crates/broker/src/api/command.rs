@@ -37,6 +37,9 @@ pub struct Incoming {
     pub scheduled: Option<Wall>,
     /// What the rules of the topic that it is sent to make of it, if the caller has evaluated them.
     pub distribution: Option<Box<Distribution>>,
+    /// The path of the entity that it goes on to from the one that it is sent to, which it only
+    /// passes. The same for all messages of a send. (docs/spec/amqp.md#8.2)
+    pub transfer_to: Option<Arc<str>>,
 }
 
 impl Incoming {

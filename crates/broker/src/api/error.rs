@@ -19,6 +19,8 @@ pub enum SendError {
     QuotaExceeded { size: u64, limit: u64 },
     #[error("a message of {size} bytes is larger than {limit}")]
     TooLarge { size: u64, limit: u64 },
+    #[error("messages for {limit} other entities are sent via the entity already")]
+    TooManyDestinations { limit: usize },
     #[error("the disk is nearly full")]
     DiskNearlyFull,
     #[error("the store cannot be read")]

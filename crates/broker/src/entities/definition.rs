@@ -107,7 +107,7 @@ impl Definition {
 pub(crate) fn row_of(queue: &Queue) -> EntityRow {
     let settings = queue.settings.clone();
     let kind = match &queue.kind {
-        Kind::Queue => StoredKind::Queue(settings),
+        Kind::Queue | Kind::Transfer { .. } => StoredKind::Queue(settings),
         Kind::Topic(_) => StoredKind::Topic(settings),
         Kind::Subscription(subscription) => StoredKind::Subscription {
             topic: subscription.topic.0,

@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::context::token;
 use crate::entities::definition::{self, Definition};
 use crate::entities::tombstone::Tombstone;
+use crate::forward::transfer_queue;
 use crate::queue::kind::Kind;
 use crate::queue::session_key::SessionIds;
 use crate::queue::{Description, Queue, Times};
@@ -33,6 +34,8 @@ pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
     queues: BTreeMap<EntityId, Box<Queue>>,
     by_path: BTreeMap<(NamespaceId, String), EntityId>,
+    /// Transfer queues by their via entity and the destination. No path leads to them.
+    pub(crate) transfers: BTreeMap<(EntityId, String), EntityId>,
     /// Deleted subscriptions whose rows are being removed. No path leads to them.
     tombstones: BTreeMap<EntityId, Tombstone>,
     /// Topics whose rules may have changed in this turn.
@@ -56,7 +59,7 @@ impl Directory {
         let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
         for row in recovery.entities {
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
-            let description = match Definition::decode(&row)? {
+            let mut description = match Definition::decode(&row)? {
                 Definition::Entity(description) => *description,
                 Definition::Tombstone { topic } => {
                     let tombstone = Tombstone::new(row.id, topic, head);
@@ -65,6 +68,9 @@ impl Directory {
                     continue;
                 }
             };
+            let kind = std::mem::replace(&mut description.kind, Kind::Queue);
+            // Ids rise, so the via entity is there before.
+            description.kind = directory.recovered_kind(row.namespace, &row.path, kind);
             let window = settings.window;
             let queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
             directory.insert(queue);
@@ -126,6 +132,10 @@ impl Directory {
     /// Takes an entity out: from now on there is none of its id, and its path is free.
     pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
         let queue = self.queues.remove(&id)?;
+        if let Some(key) = transfer_queue::key_of(&queue) {
+            self.transfers.remove(&key);
+            return Some(queue);
+        }
         let path = key_of(queue.namespace, &queue.path);
         let named = self.by_path.remove(&path);
         debug_assert_eq!(named, Some(id), "a path is that of one entity");
@@ -147,6 +157,12 @@ impl Directory {
     /// Every entity, in the order of their creation.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Queue> {
         self.queues.values().map(|queue| &**queue)
+    }
+
+    /// Every entity that clients and administrators see, in the order of their creation.
+    pub(crate) fn iter_seen(&self) -> impl Iterator<Item = &Queue> {
+        let is_seen = |queue: &&Queue| !matches!(queue.kind, Kind::Transfer { .. });
+        self.iter().filter(is_seen)
     }
 
     /// Every entity, to change.
@@ -213,11 +229,14 @@ impl Directory {
         queue.set_alarm(cx);
         publish(&queue, cx);
         let topic = queue.kind.topic();
+        let is_seen = !matches!(queue.kind, Kind::Transfer { .. });
         self.insert(queue);
         if let Some(topic) = topic {
             self.note_use(topic, cx);
         }
-        self.note_change();
+        if is_seen {
+            self.note_change();
+        }
         id
     }
 
@@ -300,7 +319,10 @@ impl Directory {
         {
             topic.subscriptions.insert(queue.id);
         }
-        self.by_path.insert(key, queue.id);
+        match transfer_queue::key_of(&queue) {
+            Some(transfer) => self.transfers.insert(transfer, queue.id),
+            None => self.by_path.insert(key, queue.id),
+        };
         self.queues.insert(queue.id, Box::new(queue));
     }
 }
@@ -364,9 +386,12 @@ pub(crate) fn check_unchanged(
     Ok(())
 }
 
-/// Writes an entity's definition, and tells the server.
+/// Writes an entity's definition, and tells the server of one that clients see.
 pub(super) fn publish(queue: &Queue, cx: &mut Context<'_>) {
     cx.write(Write::PutEntity(definition::row_of(queue)));
+    if matches!(queue.kind, Kind::Transfer { .. }) {
+        return;
+    }
     cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
 }
 

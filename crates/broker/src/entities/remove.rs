@@ -17,13 +17,17 @@ use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::send::enqueue::answer_refusal;
 
-/// An entity goes. A topic takes its subscriptions with it.
+/// An entity goes. It takes its transfer queues with it, and a topic its subscriptions.
 pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
     let Some(queue) = directory.take(entity) else {
         return;
     };
+    let transfer_queues: Vec<_> = directory.transfer_queues(entity).collect();
+    for transfer_queue in transfer_queues {
+        end(directory, transfer_queue, cx);
+    }
     match &queue.kind {
-        Kind::Queue => end_queue(queue, true, cx),
+        Kind::Queue | Kind::Transfer { .. } => end_queue(queue, true, cx),
         Kind::Topic(topic) => {
             let subscriptions: Vec<_> = topic.subscriptions.iter().copied().collect();
             for subscription in subscriptions {
@@ -74,6 +78,9 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
             .set(queue.id, queue.alarm, Alarm::default());
     }
     cx.shared.pumps.retain(|place| place.entity != queue.id);
+    if matches!(queue.kind, Kind::Transfer { .. }) {
+        return;
+    }
     cx.emit(Output::EntityChanged(Box::new(EntityChange {
         id: queue.id,
         namespace: queue.namespace,

@@ -131,6 +131,7 @@ pub(crate) fn next_transfer(
         entry,
         body,
         properties,
+        sent_via: matches!(queue.kind, Kind::Transfer { .. }),
     })
 }
 
@@ -252,6 +253,17 @@ pub(crate) fn arrive_dead(
     );
 }
 
+/// A message that was sent via this queue cannot go on. (docs/spec/amqp.md#8.2)
+pub(super) fn arrive_stuck(
+    queue: &mut Queue,
+    transfer: Transfer,
+    error: ForwardError,
+    cx: &mut Context<'_>,
+) {
+    let to = Subqueue::TransferDeadLetter;
+    arrive_as(queue, to, Subqueue::Main, "", transfer, Some(error), cx);
+}
+
 fn arrive_as(
     queue: &mut Queue,
     subqueue: Subqueue,
@@ -284,7 +296,12 @@ fn arrive_as(
         number,
         enqueued,
     );
-    row.flags = row::moved_on(&transfer.entry.row, patch.is_some());
+    row.flags = if transfer.sent_via {
+        row.enqueued_number = 0;
+        row::sent_via(&transfer.entry.row, patch.is_some())
+    } else {
+        row::moved_on(&transfer.entry.row, patch.is_some())
+    };
     if let Some(patch) = &patch {
         queue.rows.put_patch(number, patch, cx);
     }

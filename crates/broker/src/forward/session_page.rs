@@ -215,6 +215,7 @@ fn move_on(
             entry: entry_of(&stored, after),
             properties: Properties::of(&body.payload),
             body,
+            sent_via: false,
         };
         if !forward_one(directory, place, path, transfer, cx) {
             return Progress::Waits;

@@ -23,6 +23,8 @@ pub(crate) struct Transfer {
     pub entry: Entry,
     pub body: Body,
     pub properties: Properties,
+    /// It comes out of a transfer queue, which is no hop: it was not sent to the via entity.
+    pub sent_via: bool,
 }
 
 /// Why a message cannot go on.

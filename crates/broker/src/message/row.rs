@@ -39,6 +39,11 @@ pub(crate) fn moved_on(row: &MessageRow, patched: bool) -> u32 {
     arrived(patched) | hops | row.flags & SCHEDULED
 }
 
+/// The flags of a message that comes out of a transfer queue, where it has only waited.
+pub(crate) fn sent_via(row: &MessageRow, patched: bool) -> u32 {
+    arrived(patched) | row.flags & SCHEDULED
+}
+
 /// The flags of a scheduled message that becomes available.
 pub(crate) fn activated(row: &MessageRow) -> u32 {
     row.flags | SCHEDULED

@@ -7,9 +7,10 @@ use store::Part;
 use crate::api::id::Subqueue;
 use crate::api::info::QueueInfo;
 use crate::api::time::Now;
+use crate::entities::directory::Directory;
 use crate::queue::Queue;
 
-pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
+pub(crate) fn info(directory: &Directory, queue: &Queue, now: Now) -> QueueInfo {
     let count = |part| queue.rows.count(part);
     QueueInfo {
         id: queue.id,
@@ -27,11 +28,12 @@ pub(crate) fn info(queue: &Queue, now: Now) -> QueueInfo {
         oldest_age_ms: queue.oldest_age(now.wall),
         traffic: queue.rows.traffic,
         receivers: queue.sub(Subqueue::Main).attached as u64,
-        transfer: if queue.forwards(Subqueue::Main) {
-            count(Subqueue::Main.part())
-        } else {
-            0
-        },
+        transfer: directory.waiting_transfers(queue.id)
+            + if queue.forwards(Subqueue::Main) {
+                count(Subqueue::Main.part())
+            } else {
+                0
+            },
         transfer_dead_letter: count(Subqueue::TransferDeadLetter.part())
             + count(Subqueue::TransferDeadLetter.deferred_part()),
         created: queue.times.created,

@@ -1,7 +1,8 @@
-//! Kind: what tells queues, topics and subscriptions apart. Everything else they have in common.
+//! Kind: what tells queues, topics, subscriptions and transfer queues apart. Everything else they have in common.
 //!
 //! A topic keeps no message that a client could receive: what arrives goes on to its subscriptions.
 //! A subscription is a queue that only its topic can write to. (docs/spec/entities.md#1)
+//! A transfer queue is the broker's own, and clients do not see it. (docs/spec/amqp.md#8.2)
 
 use store::EntityId;
 
@@ -16,12 +17,16 @@ pub(crate) enum Kind {
     Queue,
     Topic(Topic),
     Subscription(Box<Subscription>),
+    /// Messages that are sent via an entity wait in it.
+    Transfer {
+        via: EntityId,
+    },
 }
 
 impl Kind {
     pub(crate) fn seen(&self) -> EntityKind {
         match self {
-            Self::Queue => EntityKind::Queue,
+            Self::Queue | Self::Transfer { .. } => EntityKind::Queue,
             Self::Topic(_) => EntityKind::Topic,
             Self::Subscription(_) => EntityKind::Subscription,
         }
@@ -31,7 +36,7 @@ impl Kind {
     pub(crate) fn subscriptions(&self) -> usize {
         match self {
             Self::Topic(topic) => topic.subscriptions.len(),
-            Self::Queue | Self::Subscription(_) => 0,
+            Self::Queue | Self::Subscription(_) | Self::Transfer { .. } => 0,
         }
     }
 
@@ -39,7 +44,7 @@ impl Kind {
     pub(crate) fn rule_room(&self) -> RuleUsage {
         match self {
             Self::Topic(topic) => topic.room(),
-            Self::Queue | Self::Subscription(_) => RuleUsage::default(),
+            Self::Queue | Self::Subscription(_) | Self::Transfer { .. } => RuleUsage::default(),
         }
     }
 
@@ -47,7 +52,7 @@ impl Kind {
     pub(crate) fn topic(&self) -> Option<EntityId> {
         match self {
             Self::Subscription(subscription) => Some(subscription.topic),
-            Self::Queue | Self::Topic(_) => None,
+            Self::Queue | Self::Topic(_) | Self::Transfer { .. } => None,
         }
     }
 }

@@ -131,7 +131,7 @@ pub(crate) fn check_room(
 pub(crate) fn below(queue: &Queue, cx: &Context<'_>) -> u64 {
     match queue.kind {
         Kind::Topic(_) => cx.shared.topics.bytes_below(queue.id),
-        Kind::Queue | Kind::Subscription(_) => 0,
+        Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => 0,
     }
 }
 

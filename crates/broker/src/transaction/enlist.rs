@@ -20,6 +20,7 @@ use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::forward::transfer_queue;
 use crate::send::enqueue;
 use crate::settle::end_lock::Asker;
 use crate::settle::settle;
@@ -149,6 +150,7 @@ fn enlist_send(
     messages: Vec<Incoming>,
     cx: &mut Context<'_>,
 ) -> Result<SequenceNumber, SendError> {
+    let entity = transfer_queue::route(directory, entity, &messages, cx)?;
     let operation = Operation::Send { entity, messages };
     check_bounds(request, id, &operation, cx)?;
     let queue = directory.get_mut(entity).ok_or(SendError::NotFound)?;

@@ -44,6 +44,7 @@ mod schedule_random;
 mod selecting;
 mod selecting_at_random;
 mod sending;
+mod sending_via;
 mod session_ids;
 mod sessions;
 mod sessions_age;

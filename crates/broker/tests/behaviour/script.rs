@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, DeadLetterReason, Delivery, Ensured,
@@ -834,6 +835,7 @@ fn text_of(value: &Bytes) -> String {
 /// `text:session`.
 fn messages(args: &[&str]) -> Vec<Incoming> {
     let ttl_ms = named(args, "ttl=").map(millis);
+    let transfer_to = named(args, "to=").map(Arc::from);
     let encoded = args.contains(&"encoded");
     let is_option =
         |arg: &str| arg.contains('=') || ["encoded", "unheard", "misread"].contains(&arg);
@@ -859,6 +861,7 @@ fn messages(args: &[&str]) -> Vec<Incoming> {
                 session_id,
                 ttl_ms,
                 scheduled,
+                transfer_to: transfer_to.clone(),
                 ..Incoming::default()
             });
         }

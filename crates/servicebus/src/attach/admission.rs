@@ -25,7 +25,8 @@ pub(crate) fn sender_error(entity: &Entity, resource: &str) -> Option<Error> {
 
 /// The error for a receiver link to a subqueue that accepts none.
 pub(crate) fn receiver_error(entity: &Entity, subqueue: Subqueue, resource: &str) -> Option<Error> {
-    if entity.kind == EntityKind::Topic {
+    // Messages that are sent via a topic may end there. (docs/spec/amqp.md#8.2)
+    if entity.kind == EntityKind::Topic && subqueue != Subqueue::TransferDeadLetter {
         return Some(errors::receiver_from_topic(resource));
     }
     let settings = &entity.settings;

@@ -8,8 +8,8 @@ use broker::{DeadLetterReason, ForwardError, RequestError, RuleError, SendError,
 
 use super::{
     answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing, lock_lost,
-    sender_to_subscription, session_lock_lost, session_required, sessionful_receiver, too_large,
-    transaction,
+    sender_to_subscription, sentence, session_lock_lost, session_required, sessionful_receiver,
+    too_large, transaction,
 };
 
 /// Why a send was refused. (docs/spec/amqp.md#5.5)
@@ -26,6 +26,10 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
             ),
         ),
         SendError::TooLarge { size, limit } => too_large(size, limit),
+        SendError::TooManyDestinations { .. } => Error::new(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            sentence(&error.to_string()),
+        ),
         SendError::SessionRequired => session_required(),
         SendError::Unreadable => Error::new(
             condition::INTERNAL_ERROR,

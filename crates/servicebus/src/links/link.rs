@@ -4,6 +4,8 @@
 //! half of a request-response pair. Each holds its path and the right that it requires, so that it
 //! can be found when a token expires.
 
+use std::sync::Arc;
+
 use access::RequiredRight;
 use broker::Subqueue;
 use dialect::CreditWindow;
@@ -63,6 +65,8 @@ pub(crate) enum LinkKind {
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) entity: EntityId,
+    /// The path of the entity that messages are sent to via this one. (docs/spec/amqp.md#8.2)
+    pub(crate) transfer_to: Option<Arc<str>>,
     pub(crate) credit_window: CreditWindow,
     pub(crate) max_message_size: u64,
 }

@@ -121,6 +121,7 @@ fn message(payload: &Bytes, ids: &mut MessageIds) -> Result<Incoming, Error> {
         scheduled,
         payload,
         distribution: None,
+        transfer_to: None,
     })
 }
 

@@ -28,6 +28,7 @@ mod sasl;
 mod schedule;
 mod secrets;
 mod send;
+mod send_via;
 mod sessions;
 mod status;
 

@@ -8,9 +8,9 @@ use crate::world::{KEY, LISTEN_KEY, Login, Pair, Request, World, receiver, rules
 
 const ORDERS: &str = "amqps://host/orders";
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
-const CBS: Login = Login::Mechanism("ANONYMOUS");
+pub(crate) const CBS: Login = Login::Mechanism("ANONYMOUS");
 
-fn put(world: &mut World, pair: &Pair, token: &str) -> i32 {
+pub(crate) fn put(world: &mut World, pair: &Pair, token: &str) -> i32 {
     let request = Request::put_token(ORDERS, token);
     world.call(pair, &request).expect("an answer").code()
 }

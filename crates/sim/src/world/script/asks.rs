@@ -45,5 +45,6 @@ pub(super) fn incoming(id: MessageId, payload: Bytes, options: SendOptions) -> I
         session_id: Session::as_sent(id).map(Bytes::from),
         scheduled: options.due.map(Wall),
         distribution: None,
+        transfer_to: None,
     }
 }

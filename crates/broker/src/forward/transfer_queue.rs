@@ -1,0 +1,145 @@
+//! Transfer queue: where messages wait that are sent via one entity to another.
+//! (docs/spec/amqp.md#8.2)
+//!
+//! Each pair of a via entity and a destination has one, from the first message on until it has been
+//! empty for some time. It is a queue that forwards to the destination: a message that can go on
+//! arrives in the step that sends it, or that commits its transaction, and what cannot go on at all
+//! becomes a dead letter of the via entity. No path leads to it, so no client can receive from it
+//! and no list shows it; it goes with its via entity.
+//! Invariant: its stored path is the one by which it is recognized after a restart.
+
+use std::ops::Bound;
+
+use store::{EntityId, NamespaceId};
+
+use crate::api::command::Incoming;
+use crate::api::error::SendError;
+use crate::api::forward_error::ForwardError;
+use crate::api::id::Subqueue;
+use crate::api::settings::QueueSettings;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::forward::hop;
+use crate::forward::transfer::Transfer;
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+use crate::receive::run::run;
+
+/// Between the path of the via entity and that of the destination. Names cannot have it.
+const SEPARATOR: &str = "/$Transfer/";
+/// Most destinations of one via entity at a time.
+const MOST_DESTINATIONS: usize = 1_000;
+/// How long an empty one stays, in milliseconds.
+pub(crate) const IDLE_MS: u64 = 300_000;
+/// Why there is the via entity of a transfer queue.
+const HAS_VIA: &str = "a via entity takes its transfer queues along";
+
+/// The entity that takes these messages: the one that they are sent to, or its transfer queue for
+/// their destination. All messages of a send have the same.
+pub(crate) fn route(
+    directory: &mut Directory,
+    entity: EntityId,
+    messages: &[Incoming],
+    cx: &mut Context<'_>,
+) -> Result<EntityId, SendError> {
+    let destination = messages.first().and_then(|it| it.transfer_to.as_deref());
+    match destination {
+        None => Ok(entity),
+        Some(destination) => queue_of(directory, entity, destination, cx),
+    }
+}
+
+fn queue_of(
+    directory: &mut Directory,
+    via: EntityId,
+    destination: &str,
+    cx: &mut Context<'_>,
+) -> Result<EntityId, SendError> {
+    let queue = directory.get(via).ok_or(SendError::NotFound)?;
+    if matches!(queue.kind, Kind::Subscription(_)) {
+        return Err(SendError::Subscription);
+    }
+    if !queue.settings.status.allows_send() {
+        return Err(SendError::Disabled);
+    }
+    let (max_size, max_message_size) = (queue.settings.max_size, queue.settings.max_message_size);
+    let (namespace, path) = (queue.namespace, queue.path.clone());
+    directory.note_use(via, cx);
+    if let Some(id) = directory.transfer_queue(via, destination) {
+        let settings = &mut directory.get_mut(id).expect(HAS_VIA).settings;
+        settings.max_size = max_size;
+        settings.max_message_size = max_message_size;
+        return Ok(id);
+    }
+    if directory.transfer_queues(via).count() >= MOST_DESTINATIONS {
+        let limit = MOST_DESTINATIONS;
+        return Err(SendError::TooManyDestinations { limit });
+    }
+    let settings = QueueSettings {
+        forward_to: Some(destination.to_owned()),
+        max_size,
+        max_message_size,
+        ..QueueSettings::default()
+    };
+    let path = format!("{path}{SEPARATOR}{destination}");
+    Ok(directory.create(namespace, path, Kind::Transfer { via }, settings, cx))
+}
+
+/// A message of a transfer queue that cannot go on becomes a dead letter of the via entity.
+pub(super) fn dead_letter(
+    directory: &mut Directory,
+    source: EntityId,
+    via: EntityId,
+    transfer: &Transfer,
+    error: &ForwardError,
+    cx: &mut Context<'_>,
+) {
+    let queue = directory.get_mut(source).expect(super::HAS_PUMP);
+    hop::leave(queue, Subqueue::Main, transfer, cx);
+    let via = directory.get_mut(via).expect(HAS_VIA);
+    hop::arrive_stuck(via, transfer.clone(), error.clone(), cx);
+    run(via, cx);
+}
+
+impl Directory {
+    /// What a recovered queue of this path is: a transfer queue, if its via entity is there.
+    pub(crate) fn recovered_kind(&self, namespace: NamespaceId, path: &str, kind: Kind) -> Kind {
+        let via = path.split_once(SEPARATOR);
+        match via.and_then(|(via, _)| self.find(namespace, via)) {
+            Some(via) if matches!(kind, Kind::Queue) => Kind::Transfer { via },
+            _ => kind,
+        }
+    }
+
+    /// The transfer queue of a via entity for a destination.
+    fn transfer_queue(&self, via: EntityId, destination: &str) -> Option<EntityId> {
+        self.transfers
+            .get(&(via, destination.to_lowercase()))
+            .copied()
+    }
+
+    /// All transfer queues of a via entity.
+    pub(crate) fn transfer_queues(&self, via: EntityId) -> impl Iterator<Item = EntityId> + '_ {
+        let from = Bound::Included((via, String::new()));
+        let found = self.transfers.range((from, Bound::Unbounded));
+        let found = found.take_while(move |((of, _), _)| *of == via);
+        found.map(|(_, id)| *id)
+    }
+
+    /// How many messages wait in the transfer queues of a via entity.
+    pub(crate) fn waiting_transfers(&self, via: EntityId) -> u64 {
+        let queues = self.transfer_queues(via).filter_map(|id| self.get(id));
+        queues
+            .map(|queue| queue.rows.count(Subqueue::Main.part()))
+            .sum()
+    }
+}
+
+/// By what the directory finds a transfer queue.
+pub(crate) fn key_of(queue: &Queue) -> Option<(EntityId, String)> {
+    let Kind::Transfer { via } = queue.kind else {
+        return None;
+    };
+    let destination = queue.settings.forward_to.as_deref().unwrap_or_default();
+    Some((via, destination.to_lowercase()))
+}

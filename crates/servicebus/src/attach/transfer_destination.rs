@@ -1,0 +1,33 @@
+//! Transfer destination: the entity that messages of a sender link go on to from the one that they
+//! are sent via. (docs/spec/amqp.md#8.2)
+//!
+//! The client names it by a property of its attach. It need not exist: what cannot go on becomes a
+//! dead letter of the via entity.
+
+use amqp::{Attach, Error, Value};
+use broker::Subqueue;
+
+use crate::address::{EntityAddress, Node};
+use crate::errors;
+
+const PROPERTY: &str = "com.microsoft:transfer-destination-address";
+
+/// The address that an attach names, if it does.
+pub(super) fn of(attach: &Attach) -> Result<Option<EntityAddress>, Error> {
+    let properties = attach.properties.as_deref().unwrap_or_default();
+    match amqp::value::lookup(properties, PROPERTY) {
+        None | Some(Value::Null) => Ok(None),
+        Some(address) => {
+            let invalid = || {
+                errors::bad_argument(format!(
+                    "The property '{PROPERTY}' must be the address of a queue or a topic."
+                ))
+            };
+            let address = address.as_text().ok_or_else(invalid)?;
+            match Node::parse(address) {
+                Node::Entity(entity) if entity.subqueue == Subqueue::Main => Ok(Some(entity)),
+                _ => Err(invalid()),
+            }
+        }
+    }
+}
