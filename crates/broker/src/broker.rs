@@ -112,6 +112,7 @@ impl Broker {
                 queue.write_head(cx);
             }
         }
+        self.directory.routers.write_heads(cx);
         for rules in self.directory.publish_rules() {
             cx.emit(Output::RulesChanged(Box::new(rules)));
         }

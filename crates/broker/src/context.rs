@@ -27,6 +27,7 @@ use crate::context::effects::{Effects, ReadRequest};
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::message::bodies::Bodies;
+use crate::router::waiting::Publications;
 use crate::topic::sizes::Sizes;
 use crate::transaction::table::Transactions;
 
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub alarms: Alarms,
     pub transactions: Transactions,
     pub topics: Sizes,
+    pub publications: Publications,
     pub nearly_full: bool,
     /// Units of background work that this turn may still do.
     pub work_left: usize,
@@ -82,6 +84,7 @@ impl Shared {
             alarms: Alarms::default(),
             transactions: Transactions::default(),
             topics: Sizes::default(),
+            publications: Publications::default(),
             nearly_full: false,
             work_left: settings.turn_work,
             pumps: BTreeSet::new(),

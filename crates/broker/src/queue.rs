@@ -21,7 +21,7 @@ pub(crate) mod subscription;
 
 use std::sync::Arc;
 
-use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
+use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
 
 use crate::api::id::{Subqueue, SubqueueId};
 use crate::api::output::Eviction;
@@ -31,6 +31,7 @@ use crate::api::time::{Now, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::delete::deletions::Deletions;
+use crate::entities::definition;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
 use crate::forward::transfer_queue;
@@ -66,6 +67,8 @@ pub(crate) struct Queue {
     pub sessions: Option<Box<Sessions>>,
     pub sweep: Option<Sweep>,
     pub deletions: Deletions,
+    /// Whether there may be messages whose bodies other queues have too.
+    pub shares_bodies: bool,
     pub alarm: Alarm,
 }
 
@@ -77,6 +80,7 @@ pub(crate) struct Description {
     pub times: Times,
     pub store_only: Arc<StoreOnlyProperties>,
     pub session_ids: SessionIds,
+    pub shares_bodies: bool,
 }
 
 /// When an entity was made what it is.
@@ -103,6 +107,7 @@ impl Queue {
             times,
             store_only,
             session_ids,
+            shares_bodies,
         } = description;
         let session_ids = settings.requires_session.then_some(session_ids);
         let subs = Subqueue::ALL.map(|subqueue| {
@@ -137,6 +142,7 @@ impl Queue {
             sessions,
             sweep: None,
             deletions: Deletions::default(),
+            shares_bodies,
             alarm: Alarm::default(),
         }
     }
@@ -180,6 +186,11 @@ impl Queue {
         self.rows.message_bytes().saturating_add(states)
     }
 
+    /// Whether there is nothing in it, no state of a session either.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes() == 0 && self.rows.head.parts.iter().all(|part| part.count == 0)
+    }
+
     /// The time of an entity that is new or recovered begins to run.
     pub(crate) fn start_idle(&mut self, now: Now) {
         let known = self.times.created.max(self.times.updated);
@@ -197,6 +208,15 @@ impl Queue {
         if accessed > self.accessed() {
             self.rows.head.accessed_ms = accessed.0;
             self.rows.touch(cx);
+        }
+    }
+
+    /// The first message comes whose body other queues have too: from now on the queue cannot go
+    /// in one write.
+    pub(crate) fn note_shared_bodies(&mut self, cx: &mut Context<'_>) {
+        if !self.shares_bodies {
+            self.shares_bodies = true;
+            cx.write(Write::PutEntity(definition::row_of(self)));
         }
     }
 

@@ -15,6 +15,7 @@ use crate::queue::Queue;
 use crate::receive::deferred;
 use crate::receive::peek;
 use crate::receive::run::run;
+use crate::router;
 use crate::send::cancel;
 use crate::send::duplicates::known::Known;
 use crate::send::send_once;
@@ -45,6 +46,11 @@ pub(crate) fn loaded(
     if let Purpose::Transaction(_, id) = purpose {
         // It is about other entities too, and has to be decided even if this one is gone.
         return transaction::loaded(directory, id, read, found, cx);
+    }
+    if let Purpose::Publication(_, connection) = purpose {
+        let known = found.and_then(Found::into_entries);
+        let known = known.and_then(|entries| Known::of(&entries));
+        return router::publish::looked_up(directory, read, connection, known, cx);
     }
     if let Purpose::Tombstone(entity) = purpose {
         let rows = found.and_then(Found::into_messages);
@@ -94,6 +100,7 @@ pub(crate) fn loaded(
         Purpose::SessionPage(..)
         | Purpose::TransferLookup(..)
         | Purpose::Transaction(..)
+        | Purpose::Publication(..)
         | Purpose::Tombstone(_) => {
             unreachable!("it has been dealt with above");
         }

@@ -7,7 +7,7 @@
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::api::error::RequestError;
-use crate::api::id::{SubqueueId, TransactionId};
+use crate::api::id::{ConnectionId, SubqueueId, TransactionId};
 use crate::api::output::Output;
 use crate::context::clients::ReceiverSlot;
 use crate::receive::pending_peek::PendingPeek;
@@ -33,6 +33,8 @@ pub(crate) enum Purpose {
     DuplicateLoad(EntityId),
     /// The id of a message that is to be forwarded, asked of its destination.
     TransferLookup(SubqueueId, EntityId),
+    /// The id of a message that a router sends to an entity, on behalf of a connection.
+    Publication(EntityId, ConnectionId),
     /// Messages of sessions that are to be forwarded, as they are with that commit.
     SessionPage(SubqueueId, CommitId),
     Session(EntityId, Box<SessionRead>),
@@ -67,6 +69,7 @@ impl Purpose {
             | Self::DuplicateLookup(entity)
             | Self::DuplicateLoad(entity)
             | Self::Transaction(entity, _)
+            | Self::Publication(entity, _)
             | Self::Tombstone(entity)
             | Self::Schedule(entity)
             | Self::Delete(entity)
@@ -99,6 +102,7 @@ impl Purpose {
             | Self::DuplicateLoad(_)
             | Self::TransferLookup(..)
             | Self::Transaction(..)
+            | Self::Publication(..)
             | Self::Tombstone(_)
             | Self::Delete(_)
             | Self::Schedule(_) => None,

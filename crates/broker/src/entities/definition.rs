@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{EntityId, EntityRow, StoreError};
 
+use crate::api::router::RouterSettings;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::Wall;
@@ -13,14 +14,16 @@ use crate::queue::kind::Kind;
 use crate::queue::session_key::SessionIds;
 use crate::queue::subscription::Subscription;
 use crate::queue::{Description, Queue, Times};
+use crate::router::{Router, StoredRouter};
 use crate::topic::Topic;
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
     Entity(Box<Description>),
-    /// A deleted subscription of this topic.
+    Router(Box<RouterSettings>),
+    /// A deleted subscription of this topic, or a deleted queue.
     Tombstone {
-        topic: EntityId,
+        topic: Option<EntityId>,
     },
 }
 
@@ -40,6 +43,8 @@ struct Stored {
     /// Left out where ids are compared as they are, as all were before they were folded.
     #[serde(default, skip_serializing_if = "is_exact")]
     session_ids: SessionIds,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    shares_bodies: bool,
 }
 
 fn is_exact(ids: &SessionIds) -> bool {
@@ -56,9 +61,11 @@ enum StoredKind {
         dead_lettering_on_filter_evaluation_exceptions: bool,
         settings: QueueSettings,
     },
+    Router(StoredRouter),
     #[serde(rename = "grave")]
     Tombstone {
-        topic: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        topic: Option<u64>,
     },
 }
 
@@ -88,8 +95,11 @@ impl Definition {
                 };
                 (Kind::Subscription(Box::new(subscription)), settings)
             }
+            StoredKind::Router(router) => {
+                return Ok(Self::Router(Box::new(router.settings()?)));
+            }
             StoredKind::Tombstone { topic } => {
-                let topic = EntityId(topic);
+                let topic = topic.map(EntityId);
                 return Ok(Self::Tombstone { topic });
             }
         };
@@ -99,6 +109,7 @@ impl Definition {
             times,
             store_only: Arc::new(stored.store_only.unwrap_or_default()),
             session_ids: stored.session_ids,
+            shares_bodies: stored.shares_bodies,
         })))
     }
 }
@@ -119,9 +130,32 @@ pub(crate) fn row_of(queue: &Queue) -> EntityRow {
     row_with(queue, kind)
 }
 
-/// The row of what is left of a deleted subscription.
-pub(crate) fn tombstone_of(queue: &Queue, topic: EntityId) -> EntityRow {
-    row_with(queue, StoredKind::Tombstone { topic: topic.0 })
+/// The row of what is left of a deleted subscription or queue.
+pub(crate) fn tombstone_of(queue: &Queue, topic: Option<EntityId>) -> EntityRow {
+    let topic = topic.map(|topic| topic.0);
+    row_with(queue, StoredKind::Tombstone { topic })
+}
+
+/// A router's row.
+pub(crate) fn row_of_router(router: &Router) -> EntityRow {
+    let stored = Stored {
+        kind: StoredKind::Router(StoredRouter::of(&router.settings)),
+        created: 0,
+        updated: 0,
+        store_only: None,
+        session_ids: SessionIds::Exact,
+        shares_bodies: false,
+    };
+    EntityRow {
+        id: router.id,
+        namespace: router.namespace,
+        path: router.name.clone(),
+        definition: encoded(&stored),
+    }
+}
+
+fn encoded(stored: &Stored) -> Bytes {
+    Bytes::from(serde_json::to_vec(stored).expect("settings are plain data"))
 }
 
 fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
@@ -132,12 +166,12 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         store_only: (*queue.store_only != StoreOnlyProperties::default())
             .then(|| (*queue.store_only).clone()),
         session_ids: queue.rows.session_ids.unwrap_or_default(),
+        shares_bodies: queue.shares_bodies,
     };
-    let definition = serde_json::to_vec(&stored).expect("settings are plain data");
     EntityRow {
         id: queue.id,
         namespace: queue.namespace,
         path: queue.path.clone(),
-        definition: Bytes::from(definition),
+        definition: encoded(&stored),
     }
 }

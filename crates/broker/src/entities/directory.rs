@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use store::{EntityId, NamespaceId, Recovery, StoreError, Write};
+use store::{EntityId, Entry, NamespaceId, Recovery, StoreError, Write};
 
 use crate::api::error::RequestError;
 use crate::api::id::SubqueueId;
@@ -23,6 +23,7 @@ use crate::forward::transfer_queue;
 use crate::queue::kind::Kind;
 use crate::queue::session_key::SessionIds;
 use crate::queue::{Description, Queue, Times};
+use crate::router::routers::Routers;
 
 /// Why there is the entity of a path.
 const HAS_ENTITY: &str = "an entity that goes takes its path along";
@@ -34,9 +35,10 @@ pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
     queues: BTreeMap<EntityId, Box<Queue>>,
     by_path: BTreeMap<(NamespaceId, String), EntityId>,
+    pub routers: Routers,
     /// Transfer queues by their via entity and the destination. No path leads to them.
     pub(crate) transfers: BTreeMap<(EntityId, String), EntityId>,
-    /// Deleted subscriptions whose rows are being removed. No path leads to them.
+    /// Deleted entities whose rows are being removed. No path leads to them.
     tombstones: BTreeMap<EntityId, Tombstone>,
     /// Topics whose rules may have changed in this turn.
     changed_rules: BTreeSet<EntityId>,
@@ -61,6 +63,11 @@ impl Directory {
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
             let mut description = match Definition::decode(&row)? {
                 Definition::Entity(description) => *description,
+                Definition::Router(settings) => {
+                    directory.last = directory.last.max(row.id.0);
+                    directory.routers.recover(&row, *settings, head);
+                    continue;
+                }
                 Definition::Tombstone { topic } => {
                     let tombstone = Tombstone::new(row.id, topic, head);
                     directory.last = directory.last.max(row.id.0);
@@ -76,7 +83,8 @@ impl Directory {
             directory.insert(queue);
         }
         directory.check_topics()?;
-        directory.recover_rules(&recovery.rules)?;
+        let rules = directory.recover_bindings(recovery.rules)?;
+        directory.recover_rules(&rules)?;
         for row in recovery.expiries {
             if let Some(queue) = directory.get_mut(row.entity)
                 && row.part == store::Part::Active
@@ -85,6 +93,23 @@ impl Directory {
             }
         }
         Ok(directory)
+    }
+
+    /// Takes what is of routers out of what is of routers and subscriptions.
+    fn recover_bindings(
+        &mut self,
+        entries: Vec<(EntityId, Entry)>,
+    ) -> Result<Vec<(EntityId, Entry)>, StoreError> {
+        let Self {
+            routers, queues, ..
+        } = self;
+        let mut rules = Vec::with_capacity(entries.len());
+        for (id, entry) in entries {
+            if !routers.recover_binding(id, &entry, |it| queues.contains_key(&it))? {
+                rules.push((id, entry));
+            }
+        }
+        Ok(rules)
     }
 
     /// A subscription goes with its topic in one write set, so without it the store has lost
@@ -127,6 +152,30 @@ impl Directory {
     /// The entity of a path.
     pub(crate) fn find(&self, namespace: NamespaceId, path: &str) -> Option<EntityId> {
         self.by_path.get(&key_of(namespace, path)).copied()
+    }
+
+    /// The entity of a path, if it is written like this. (docs/spec/rabbitmq.md#8.2)
+    pub(crate) fn find_exactly(&self, namespace: NamespaceId, path: &str) -> Option<&Queue> {
+        let found = self.find(namespace, path).and_then(|id| self.get(id));
+        found.filter(|queue| queue.path == path)
+    }
+
+    /// An id that was never given out.
+    pub(crate) fn next_id(&mut self) -> EntityId {
+        self.last += 1;
+        EntityId(self.last)
+    }
+
+    /// The routers that every namespace has become rows of this one, unless they are.
+    pub(crate) fn make_router_rows(&mut self, namespace: NamespaceId, cx: &mut Context<'_>) {
+        let Self { routers, last, .. } = self;
+        if !routers.has_rows(namespace) {
+            let next_id = || {
+                *last += 1;
+                EntityId(*last)
+            };
+            routers.make_rows(namespace, next_id, cx);
+        }
     }
 
     /// Takes an entity out: from now on there is none of its id, and its path is free.
@@ -209,8 +258,7 @@ impl Directory {
         store_only: Arc<StoreOnlyProperties>,
         cx: &mut Context<'_>,
     ) -> EntityId {
-        self.last += 1;
-        let id = EntityId(self.last);
+        let id = self.next_id();
         let times = Times {
             created: cx.now.wall,
             updated: cx.now.wall,
@@ -223,6 +271,7 @@ impl Directory {
             times,
             store_only,
             session_ids: SessionIds::Folded,
+            shares_bodies: false,
         };
         let mut queue = Queue::new(id, namespace, path, description, head, window);
         queue.start_idle(cx.now);
@@ -264,11 +313,11 @@ impl Directory {
         changed.into_iter().filter_map(publish).collect()
     }
 
-    /// A deleted subscription leaves what it shares with others.
+    /// A deleted entity leaves what it shares with others.
     pub(crate) fn create_tombstone(
         &mut self,
         queue: &Queue,
-        topic: EntityId,
+        topic: Option<EntityId>,
         cx: &mut Context<'_>,
     ) {
         let mut tombstone = Tombstone::new(queue.id, topic, queue.rows.head.clone());
@@ -299,7 +348,7 @@ impl Directory {
     pub(crate) fn end_tombstones(&mut self, topic: EntityId, cx: &mut Context<'_>) {
         let ended = self
             .tombstones
-            .extract_if(.., |_, tombstone| tombstone.topic == topic);
+            .extract_if(.., |_, tombstone| tombstone.topic == Some(topic));
         ended.for_each(|(_, tombstone)| tombstone.end(cx));
     }
 

@@ -26,8 +26,15 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
     for transfer_queue in transfer_queues {
         end(directory, transfer_queue, cx);
     }
+    directory.routers.entity_removed(entity, cx);
     match &queue.kind {
-        Kind::Queue | Kind::Transfer { .. } => end_queue(queue, true, cx),
+        Kind::Queue | Kind::Transfer { .. } => {
+            let at_once = !queue.shares_bodies || queue.is_empty();
+            if !at_once {
+                directory.create_tombstone(&queue, None, cx);
+            }
+            end_queue(queue, at_once, cx);
+        }
         Kind::Topic(topic) => {
             let subscriptions: Vec<_> = topic.subscriptions.iter().copied().collect();
             for subscription in subscriptions {
@@ -47,10 +54,9 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             if let Some(topic) = directory.get_mut(topic) {
                 topic.note_access_at(queue.accessed(), cx);
             }
-            let empty =
-                queue.bytes() == 0 && queue.rows.head.parts.iter().all(|part| part.count == 0);
+            let empty = queue.is_empty();
             if !empty {
-                directory.create_tombstone(&queue, topic, cx);
+                directory.create_tombstone(&queue, Some(topic), cx);
             }
             end_queue(queue, empty, cx);
         }

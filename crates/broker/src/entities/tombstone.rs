@@ -1,7 +1,8 @@
-//! Tombstone: what is left of a deleted subscription until the bodies it shared are released.
+//! Tombstone: what is left of a deleted subscription or queue until the bodies it shared are
+//! released.
 //!
-//! The rows of a subscription point to bodies that other subscriptions need, so it cannot go in one
-//! write: clients no longer find it, and its rows are removed in bounded pieces. Its definition
+//! The rows of a subscription point to bodies that other subscriptions need, and so may those of a
+//! queue that a router sends to, so it cannot go in one write: clients no longer find it, and its rows are removed in bounded pieces. Its definition
 //! marks it as a tombstone, so a restart continues the removal. When its topic is deleted, all
 //! bodies are, and with them every tombstone of the topic.
 
@@ -20,7 +21,8 @@ const PIECE: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct Tombstone {
     pub id: EntityId,
-    pub topic: EntityId,
+    /// Of a subscription.
+    pub topic: Option<EntityId>,
     head: Head,
     /// The part that is being emptied.
     part: usize,
@@ -32,7 +34,7 @@ pub(crate) struct Tombstone {
 
 impl Tombstone {
     /// Of what a head says; nothing is done before the next tick.
-    pub(crate) fn new(id: EntityId, topic: EntityId, head: Head) -> Self {
+    pub(crate) fn new(id: EntityId, topic: Option<EntityId>, head: Head) -> Self {
         Self {
             id,
             topic,

@@ -9,7 +9,7 @@ pub(crate) const STUCK: u32 = 0b1000;
 /// It came with changed properties, so it has a patch though it was never delivered.
 const PATCHED: u32 = 0b1_0000;
 /// Its body belongs to several messages.
-const SHARED: u32 = 0b10_0000;
+pub(crate) const SHARED: u32 = 0b10_0000;
 /// It waited for a time set by its sender before it became available, here or where it came from.
 const SCHEDULED: u32 = 0b100_0000;
 

@@ -1,18 +1,235 @@
-//! Publish: a message goes to all queues and topics that a router's bindings tell.
+//! Publish: a message goes to all queues and topics that the bindings of its router tell.
+//!
+//! Each destination takes it as it takes a message of its own sender: it checks its status, its
+//! size and the message's session, looks for duplicates, and gives it a number. What one refuses
+//! the others keep. All copies are in one write set. Copies in queues share one stored body, unless
+//! they are scheduled; a topic has a body of its own, which its subscriptions share.
+//! (docs/spec/rabbitmq.md#9)
 
-use crate::api::id::RequestId;
+use std::collections::BTreeMap;
+
+use store::{BodyPointer, EntityId, StoreError, Write};
+
+use super::waiting::Waiting;
+use crate::api::error::SendError;
+use crate::api::id::{ConnectionId, ReadId, RequestId};
 use crate::api::output::Output;
-use crate::api::publication::{Publication, PublishError};
+use crate::api::publication::{Publication, PublishError, Routed};
 use crate::context::Context;
+use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::message::bodies::Body;
+use crate::message::id::IdHash;
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+use crate::receive::run::run;
+use crate::send::duplicates::known::Known;
+use crate::send::enqueue;
+
+/// Why there is a destination.
+const THERE: &str = "it was found in this step";
+
+/// What a destination says to a message that would arrive.
+enum Arrival {
+    Take,
+    /// The destination has it already.
+    Duplicate,
+    Refused(SendError),
+    /// The store has to be asked.
+    Ask(IdHash),
+}
+
+/// What is known of a message's id, by entity.
+type Answers = BTreeMap<EntityId, Result<Known, StoreError>>;
 
 /// Routes a message, and answers.
 pub(crate) fn publish(
-    _directory: &mut Directory,
+    directory: &mut Directory,
     request: RequestId,
     publication: Publication,
     cx: &mut Context<'_>,
 ) {
-    let result = Err(PublishError::NotFound(publication.router));
+    let waiting = Waiting::new(request, publication);
+    if cx.shared.publications.are_waiting(request.connection) {
+        cx.shared.publications.push(waiting);
+    } else if let Some(waiting) = advance(directory, waiting, cx) {
+        cx.shared.publications.push(waiting);
+    }
+}
+
+/// An id was looked up: the messages of the connection go on.
+pub(crate) fn looked_up(
+    directory: &mut Directory,
+    read: ReadId,
+    connection: ConnectionId,
+    known: Result<Known, StoreError>,
+    cx: &mut Context<'_>,
+) {
+    let first = cx.shared.publications.first(connection);
+    let first = first.expect("a message waits until its lookups are answered");
+    let asked = first.reads.get_mut(&read);
+    asked.expect("it was asked for this message").1 = Some(known);
+    if !first.is_answered() {
+        return;
+    }
+    while let Some(waiting) = cx.shared.publications.take_first(connection) {
+        if let Some(waiting) = advance(directory, waiting, cx) {
+            return cx.shared.publications.push_first(waiting);
+        }
+    }
+}
+
+/// Stores a message and answers, or returns it if it has to wait for the store.
+fn advance(
+    directory: &mut Directory,
+    mut waiting: Waiting,
+    cx: &mut Context<'_>,
+) -> Option<Waiting> {
+    let answers = directory.take_answers(&mut waiting);
+    let destinations = match directory.route(&waiting.publication) {
+        Ok(destinations) => destinations,
+        Err(error) => {
+            answer(waiting.request, Err(error), cx);
+            return None;
+        }
+    };
+    let mut arrivals = Vec::with_capacity(destinations.len());
+    for id in destinations {
+        let queue = directory.get_mut(id).expect(THERE);
+        let arrival = check_arrival(queue, &waiting.publication, &answers, cx);
+        arrivals.push((id, arrival));
+    }
+    for (id, arrival) in &arrivals {
+        if let Arrival::Ask(hash) = arrival {
+            let queue = directory.get_mut(*id).expect(THERE);
+            let purpose = Purpose::Publication(*id, waiting.request.connection);
+            let (duplicates, rows) = (&mut queue.duplicates, &queue.rows);
+            let read = duplicates.look_up_one(*hash, purpose, rows, cx);
+            waiting.reads.insert(read, (*id, None));
+        }
+    }
+    if !waiting.reads.is_empty() {
+        return Some(waiting);
+    }
+    let result = directory.store(&waiting.publication, &arrivals, cx);
+    answer(waiting.request, result, cx);
+    None
+}
+
+fn answer(request: RequestId, result: Result<Routed, PublishError>, cx: &mut Context<'_>) {
     cx.emit(Output::Published { request, result });
+}
+
+fn check_arrival(
+    queue: &mut Queue,
+    publication: &Publication,
+    answers: &Answers,
+    cx: &mut Context<'_>,
+) -> Arrival {
+    let message = &publication.message;
+    if let Err(error) = enqueue::check_room(queue, std::slice::from_ref(message), 0, cx) {
+        return Arrival::Refused(error);
+    }
+    let detects = queue.settings.requires_duplicate_detection;
+    let Some(id) = IdHash::of(message).filter(|_| detects) else {
+        return Arrival::Take;
+    };
+    let none = Known::default();
+    let known = match answers.get(&queue.id) {
+        Some(Ok(known)) => known,
+        Some(Err(_)) => return Arrival::Refused(SendError::Unreadable),
+        None => match queue.duplicates.known_at_once(id, &queue.rows, cx) {
+            Some(_) => &none,
+            None => return Arrival::Ask(id),
+        },
+    };
+    let before = queue
+        .duplicates
+        .duplicate_of(id, known, &queue.settings, cx);
+    match before {
+        Some(_) => Arrival::Duplicate,
+        None => Arrival::Take,
+    }
+}
+
+impl Directory {
+    /// What the store has answered about a message. An entity may have gone since.
+    fn take_answers(&mut self, waiting: &mut Waiting) -> Answers {
+        let mut answers = Answers::new();
+        for (read, (entity, known)) in std::mem::take(&mut waiting.reads) {
+            if let Some(queue) = self.get_mut(entity) {
+                queue.duplicates.release_lookup(read);
+                answers.extend(known.map(|known| (entity, known)));
+            }
+        }
+        answers
+    }
+
+    /// Gives a message to all that take it.
+    fn store(
+        &mut self,
+        publication: &Publication,
+        arrivals: &[(EntityId, Arrival)],
+        cx: &mut Context<'_>,
+    ) -> Result<Routed, PublishError> {
+        if arrivals.is_empty() {
+            return Ok(Routed::Unmatched);
+        }
+        let shared = self.share_body(publication, arrivals, cx);
+        let mut refused = None;
+        for (id, arrival) in arrivals {
+            let queue = self.get_mut(*id).expect(THERE);
+            match arrival {
+                Arrival::Take => {
+                    let shared = shared.as_ref().filter(|_| is_queue(queue));
+                    enqueue::accept_routed(queue, &publication.message, shared, cx);
+                    run(queue, cx);
+                }
+                Arrival::Refused(error) if refused.is_none() => {
+                    refused = Some(PublishError::Rejected {
+                        destination: queue.path.clone(),
+                        error: error.clone(),
+                    });
+                }
+                Arrival::Refused(_) | Arrival::Duplicate => {}
+                Arrival::Ask(_) => unreachable!("the message waits for the answer"),
+            }
+        }
+        let destinations = arrivals.len();
+        refused.map_or(Ok(Routed::Stored { destinations }), Err)
+    }
+
+    /// Stores the body that several queues are about to point to, if several do.
+    fn share_body(
+        &mut self,
+        publication: &Publication,
+        arrivals: &[(EntityId, Arrival)],
+        cx: &mut Context<'_>,
+    ) -> Option<(BodyPointer, Body)> {
+        let message = &publication.message;
+        let takes = |(id, arrival): &&(EntityId, Arrival)| {
+            matches!(arrival, Arrival::Take) && self.get(*id).is_some_and(is_queue)
+        };
+        let copies = arrivals.iter().filter(takes).count();
+        if copies < 2 || enqueue::is_scheduled(message, cx) {
+            return None;
+        }
+        self.make_router_rows(publication.namespace, cx);
+        let pointer = self.routers.take_body(publication.namespace);
+        let mut body = Body::received(message.payload.clone());
+        body.share();
+        cx.write(Write::PutBody {
+            pointer,
+            body: message.payload.clone(),
+        });
+        cx.write(Write::ShareBody {
+            pointer,
+            copies: u32::try_from(copies).unwrap_or(u32::MAX),
+        });
+        Some((pointer, body))
+    }
+}
+
+fn is_queue(queue: &Queue) -> bool {
+    matches!(queue.kind, Kind::Queue)
 }

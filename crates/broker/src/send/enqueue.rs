@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{MessageRow, SequenceNumber, Write};
+use store::{BodyPointer, MessageRow, SequenceNumber, Write};
 
 use crate::api::command::Incoming;
 use crate::api::error::SendError;
@@ -17,6 +17,8 @@ use crate::api::time::Wall;
 use crate::context::Context;
 use crate::message::bodies::Body;
 use crate::message::entry::Entry;
+use crate::message::id::IdHash;
+use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::receive::run::run;
@@ -156,6 +158,63 @@ pub(crate) fn check_sizes(
         return Err(SendError::QuotaExceeded { size, limit });
     }
     Ok(())
+}
+
+/// Whether a message is to become available later.
+pub(crate) fn is_scheduled(message: &Incoming, cx: &Context<'_>) -> bool {
+    message.scheduled.is_some_and(|due| due > cx.now.wall)
+}
+
+/// Enqueues a message that a router sends here, which is no duplicate and for which there is room.
+/// With `shared` its body is stored there already, for this queue and others.
+pub(crate) fn accept_routed(
+    queue: &mut Queue,
+    message: &Incoming,
+    shared: Option<&(BodyPointer, Body)>,
+    cx: &mut Context<'_>,
+) {
+    queue.note_access(cx);
+    let enqueued = queue.rows.take_enqueued_time(cx);
+    let number = match shared {
+        Some((pointer, body)) => enqueue_shared(queue, message, *pointer, body, enqueued, cx),
+        None => enqueue(queue, message.clone(), enqueued, None, cx),
+    };
+    let detects = queue.settings.requires_duplicate_detection;
+    if let Some(id) = IdHash::of(message).filter(|_| detects) {
+        let (rows, settings) = (&mut queue.rows, &queue.settings);
+        queue
+            .duplicates
+            .remember(id, Wall(enqueued), number, rows, settings, cx);
+        queue.duplicates.trim_recent(cx);
+    }
+}
+
+fn enqueue_shared(
+    queue: &mut Queue,
+    message: &Incoming,
+    pointer: BodyPointer,
+    body: &Body,
+    enqueued_ms: u64,
+    cx: &mut Context<'_>,
+) -> SequenceNumber {
+    queue.note_shared_bodies(cx);
+    let number = queue.rows.take_number();
+    let row = MessageRow {
+        flags: row::SHARED,
+        body: pointer,
+        ..row_of(queue, message, number, enqueued_ms)
+    };
+    let session = message.session_id.as_ref();
+    insert_message(
+        queue,
+        Subqueue::Main,
+        session,
+        number,
+        row,
+        body.clone(),
+        cx,
+    );
+    number
 }
 
 fn enqueue(

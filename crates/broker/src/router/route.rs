@@ -1,0 +1,109 @@
+//! Route: the queues and topics that a message goes to.
+//!
+//! From the router of the message the bindings that match lead on, to other routers too; each
+//! router is visited once, so a circle of bindings ends. A router of which no binding matches sends
+//! the message to its alternate router, if that is there. A destination is found once, however many
+//! bindings lead to it. The work is bounded in steps, which stand for one comparison each.
+//! (docs/spec/rabbitmq.md#8)
+
+use std::collections::BTreeSet;
+
+use store::{EntityId, NamespaceId};
+
+use super::headers::Headers;
+use super::{Router, Target, predeclared};
+use crate::api::publication::{Publication, PublishError};
+use crate::api::router::{DEFAULT_ROUTER, MAX_ROUTING_STEPS};
+use crate::entities::directory::Directory;
+use crate::queue::kind::Kind;
+
+/// The steps that routing may still take.
+#[derive(Debug)]
+pub(super) struct Steps(usize);
+
+impl Steps {
+    pub(super) fn new() -> Self {
+        Self(MAX_ROUTING_STEPS)
+    }
+
+    pub(super) fn take(&mut self, steps: usize) -> Result<(), PublishError> {
+        self.0 = self.0.checked_sub(steps).ok_or(PublishError::TooComplex)?;
+        Ok(())
+    }
+}
+
+impl Directory {
+    /// The queues and topics that a message goes to, in the order of their creation.
+    pub(super) fn route(
+        &self,
+        publication: &Publication,
+    ) -> Result<BTreeSet<EntityId>, PublishError> {
+        let Publication {
+            namespace,
+            router: name,
+            keys,
+            message,
+        } = publication;
+        let Some(router) = self.routers.find(*namespace, name) else {
+            // A router without a row has no bindings.
+            return match predeclared(name) {
+                Some(_) if name == DEFAULT_ROUTER => Ok(self.named_by(*namespace, keys).collect()),
+                Some(_) => Ok(BTreeSet::new()),
+                None => Err(PublishError::NotFound(name.clone())),
+            };
+        };
+        if router.settings.internal {
+            return Err(PublishError::Internal(name.clone()));
+        }
+        let mut headers = Headers::new(&message.payload);
+        self.follow(router, keys, &mut headers)
+    }
+
+    fn follow(
+        &self,
+        router: &Router,
+        keys: &[String],
+        headers: &mut Headers<'_>,
+    ) -> Result<BTreeSet<EntityId>, PublishError> {
+        let namespace = router.namespace;
+        let mut steps = Steps::new();
+        let mut destinations = BTreeSet::new();
+        let mut visited = BTreeSet::from([router.id]);
+        let mut next = vec![router];
+        let mut found = Vec::new();
+        while let Some(router) = next.pop() {
+            steps.take(1)?;
+            if router.is_default() {
+                steps.take(keys.len())?;
+                found.extend(self.named_by(namespace, keys).map(Target::Entity));
+            } else {
+                let table = &router.bindings.table;
+                table.collect(keys, headers, &mut steps, &mut found)?;
+            }
+            if found.is_empty() {
+                let alternate = router.settings.alternate.as_deref();
+                let alternate = alternate.and_then(|name| self.routers.find(namespace, name));
+                found.extend(alternate.map(|router| Target::Router(router.id)));
+            }
+            for target in found.drain(..) {
+                match target {
+                    Target::Entity(id) => drop(destinations.insert(id)),
+                    Target::Router(id) if visited.insert(id) => {
+                        next.extend(self.routers.get(id));
+                    }
+                    Target::Router(_) => {}
+                }
+            }
+        }
+        Ok(destinations)
+    }
+
+    /// The queues that have these names, as the default router finds them.
+    fn named_by(&self, namespace: NamespaceId, keys: &[String]) -> impl Iterator<Item = EntityId> {
+        let named = keys
+            .iter()
+            .filter_map(move |key| self.find_exactly(namespace, key));
+        let queues = named.filter(|queue| matches!(queue.kind, Kind::Queue));
+        queues.map(|queue| queue.id)
+    }
+}
