@@ -168,7 +168,7 @@ mod tests {
         out.freeze()
     }
 
-    fn symbol(text: &str) -> Value {
+    fn symbol(text: &'static str) -> Value {
         Value::Symbol(Symbol::from(text))
     }
 

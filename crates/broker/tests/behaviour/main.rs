@@ -37,6 +37,8 @@ mod receiving;
 mod redriving;
 mod removal;
 mod restarts;
+mod routers;
+mod routers_at_random;
 mod rules_in_bulk;
 mod schedule;
 mod schedule_load;

@@ -196,6 +196,7 @@ impl Model {
                 }
             }
             Output::Administered { request, .. }
+            | Output::Published { request, .. }
             | Output::Settled { request, .. }
             | Output::Renewed { request, .. }
             | Output::Browsed { request, .. }

@@ -33,6 +33,7 @@ mod entities;
 mod limits;
 mod redriving;
 mod restarting;
+mod routers;
 mod sessions;
 mod topics;
 
@@ -196,6 +197,9 @@ impl Stage {
             "rule" => self.rule(args),
             "remove-rule" => self.remove_rule(args),
             "rules" => self.rules(args),
+            "router" | "unroute" | "bind" | "unbind" | "bindings" | "publish" => {
+                self.router_command(verb, args);
+            }
             "attach" => self.attach(args),
             "limit" => self.limit(args),
             "detach" => self.turn(vec![Command::Detach {
@@ -617,6 +621,11 @@ impl Stage {
 
     fn hear(&mut self, output: Output) {
         let text = match output {
+            Output::Administered { request, result }
+                if let Some(text) = routers::answered(&self.what(request), &result) =>
+            {
+                text
+            }
             Output::Administered { request, result } => {
                 match (self.what(request).as_str(), *result) {
                     ("remove", Ok(_)) => "removed".to_owned(),
@@ -711,7 +720,7 @@ impl Stage {
             Output::RulesChanged(_) => return,
             Output::EntityChanged(change) if change.settings.is_some() => return,
             Output::EntityChanged(change) => format!("{} is gone", change.path),
-            other => match self.hear_rules(&other) {
+            other => match self.hear_rules(&other).or_else(|| self.published(&other)) {
                 Some(text) => text,
                 None => self.hear_session(other),
             },
