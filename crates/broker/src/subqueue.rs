@@ -167,14 +167,25 @@ impl SubqueueState {
 
     /// Lends a message for a time of its own.
     pub(crate) fn lock(&mut self, number: SequenceNumber, mut lock: Lock, ms: u64, now: Mono) {
+        self.assert_lockable(number);
+        lock.until = now.after(ms);
+        self.locks.insert(number, lock, ms);
+        self.selections.gone(number);
+    }
+
+    /// Lends a message for as long as its receiver is attached.
+    pub(crate) fn lock_lasting(&mut self, number: SequenceNumber, lock: Lock) {
+        self.assert_lockable(number);
+        self.locks.insert_lasting(number, lock);
+        self.selections.gone(number);
+    }
+
+    fn assert_lockable(&self, number: SequenceNumber) {
         assert!(!self.by_session, "messages of a session are locked with it");
         debug_assert!(
             !self.knows(number),
             "a message leaves its place before it is locked"
         );
-        lock.until = now.after(ms);
-        self.locks.insert(number, lock, ms);
-        self.selections.gone(number);
     }
 
     /// Locks messages that cannot be read for `ms` milliseconds, without a holder.

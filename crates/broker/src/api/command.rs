@@ -55,6 +55,10 @@ impl Incoming {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ReceiveMode {
     PeekLock,
+    /// As `PeekLock`, but a lock has no time limit: it lasts until it is settled or its receiver
+    /// goes. The message is available again then, with its delivery count raised if the connection
+    /// was lost. (docs/spec/rabbitmq.md#10.5)
+    LinkLock,
     ReceiveAndDelete,
 }
 

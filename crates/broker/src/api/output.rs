@@ -35,6 +35,8 @@ pub enum LockTime {
     Own(u64),
     /// As long as its session is held: at present this many milliseconds from now.
     WithSession(u64),
+    /// As long as its receiver is attached.
+    WithReceiver,
 }
 
 impl LockTime {
@@ -43,6 +45,7 @@ impl LockTime {
     pub const fn left_ms(self) -> u64 {
         match self {
             Self::Own(left) | Self::WithSession(left) => left,
+            Self::WithReceiver => u64::MAX,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use filter::Selector;
-use store::EntityId;
+use store::{EntityId, SequenceNumber};
 
 use crate::api::command::{Access, ReceiveMode};
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
@@ -21,6 +21,7 @@ use crate::receive::credit;
 use crate::receive::run::run;
 use crate::sessions;
 use crate::settle::end_lock;
+use crate::subqueue::lock::{Holder, Lock};
 use crate::transaction;
 
 /// A receiver appears, without credit.
@@ -78,15 +79,24 @@ fn admit<'a>(
     None
 }
 
+/// How a receiver goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Departure {
+    /// Alone, or with its connection in good order.
+    Detached,
+    /// With its connection, which is lost.
+    Lost,
+}
+
 /// A receiver has gone in good order.
 pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
-    detach_with(directory, receiver, SessionCountOnDisconnect::Keep, cx);
+    detach_with(directory, receiver, Departure::Detached, cx);
 }
 
 fn detach_with(
     directory: &mut Directory,
     receiver: ReceiverId,
-    counts: SessionCountOnDisconnect,
+    departure: Departure,
     cx: &mut Context<'_>,
 ) {
     // The receiver may have been evicted before its link was closed.
@@ -94,7 +104,7 @@ fn detach_with(
         return;
     };
     let queue = queue_of(directory, cx.shared.clients.get(slot));
-    remove(queue, slot, counts, cx);
+    remove(queue, slot, departure, cx);
     run(queue, cx);
 }
 
@@ -102,7 +112,7 @@ fn detach_with(
 pub(crate) fn remove(
     queue: &mut Queue,
     slot: ReceiverSlot,
-    counts: SessionCountOnDisconnect,
+    departure: Departure,
     cx: &mut Context<'_>,
 ) -> ReceiverId {
     let receiver = cx.shared.clients.detach(slot);
@@ -113,10 +123,49 @@ pub(crate) fn remove(
     if receiver.session_role == SessionRole::None {
         let sub = queue.sub_mut(receiver.place.subqueue);
         sub.leave(slot, receiver.choice);
+        if receiver.mode == ReceiveMode::LinkLock {
+            end_lasting_locks(queue, &receiver, departure, cx);
+        }
     } else {
+        let counts = match departure {
+            Departure::Detached => SessionCountOnDisconnect::Keep,
+            Departure::Lost => cx.shared.settings.session_count_on_disconnect,
+        };
         sessions::release::leave(queue, &receiver, counts, cx);
     }
     receiver.id
+}
+
+/// Ends the locks that last as long as their receiver, which goes.
+/// (docs/spec/rabbitmq.md#10.3)
+fn end_lasting_locks(
+    queue: &mut Queue,
+    receiver: &Receiver,
+    departure: Departure,
+    cx: &mut Context<'_>,
+) {
+    let subqueue = receiver.place.subqueue;
+    let held = locks_where(queue, subqueue, |lock| lock.lasts_with(receiver.id));
+    for number in held {
+        match departure {
+            Departure::Lost => end_lock::expire_lock(queue, subqueue, number, cx),
+            Departure::Detached => {
+                let lock = end_lock::take_lock(queue, subqueue, number, cx);
+                end_lock::give_back(queue, subqueue, number, lock, cx);
+            }
+        }
+    }
+}
+
+/// The numbers of the locks of a kind.
+fn locks_where(
+    queue: &Queue,
+    subqueue: Subqueue,
+    is_one: impl Fn(&Lock) -> bool,
+) -> Vec<SequenceNumber> {
+    let locks = queue.sub(subqueue).locks.range(..);
+    let found = locks.filter(|(_, lock)| is_one(lock));
+    found.map(|(number, _)| number).collect()
 }
 
 /// Where a receiver is, or was until now.
@@ -191,8 +240,7 @@ pub(crate) fn disconnect(
     connection: ConnectionId,
     cx: &mut Context<'_>,
 ) {
-    let counts = cx.shared.settings.session_count_on_disconnect;
-    let places = end_connection(directory, connection, counts, cx);
+    let places = end_connection(directory, connection, Departure::Lost, cx);
     if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
         for place in places {
             // An entity may have gone since its receivers were attached.
@@ -206,19 +254,19 @@ pub(crate) fn disconnect(
 
 /// A connection is gone in good order, and keeps its locks.
 pub(crate) fn leave(directory: &mut Directory, connection: ConnectionId, cx: &mut Context<'_>) {
-    end_connection(directory, connection, SessionCountOnDisconnect::Keep, cx);
+    end_connection(directory, connection, Departure::Detached, cx);
 }
 
 /// Takes out all of a connection but its locks. Returns where it may have some.
 fn end_connection(
     directory: &mut Directory,
     connection: ConnectionId,
-    counts: SessionCountOnDisconnect,
+    departure: Departure,
     cx: &mut Context<'_>,
 ) -> BTreeSet<SubqueueId> {
     for slot in cx.shared.clients.receivers_of(connection) {
         let receiver = cx.shared.clients.get(slot).id;
-        detach_with(directory, receiver, counts, cx);
+        detach_with(directory, receiver, departure, cx);
     }
     // Only now, so that none of these receivers takes a message that a rollback gives back.
     transaction::end(directory, connection, None, cx);
@@ -232,14 +280,8 @@ fn drop_locks(
     connection: ConnectionId,
     cx: &mut Context<'_>,
 ) {
-    let locks = queue.sub(subqueue).locks.range(..);
-    let held: Vec<_> = locks
-        .filter(|(_, lock)| {
-            lock.holder
-                .is_some_and(|holder| holder.connection == connection)
-        })
-        .map(|(number, _)| number)
-        .collect();
+    let is_held = |holder: Holder| holder.connection == connection;
+    let held = locks_where(queue, subqueue, |lock| lock.holder.is_some_and(is_held));
     for number in held {
         end_lock::expire_lock(queue, subqueue, number, cx);
     }

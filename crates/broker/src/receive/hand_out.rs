@@ -151,7 +151,10 @@ pub(crate) fn give(
 ) -> Delivery {
     let token = cx.shared.tokens.next(message.number);
     shown.lock = match mode {
-        ReceiveMode::PeekLock => Some(lend(queue, source, message, token, holder, cx)),
+        ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
+            let lasts = mode == ReceiveMode::LinkLock;
+            Some(lend(queue, source, message, token, holder, lasts, cx))
+        }
         ReceiveMode::ReceiveAndDelete => {
             queue.rows.traffic.complete();
             let patched = message.patch.is_some();
@@ -168,13 +171,14 @@ pub(crate) fn give(
     }
 }
 
-/// Locks a message for its holder. Returns for how long.
+/// Locks a message for its holder, without a time limit if it `lasts`. Returns for how long.
 fn lend(
     queue: &mut Queue,
     source: Source,
     message: Message,
     token: LockToken,
     holder: Holder,
+    lasts: bool,
     cx: &Context<'_>,
 ) -> LockTime {
     let number = message.number;
@@ -185,6 +189,10 @@ fn lend(
     };
     let lock = Lock::new(message, token, Some(holder), origin);
     match source {
+        Source::Subqueue(subqueue) if lasts => {
+            queue.sub_mut(subqueue).lock_lasting(number, lock);
+            LockTime::WithReceiver
+        }
         Source::Subqueue(subqueue) => {
             let duration = queue.settings.lock_duration;
             queue

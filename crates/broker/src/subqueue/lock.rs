@@ -11,7 +11,7 @@ use std::ops::RangeBounds;
 
 use store::{MessageRow, SequenceNumber};
 
-use crate::api::id::{ConnectionId, LockToken};
+use crate::api::id::{ConnectionId, LockToken, ReceiverId};
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;
 use crate::message::Message;
@@ -68,6 +68,15 @@ impl Lock {
             session: None,
             enlisted: false,
         }
+    }
+
+    /// Whether it ends with its receiver.
+    pub(crate) fn lasts_with(&self, receiver: ReceiverId) -> bool {
+        let holder = Holder {
+            connection: receiver.connection,
+            link: Some(receiver.link),
+        };
+        self.session.is_none() && self.until == Mono(u64::MAX) && self.holder == Some(holder)
     }
 
     fn patch_bytes(&self) -> usize {

@@ -284,7 +284,7 @@ impl Listener {
     fn taken(&mut self, number: u64, token: LockToken, mode: ReceiveMode) {
         self.given.push((number, token));
         match mode {
-            ReceiveMode::PeekLock => self.message(number).deliveries += 1,
+            ReceiveMode::PeekLock | ReceiveMode::LinkLock => self.message(number).deliveries += 1,
             ReceiveMode::ReceiveAndDelete => {
                 assert!(self.messages.remove(&number).is_some(), "{number} is there");
             }

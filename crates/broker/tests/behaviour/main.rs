@@ -26,6 +26,7 @@ mod expiry;
 mod forwarding;
 mod forwarding_sessions;
 mod idle;
+mod lasting_locks;
 mod limits;
 mod locks;
 mod many_sessions;

@@ -594,7 +594,7 @@ impl Model {
             message.changes.keys().cloned().collect::<Vec<_>>()
         );
         match mode {
-            ReceiveMode::PeekLock => {
+            ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
                 assert_eq!(delivery.lock_ms(), Some(LOCK_MS));
                 message.lock = Some((delivery.token, until));
             }

@@ -737,6 +737,7 @@ impl Stage {
 
     fn delivery(&self, delivery: &Delivery) -> String {
         let until = match delivery.lock_ms() {
+            Some(u64::MAX) => " until it goes".to_owned(),
             Some(ms) => format!(" until {}", time(self.mono + ms)),
             None => String::new(),
         };
@@ -930,6 +931,8 @@ fn subqueue(args: &[&str]) -> Subqueue {
 fn mode(args: &[&str]) -> ReceiveMode {
     if args.contains(&"delete") {
         ReceiveMode::ReceiveAndDelete
+    } else if args.contains(&"hold") {
+        ReceiveMode::LinkLock
     } else {
         ReceiveMode::PeekLock
     }

@@ -383,7 +383,9 @@ impl Model {
         assert_eq!(delivery.message.delivery_count, message.count);
         assert_eq!(delivery.message.payload, payload(message.n));
         match role.mode {
-            ReceiveMode::PeekLock => message.lock = Some((delivery.token, until)),
+            ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
+                message.lock = Some((delivery.token, until))
+            }
             ReceiveMode::ReceiveAndDelete => drop(self.messages.remove(&number)),
         }
         self.given.push((number, delivery.token));

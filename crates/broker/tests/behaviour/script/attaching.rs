@@ -1,5 +1,5 @@
-//! Attaching as a script writes it: `r1`, `r1 delete`, `r1 dead`, `r1 copy`, and behind `where`
-//! the selector.
+//! Attaching as a script writes it: `r1`, `r1 delete`, `r1 hold`, `r1 dead`, `r1 copy`, and behind
+//! `where` the selector.
 
 use std::sync::Arc;
 
