@@ -119,6 +119,20 @@ impl Access {
         self.namespace.is_development
     }
 
+    /// The credential of the public rule for development, while it is the only one.
+    #[must_use]
+    pub fn development_credential(&self) -> Option<Credential> {
+        let rule = self
+            .namespace
+            .rules
+            .first()
+            .filter(|_| self.is_development())?;
+        Some(Credential::of_key(
+            &rule.name,
+            rule.primary.fingerprint().clone(),
+        ))
+    }
+
     /// Whether this broker's host is called `name`, in any case.
     #[must_use]
     pub fn is_own_host(&self, name: &str) -> bool {

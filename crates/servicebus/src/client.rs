@@ -7,6 +7,8 @@
 //! Invariant: the connection's last command is `Disconnect`, and it is issued once.
 
 pub(crate) mod events;
+mod other_links;
+mod outputs;
 pub(crate) mod refusals;
 pub(crate) mod sasl;
 pub(crate) mod teardown;
@@ -21,7 +23,7 @@ use access::{Directory, Locality};
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
-use dialect::{Claims, ClockReading, Dialect, Origin, PendingRequests, Refusals, RefusedCredentials, Subject};
+use dialect::{Claims, ClockReading, Dialect, LinkOwner, Origin, PendingRequests, Refusals, RefusedCredentials, Subject};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::attach::pending_attach::PendingAttach;
@@ -74,6 +76,8 @@ pub struct Client {
     /// Bytes of answers that wait for their response links' credit.
     pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
+    /// Another dialect, which owns the links that it takes over.
+    pub(crate) link_owner: Option<Box<dyn LinkOwner>>,
     /// The host name that the client used for this server, for error texts.
     host: String,
     /// When the connection's last link was detached.
@@ -122,6 +126,7 @@ impl Client {
             failures: 0,
             waiting_bytes: 0,
             commands: Vec::new(),
+            link_owner: None,
             host: "localhost".to_owned(),
             idle_since: Some(now.mono),
             ended: false,
@@ -149,6 +154,9 @@ impl Client {
     }
 
     fn handle_event(&mut self, event: Event) {
+        let Some(event) = self.pass_event(event) else {
+            return;
+        };
         match event {
             Event::Delivery {
                 link,
@@ -190,7 +198,11 @@ impl Client {
                 link,
                 session,
                 attach,
-            } => self.handle_attach(link, session, attach),
+            } => {
+                if let Some(attach) = self.offer_attach(link, session, attach) {
+                    self.handle_attach(link, session, attach);
+                }
+            }
             Event::TooLarge {
                 link,
                 session,
@@ -260,6 +272,9 @@ impl Client {
     }
 
     fn handle_opened(&mut self, open: Open) {
+        if let Err(error) = self.open_for_others(&open) {
+            return self.close(error);
+        }
         if let Some(host) = open.hostname.filter(|host| !host.is_empty()) {
             self.host = host
                 .chars()
@@ -310,48 +325,10 @@ impl Dialect for Client {
         if self.ended {
             return;
         }
-        match output {
-            Output::Sent {
-                request,
-                result,
-                duplicates,
-            } => self.handle_sent(request, result, &duplicates),
-            Output::Deliver { receiver, delivery } => self.handle_deliver(receiver, delivery),
-            Output::Settled { request, result } => self.handle_settled(request, result),
-            Output::Drained { receiver } => self.handle_drained(receiver),
-            Output::Renewed { request, result } => self.handle_renewed(request, result),
-            Output::Browsed { request, result } => self.handle_browsed(request, result),
-            Output::Deferred { request, result } => self.handle_deferred(request, result),
-            Output::Cancelled { request, result } => self.handle_cancelled(request, result),
-            Output::Deleted { request, result } => self.handle_deleted(request, result),
-            Output::Evicted { receiver, reason } => self.handle_evicted(receiver, reason),
-            Output::SessionAccepted {
-                receiver,
-                session_id,
-                lock_ms,
-            } => self.handle_session_accepted(receiver, &session_id, lock_ms),
-            Output::SessionRefused { receiver, error } => {
-                self.handle_session_refused(receiver, error);
-            }
-            Output::SessionLost { receiver } => self.handle_session_lost(receiver),
-            Output::SessionRenewed { request, result } => {
-                self.handle_session_renewed(request, result);
-            }
-            Output::SessionState { request, result } => self.handle_state(request, result),
-            Output::SessionStateSet { request, result } => self.handle_state_set(request, result),
-            Output::Sessions { request, result } => self.handle_sessions(request, result),
-            Output::Declared { request, result } => self.handle_declared(request, result),
-            Output::Discharged { request, result } => self.handle_discharged(request, result),
-            Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
-            Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
-            Output::Rules { request, result } => self.handle_rules(request, result),
-            // Entities are the server's to create and remove, never a connection's. Nothing here
-            // publishes to routers.
-            Output::Administered { .. }
-            | Output::EntityChanged(_)
-            | Output::RulesChanged(_)
-            | Output::Published { .. } => {}
-        }
+        let Some(output) = self.pass_output(output) else {
+            return self.handle_events();
+        };
+        self.handle_own_output(output);
         // The output may have made room for more events.
         self.handle_events();
     }
@@ -362,6 +339,7 @@ impl Dialect for Client {
         self.handle_events();
         if self.claims.expire(now.mono) {
             self.recheck_links(Self::token_expired);
+            self.check_others();
         }
         self.close_unauthenticated();
         if self.idle_deadline().is_some_and(|due| due <= now.mono) {
@@ -391,6 +369,7 @@ impl Dialect for Client {
         if !self.directory.access().is_same(before.access()) {
             self.recheck_links(Self::token_expired);
         }
+        self.check_others();
         self.handle_events();
     }
 
@@ -407,6 +386,7 @@ impl Dialect for Client {
             self.connection
                 .detach(link, true, Some(errors::link_shut_down()));
         }
+        self.detach_others(&errors::link_shut_down());
         self.close_unrecorded(errors::shut_down());
         self.handle_events();
     }
@@ -447,7 +427,9 @@ impl Dialect for Client {
     }
 
     fn unanswered_bytes(&self) -> usize {
-        self.pending_requests.cost()
+        let others = self.link_owner.as_ref();
+        let others = others.map_or(0, |owner| owner.unanswered_bytes());
+        self.pending_requests.cost().saturating_add(others)
     }
 
     fn partial_bytes(&self) -> usize {

@@ -57,7 +57,11 @@ impl Client {
         if name == jwt::SASL_USER {
             return self.log_in_by_token(password);
         }
-        let credential = self.directory.access().log_in(name, password);
+        let access = self.directory.access();
+        let of_owner = self.link_owner.as_deref_mut();
+        let of_owner =
+            of_owner.and_then(|owner| owner.log_in(access, name, password, self.locality));
+        let credential = of_owner.or_else(|| access.log_in(name, password));
         self.claims.log_in(credential.ok_or(Unauthorized::Key)?);
         Ok(())
     }

@@ -118,7 +118,7 @@ impl Client {
     }
 
     pub(crate) fn start_idle_timer(&mut self) {
-        if self.links.is_empty() {
+        if self.links.is_empty() && !self.has_others() {
             self.idle_since = Some(self.now.mono);
         }
     }
@@ -127,7 +127,8 @@ impl Client {
         let allowed = self.settings.idle_connection?;
         let since = self
             .idle_since
-            .filter(|_| self.links.is_empty() && self.pending_attaches.is_empty() && !self.ended)?;
+            .filter(|_| self.links.is_empty() && self.pending_attaches.is_empty() && !self.ended)
+            .filter(|_| !self.has_others())?;
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
 
@@ -169,6 +170,7 @@ impl Client {
             });
             self.ended = true;
             self.links = Links::default();
+            self.link_owner = None;
             self.pending_attaches.clear();
         }
     }
