@@ -47,7 +47,8 @@ impl Connection {
     /// An attach either answers ours of the same name or requests a link.
     fn match_name(&mut self, session: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let name = (attach.role == Role::Receiver, attach.name.clone());
-        if let Some(&existing) = self.names.get(&name) {
+        let shares_name = (self.config.shares_name)(&attach);
+        if let Some(&existing) = self.names.get(&name).filter(|_| !shares_name) {
             let answers = self
                 .links
                 .get(existing)
@@ -63,7 +64,9 @@ impl Connection {
             let text = "the connection has the maximum number of links";
             return Err(Fault::session(condition::RESOURCE_LIMIT_EXCEEDED, text));
         };
-        self.names.insert(name, key);
+        if !shares_name {
+            self.names.insert(name, key);
+        }
         self.request(key, session, attach)
     }
 

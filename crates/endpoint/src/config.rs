@@ -1,6 +1,6 @@
 //! Config: what an endpoint offers its peer, and the limits of what the peer can make it keep.
 
-use amqp::{Map, Symbol};
+use amqp::{Attach, Map, Symbol};
 
 /// The side that opened the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -25,6 +25,10 @@ pub struct Config {
     /// What we announce; silence for this long ends the connection.
     pub idle_time_out: Option<u32>,
     pub properties: Option<Map>,
+    pub offered_capabilities: Vec<Symbol>,
+    /// Tells of a peer's attach whether its name does not count: it steals no link, and none steals
+    /// it.
+    pub shares_name: fn(&Attach) -> bool,
     /// Transfers a session takes before we refresh its window.
     pub incoming_window: u32,
     /// A server's offer. A client's choice is `client_sasl`.
@@ -55,6 +59,8 @@ impl Default for Config {
             handle_max: 4_095,
             idle_time_out: Some(120_000),
             properties: None,
+            offered_capabilities: Vec::new(),
+            shares_name: |_| false,
             incoming_window: 5_000,
             sasl_mechanisms: ["MSSBCBS", "PLAIN", "ANONYMOUS"].map(Symbol::new).to_vec(),
             client_sasl: None,

@@ -155,7 +155,7 @@ impl Connection {
             idle_time_out: self.config.idle_time_out,
             outgoing_locales: Vec::new(),
             incoming_locales: Vec::new(),
-            offered_capabilities: Vec::new(),
+            offered_capabilities: self.config.offered_capabilities.clone(),
             desired_capabilities: Vec::new(),
             properties: self.config.properties.clone(),
         }));

@@ -1,19 +1,29 @@
-//! Dialects: the dialect that an AMQP connection speaks.
+//! Dialects: the dialects that an AMQP connection speaks.
 //!
-//! Only this file names the connection type of a dialect; listeners and connections know the trait
-//! [`Dialect`]. Azure's is the only one today. A second one is chosen here: by a setting of the
-//! listener, or by an enum of dialects that implements the trait and decides at the client's
-//! `open`.
+//! Only this file names the types of dialects; listeners and connections know the trait
+//! [`Dialect`]. A connection belongs to Service Bus's dialect. RabbitMQ's owns those of its links
+//! that have RabbitMQ's addresses, and adds to the server's open what its clients look for.
 
 use std::sync::Arc;
 
 use access::{Directory, Locality};
 use broker::ConnectionId;
 use dialect::{ClockReading, Dialect};
-use servicebus::{Client, MessageIds};
+use servicebus::{Client, MessageIds, Settings};
 
 use crate::random::random;
 use crate::server_state::ServerState;
+
+/// The settings of connections with what each dialect adds to the endpoint's.
+#[must_use]
+pub fn prepared(mut settings: Settings) -> Arc<Settings> {
+    let endpoint = &mut settings.endpoint;
+    let version = env!("CARGO_PKG_VERSION");
+    endpoint.properties = Some(rabbitmq::open_properties(&endpoint.container_id, version));
+    endpoint.offered_capabilities = rabbitmq::CAPABILITIES.to_vec();
+    endpoint.shares_name = rabbitmq::may_share_name;
+    Arc::new(settings)
+}
 
 /// The dialect's side of a connection from there that was accepted at `since`.
 pub fn accept(
@@ -24,5 +34,11 @@ pub fn accept(
     since: ClockReading,
 ) -> impl Dialect + use<> {
     let ids = MessageIds::new(random());
-    Client::new(id, server.settings(), directory, ids, since).located(locality)
+    let settings = server.settings();
+    let links = rabbitmq::Links::new(rabbitmq::Settings {
+        node: settings.endpoint.container_id.clone(),
+        max_message_size: settings.max_message_size,
+    });
+    let client = Client::new(id, settings, directory, ids, since);
+    client.located(locality).sharing(Box::new(links))
 }

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
 use crate::development_issuer;
+use crate::dialects;
 use crate::guess_limiter::GuessLimiter;
 use crate::issuer_keys;
 use crate::listener;
@@ -126,7 +127,7 @@ impl BoundServer {
             refusals: Arc::new(RefusalLog::default()),
             live_settings: watch::Sender::new(LiveSettings {
                 limits: Arc::new(options.limits),
-                settings: Arc::new(options.connections),
+                settings: dialects::prepared(options.connections),
             }),
             admin: options.admin,
             directory_receiver,

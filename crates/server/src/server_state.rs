@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
 use crate::development_issuer::DevelopmentIssuer;
+use crate::dialects;
 use crate::guess_limiter::GuessLimiter;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
@@ -91,7 +92,7 @@ impl ServerState {
         self.budget.set_limit(limits.unanswered_bytes);
         self.live_settings.send_replace(LiveSettings {
             limits: Arc::new(limits),
-            settings: Arc::new(settings),
+            settings: dialects::prepared(settings),
         });
     }
 }

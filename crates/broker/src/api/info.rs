@@ -27,6 +27,8 @@ pub struct QueueInfo {
     pub kind: EntityKind,
     pub settings: QueueSettings,
     pub active: u64,
+    /// Of the active ones, how many are locked.
+    pub locked: u64,
     pub dead_letter: u64,
     pub deferred: u64,
     pub scheduled: u64,

@@ -19,6 +19,7 @@ pub(crate) fn info(directory: &Directory, queue: &Queue, now: Now) -> QueueInfo 
         kind: queue.kind.seen(),
         settings: queue.settings.clone(),
         active: count(Subqueue::Main.part()),
+        locked: queue.sub(Subqueue::Main).locks.on_available() as u64,
         dead_letter: count(Subqueue::DeadLetter.part())
             + count(Subqueue::DeadLetter.deferred_part()),
         deferred: count(Subqueue::Main.deferred_part()),

@@ -170,6 +170,7 @@ mod tests {
             path: "a\"b".to_owned(),
             kind: EntityKind::Queue,
             settings: QueueSettings::default(),
+            locked: 0,
             active: 3,
             dead_letter: 2,
             deferred: 1,

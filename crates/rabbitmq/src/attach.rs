@@ -1,0 +1,407 @@
+//! Attach: accepts or refuses a link by its address. (docs/spec/rabbitmq.md#1, #3, #4, #10.1)
+//!
+//! A refusal leaves the session as it is, but for a missing right, which ends the session as it
+//! does in RabbitMQ.
+
+use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
+use amqp::{Attach, DeliveryState, Error, Role, Symbol, TargetTerminus, Value};
+use broker::{
+    Access, Answer, Command, EntityError, EntityKind, Order, ReceiveMode, RouterError, RouterOrder,
+    Subqueue, SubqueueId,
+};
+use dialect::{LinkContext, Subject};
+use endpoint::{LinkId, SessionId};
+use store::NamespaceId;
+
+use crate::address::{self, Address, MANAGEMENT};
+use crate::consumer::Consumer;
+use crate::errors;
+use crate::links::{Link, LinkKind, Links, Pending, register};
+use crate::management::pair;
+use crate::publisher::{CREDIT, Publisher, Target};
+use crate::rights::Permission;
+
+const OUTCOMES: [Symbol; 4] = [
+    Symbol::new("amqp:accepted:list"),
+    Symbol::new("amqp:rejected:list"),
+    Symbol::new("amqp:released:list"),
+    Symbol::new("amqp:modified:list"),
+];
+
+/// An attach to an exchange that the broker looks up.
+#[derive(Debug)]
+pub(crate) struct PendingAttach {
+    attach: Box<Attach>,
+    exchange: String,
+    key: String,
+}
+
+/// Why a link is not attached.
+enum Refusal {
+    Detach(Error),
+    End(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Detach(error)
+    }
+}
+
+/// Whether a link may have the name of another link: clients name all links to one address alike.
+#[must_use]
+pub fn may_share_name(attach: &Attach) -> bool {
+    far_address(attach).is_some_and(|address| address.is_empty() || address::is_ours(address))
+}
+
+/// The address of the terminus at our end; empty for the anonymous one.
+fn far_address(attach: &Attach) -> Option<&str> {
+    let address = match attach.role {
+        Role::Receiver => {
+            let source = attach.source.as_deref()?;
+            (!source.dynamic).then_some(&source.address)?
+        }
+        Role::Sender => match attach.target.as_deref() {
+            None => return Some(""),
+            Some(TargetTerminus::Coordinator(_)) => return None,
+            Some(TargetTerminus::Node(target)) if target.dynamic => return None,
+            Some(TargetTerminus::Node(target)) if target.address.is_none() => return Some(""),
+            Some(TargetTerminus::Node(target)) => &target.address,
+        },
+    };
+    address.as_ref()?.as_text()
+}
+
+impl Links {
+    /// Answers an attach of this dialect, or gives back another.
+    pub(crate) fn attach(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        session: SessionId,
+        attach: Box<Attach>,
+    ) -> Option<Box<Attach>> {
+        let address = far_address(&attach).unwrap_or("/").to_owned();
+        let is_ours = address.is_empty() || address::is_ours(&address);
+        // An entity that another dialect's clients have given such a path is theirs.
+        if !is_ours || cx.directory.get(address.trim_start_matches('/')).is_some() {
+            return Some(attach);
+        }
+        let name = attach.name.clone();
+        let result = match attach.role {
+            _ if address == MANAGEMENT => self.attach_half(cx, link, session, &attach),
+            Role::Sender => self.attach_publisher(cx, link, session, attach, &address),
+            Role::Receiver => self.attach_consumer(cx, link, session, &attach, &address),
+        };
+        match result {
+            Ok(()) => {}
+            Err(Refusal::Detach(error)) => {
+                cx.note(Subject::Attach, &name, Some(&address), &error);
+                cx.connection.refuse(link, error);
+            }
+            Err(Refusal::End(error)) => self.end_session(cx, session, &name, error),
+        }
+        None
+    }
+
+    fn attach_half(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        session: SessionId,
+        attach: &Attach,
+    ) -> Result<(), Refusal> {
+        if attach.snd_settle_mode != Some(SenderSettleMode::Settled) {
+            let address = address::AddressError::Unknown(MANAGEMENT.to_owned());
+            return Err(errors::address(&address).into());
+        }
+        let paired =
+            amqp::value::lookup(attach.properties.as_deref().unwrap_or_default(), "paired");
+        if paired != Some(&Value::Bool(true)) {
+            return Err(errors::not_paired().into());
+        }
+        let asks = attach.role == Role::Sender;
+        let id = self.pairs.join(session, &attach.name, link, asks);
+        let reply = reply(attach, pair::MAX_REQUEST);
+        let kind = match asks {
+            true => LinkKind::Requests(id),
+            false => LinkKind::Responses(id),
+        };
+        self.accept(cx, link, session, reply, kind);
+        if asks {
+            cx.connection.set_credit(link, pair::CREDIT, false);
+        }
+        Ok(())
+    }
+
+    fn attach_publisher(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        session: SessionId,
+        attach: Box<Attach>,
+        address: &str,
+    ) -> Result<(), Refusal> {
+        let target = match address {
+            "" => Target::Anonymous,
+            address => match Address::of_target(address).map_err(|it| errors::address(&it))? {
+                Address::Queue(name) => self.queue_target(cx, &name)?,
+                Address::Exchange { name, key } => match self.topic_target(cx, &name, &key)? {
+                    Some(topic) => topic,
+                    None => {
+                        self.check(cx, Permission::Write, "", &format!("exchange '{name}'"))?;
+                        let order = Order::Router(RouterOrder::Describe { name: name.clone() });
+                        let pending = Pending::Attach(link);
+                        let request = register(&mut self.pending, cx, pending, 0);
+                        cx.commands.push(Command::Administer {
+                            request,
+                            namespace: NamespaceId::default(),
+                            order: Box::new(order),
+                        });
+                        let link_name = attach.name.clone();
+                        let pending = PendingAttach {
+                            attach,
+                            exchange: name,
+                            key,
+                        };
+                        let kind = LinkKind::Pending(Box::new(pending));
+                        let entry = Link {
+                            session,
+                            name: link_name,
+                            kind,
+                        };
+                        self.links.insert(link, entry);
+                        return Ok(());
+                    }
+                },
+            },
+        };
+        self.accept_publisher(cx, link, session, &attach, target);
+        Ok(())
+    }
+
+    /// The broker has looked up the exchange of a publisher.
+    pub(crate) fn handle_exchange(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        result: Result<Answer, EntityError>,
+    ) {
+        let Some(Link { session, kind, .. }) = self.links.remove(&link) else {
+            return;
+        };
+        let LinkKind::Pending(pending) = kind else {
+            return;
+        };
+        let PendingAttach {
+            attach,
+            exchange,
+            key,
+        } = *pending;
+        let error = match result {
+            Ok(_) => {
+                let target = Target::Exchange {
+                    name: exchange,
+                    key,
+                };
+                return self.accept_publisher(cx, link, session, &attach, target);
+            }
+            Err(EntityError::Router(RouterError::NotFound(name))) => errors::no_exchange(&name),
+            Err(error) => errors::unusable(&exchange, &error.to_string()),
+        };
+        cx.note(Subject::Attach, &attach.name, Some(&exchange), &error);
+        cx.connection.refuse(link, error);
+    }
+
+    fn accept_publisher(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        session: SessionId,
+        attach: &Attach,
+        target: Target,
+    ) {
+        let limit = match &target {
+            Target::Entity(target) => target.max_message_size,
+            Target::Exchange { .. } | Target::Anonymous => self.settings.max_message_size,
+        };
+        let kind = LinkKind::Publisher(Publisher::new(target));
+        self.accept(cx, link, session, reply(attach, limit), kind);
+        cx.connection.set_credit(link, CREDIT, false);
+    }
+
+    fn attach_consumer(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        session: SessionId,
+        attach: &Attach,
+        address: &str,
+    ) -> Result<(), Refusal> {
+        let settled = attach.snd_settle_mode == Some(SenderSettleMode::Settled);
+        if !settled && attach.rcv_settle_mode == Some(ReceiverSettleMode::Second) {
+            return Err(errors::not_implemented("rcv-settle-mode second").into());
+        }
+        let name = Address::of_source(address).map_err(|it| errors::address(&it))?;
+        self.check(cx, Permission::Read, &name, &format!("queue '{name}'"))?;
+        let place = self.readable(cx, &name)?;
+        let mode = match settled {
+            true => ReceiveMode::ReceiveAndDelete,
+            false => ReceiveMode::LinkLock,
+        };
+        cx.commands.push(Command::Attach {
+            receiver: cx.receiver_id(link),
+            subqueue: place,
+            access: Access::Consume(mode),
+            selector: None,
+        });
+        let mut reply = reply(attach, 0);
+        reply.max_message_size = attach.max_message_size;
+        reply.target = None;
+        reply.snd_settle_mode = Some(match settled {
+            true => SenderSettleMode::Settled,
+            false => SenderSettleMode::Unsettled,
+        });
+        let consumer = Consumer::new(place, name, mode);
+        let kind = LinkKind::Consumer(Box::new(consumer));
+        self.accept(cx, link, session, reply, kind);
+        Ok(())
+    }
+
+    /// The queue or subscription that consumers of a name read, and its part.
+    fn readable(&self, cx: &LinkContext<'_>, name: &str) -> Result<SubqueueId, Error> {
+        let (path, subqueue) = address::entity_of(name);
+        let entity = cx.directory.get(path).filter(|it| it.path == path);
+        let entity = entity.filter(|it| it.kind != EntityKind::Topic);
+        let entity = entity.ok_or_else(|| errors::no_queue(name))?;
+        let settings = &entity.settings;
+        let forwards = match subqueue {
+            Subqueue::Main => settings.forward_to.is_some(),
+            Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.is_some(),
+            Subqueue::TransferDeadLetter => false,
+        };
+        if settings.requires_session && subqueue == Subqueue::Main {
+            return Err(errors::unusable(name, "requires sessions"));
+        }
+        if forwards {
+            return Err(errors::unusable(name, "forwards its messages"));
+        }
+        if !settings.status.allows_receive() {
+            return Err(errors::unusable(name, "is disabled for receiving"));
+        }
+        Ok(SubqueueId {
+            entity: entity.id,
+            subqueue,
+        })
+    }
+
+    fn check(
+        &self,
+        cx: &LinkContext<'_>,
+        permission: Permission,
+        path: &str,
+        resource: &str,
+    ) -> Result<(), Refusal> {
+        match permission.is_given(cx, path) {
+            true => Ok(()),
+            false => {
+                let error = errors::no_access(permission.name(), resource, &self.user);
+                Err(Refusal::End(error))
+            }
+        }
+    }
+
+    fn queue_target(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Refusal> {
+        self.check(cx, Permission::Write, name, "exchange 'amq.default'")?;
+        Ok(self.queue_for_send(cx, name)?)
+    }
+
+    /// A Service Bus topic as an exchange of its name.
+    fn topic_target(
+        &self,
+        cx: &LinkContext<'_>,
+        name: &str,
+        key: &str,
+    ) -> Result<Option<Target>, Refusal> {
+        let Some(topic) = self.topic_for_send(cx, name, key)? else {
+            return Ok(None);
+        };
+        self.check(cx, Permission::Write, name, &format!("exchange '{name}'"))?;
+        Ok(Some(topic))
+    }
+
+    fn accept(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        session: SessionId,
+        reply: Attach,
+        kind: LinkKind,
+    ) {
+        let name = reply.name.clone();
+        let entry = Link {
+            session,
+            name,
+            kind,
+        };
+        self.links.insert(link, entry);
+        cx.connection.accept(link, reply);
+    }
+
+    /// Detaches a link whose queue is gone, or whose client has lost its right.
+    pub(crate) fn check_link(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        let Some(attached) = self.links.get(&link) else {
+            return;
+        };
+        let (permission, path, id) = match &attached.kind {
+            LinkKind::Consumer(it) => (Permission::Read, it.path.as_str(), Some(it.place.entity)),
+            LinkKind::Publisher(it) => match &it.target {
+                Target::Entity(it) => (Permission::Write, it.path.as_str(), Some(it.id)),
+                Target::Exchange { .. } => (Permission::Write, "", None),
+                // Each message is checked by itself.
+                Target::Anonymous => return,
+            },
+            LinkKind::Requests(_) | LinkKind::Responses(_) | LinkKind::Pending(_) => return,
+        };
+        let entity = cx.directory.get(address::entity_of(path).0);
+        if id.is_some() && entity.map(|entity| entity.id) != id {
+            return self.detach(cx, link, errors::queue_deleted());
+        }
+        if !permission.is_kept(cx, path) {
+            let resource = format!("queue '{path}'");
+            let error = errors::no_access(permission.name(), &resource, &self.user);
+            let (session, name) = (attached.session, attached.name.clone());
+            self.end_session(cx, session, &name, error);
+        }
+    }
+}
+
+/// The reply repeats addresses and properties as they came; no filter is in force.
+fn reply(attach: &Attach, max_message_size: u64) -> Attach {
+    let role = match attach.role {
+        Role::Sender => Role::Receiver,
+        Role::Receiver => Role::Sender,
+    };
+    let mut source = attach.source.clone();
+    if let (Role::Sender, Some(source)) = (role, &mut source) {
+        source.filter = None;
+        source.default_outcome = Some(DeliveryState::Released);
+        source.outcomes = OUTCOMES.to_vec();
+    }
+    Attach {
+        name: attach.name.clone(),
+        handle: attach.handle,
+        role,
+        snd_settle_mode: attach.snd_settle_mode,
+        rcv_settle_mode: attach.rcv_settle_mode,
+        source,
+        target: attach.target.clone(),
+        unsettled: None,
+        incomplete_unsettled: false,
+        initial_delivery_count: (role == Role::Sender).then_some(0),
+        max_message_size: Some(max_message_size),
+        offered_capabilities: Vec::new(),
+        desired_capabilities: Vec::new(),
+        properties: attach.properties.clone(),
+    }
+}

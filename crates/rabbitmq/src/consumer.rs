@@ -1,0 +1,305 @@
+//! Consumer: a link on which the client receives the messages of a queue.
+//! (docs/spec/rabbitmq.md#10)
+//!
+//! A message stays locked until the client settles it or the link ends. What arrives without credit
+//! goes back to the broker, unless it was taken for good; then it waits for credit.
+
+use std::collections::VecDeque;
+
+use amqp::{DeliveryState, Value, encode};
+use broker::{
+    Command, Delivery, Eviction, LockToken, Outcome, ReceiveMode, RequestId, Subqueue, SubqueueId,
+};
+use bytes::BytesMut;
+use dialect::{Credit, CreditUpdate, LinkContext, owner_token};
+use endpoint::{Event, LinkId, NoCredit, Outgoing, SessionId};
+
+use crate::errors;
+use crate::links::{Links, Pending, register};
+use crate::message::delivery;
+
+/// The cost of a settlement while it waits for its answer.
+const SETTLEMENT: usize = 64;
+/// The reason of what a client rejects.
+const REJECTED: &str = "rejected";
+
+/// A consumer's own state.
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    pub(crate) place: SubqueueId,
+    /// The name of the queue.
+    pub(crate) path: String,
+    mode: ReceiveMode,
+    credit: Credit,
+    /// Deliveries that wait for credit.
+    waiting: VecDeque<Box<Delivery>>,
+    /// The buffer for the new sections of a delivery.
+    head: BytesMut,
+}
+
+/// A disposition that waits for the broker.
+#[derive(Debug)]
+pub(crate) struct PendingSettle {
+    session: SessionId,
+    delivery_id: u32,
+    state: DeliveryState,
+}
+
+impl Consumer {
+    pub(crate) fn new(place: SubqueueId, path: String, mode: ReceiveMode) -> Self {
+        Self {
+            place,
+            path,
+            mode,
+            credit: Credit::default(),
+            waiting: VecDeque::new(),
+            head: BytesMut::new(),
+        }
+    }
+
+    /// Whether it keeps a delivery that has no credit.
+    fn holds(&self) -> bool {
+        self.mode == ReceiveMode::ReceiveAndDelete || self.credit.is_draining()
+    }
+
+    /// The link is gone: the broker gives back what it holds.
+    pub(crate) fn end(self, cx: &mut LinkContext<'_>, link: LinkId) {
+        let receiver = cx.receiver_id(link);
+        cx.commands.push(Command::Detach { receiver });
+        for delivery in self.waiting {
+            report_written(cx, delivery.size());
+        }
+    }
+
+    fn send(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        delivery: &Delivery,
+    ) -> Result<(), NoCredit> {
+        let pieces = delivery::encode(&delivery.message, &self.path, &mut self.head);
+        let outgoing = Outgoing {
+            tag: &delivery.token.0.to_be_bytes(),
+            message_format: 0,
+            settled: self.mode == ReceiveMode::ReceiveAndDelete,
+            cookie: delivery.token.0,
+            state: None,
+            owner: Some(&delivery.message.payload),
+        };
+        cx.connection.send(link, &outgoing, &pieces)?;
+        *cx.unreported_bytes = cx.unreported_bytes.saturating_add(delivery.size());
+        self.credit.sent();
+        Ok(())
+    }
+
+    /// Sends what waits, as far as credit goes.
+    fn send_waiting(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        while let Some(delivery) = self.waiting.pop_front() {
+            if self.send(cx, link, &delivery).is_err() {
+                return self.waiting.push_front(delivery);
+            }
+        }
+    }
+
+    /// Returns what waits to the broker. The broker is told first that there is no credit, else it
+    /// would send it here again at once.
+    fn return_waiting(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        if self.waiting.is_empty() || self.holds() {
+            return;
+        }
+        let update = self.credit.stop(self.waiting.len());
+        command_credit(cx, link, update);
+        for delivery in std::mem::take(&mut self.waiting) {
+            cx.commands.push(Command::Settle {
+                request: None,
+                subqueue: self.place,
+                session: None,
+                token: delivery.token,
+                outcome: Outcome::Undelivered,
+            });
+            report_written(cx, delivery.size());
+        }
+    }
+
+    fn update_credit(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        if let Some(update) = self.credit.next_update(self.waiting.len()) {
+            command_credit(cx, link, update);
+        }
+    }
+
+    /// What a disposition does with its message; `None` if it says nothing yet.
+    fn outcome(&self, state: Option<&DeliveryState>, settled: bool) -> Option<Outcome> {
+        let dead_letter = || match self.place.subqueue {
+            Subqueue::Main => {
+                let mut reason = BytesMut::new();
+                encode::value(&mut reason, &Value::from(REJECTED));
+                let change = (delivery::REASON.to_owned(), reason.freeze());
+                Outcome::DeadLetter {
+                    changes: vec![change],
+                }
+            }
+            // A dead letter has no other place to go to: it is dropped.
+            Subqueue::DeadLetter | Subqueue::TransferDeadLetter => Outcome::Complete,
+        };
+        match state {
+            Some(DeliveryState::Accepted) => Some(Outcome::Complete),
+            Some(DeliveryState::Rejected(_)) => Some(dead_letter()),
+            Some(DeliveryState::Modified {
+                undeliverable_here: true,
+                ..
+            }) => Some(dead_letter()),
+            Some(DeliveryState::Modified {
+                delivery_failed: true,
+                ..
+            }) => Some(Outcome::Abandon {
+                changes: Vec::new(),
+            }),
+            Some(DeliveryState::Released | DeliveryState::Modified { .. }) => {
+                Some(Outcome::Release)
+            }
+            // The default outcome of the link.
+            None | Some(DeliveryState::Received { .. }) => settled.then_some(Outcome::Release),
+            Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. }) => None,
+        }
+    }
+}
+
+fn command_credit(cx: &mut LinkContext<'_>, link: LinkId, update: CreditUpdate) {
+    let receiver = cx.receiver_id(link);
+    cx.commands.push(Command::Credit {
+        receiver,
+        limit: update.limit,
+        drain: update.drain,
+    });
+}
+
+fn report_written(cx: &mut LinkContext<'_>, bytes: usize) {
+    let connection = cx.id;
+    cx.commands.push(Command::Written { connection, bytes });
+}
+
+impl Links {
+    /// The client has changed a consumer's credit.
+    pub(crate) fn handle_credit(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        limit: u32,
+        drain: bool,
+    ) {
+        let Some(consumer) = self.consumer(link) else {
+            return;
+        };
+        consumer.credit.grant(limit, drain);
+        consumer.send_waiting(cx, link);
+        consumer.update_credit(cx, link);
+    }
+
+    /// The broker has finished a drain.
+    pub(crate) fn handle_drained(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        let Some(consumer) = self.consumer(link) else {
+            return;
+        };
+        let is_answered = consumer.credit.finish_drain();
+        if is_answered {
+            cx.connection.drained(link);
+        }
+        consumer.return_waiting(cx, link);
+        if !is_answered {
+            consumer.update_credit(cx, link);
+        }
+    }
+
+    /// The broker has a message for a consumer.
+    pub(crate) fn handle_deliver(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        delivery: Box<Delivery>,
+    ) {
+        let Some(consumer) = self.consumer(link) else {
+            return report_written(cx, delivery.size());
+        };
+        consumer.credit.handed();
+        if !consumer.waiting.is_empty() || consumer.send(cx, link, &delivery).is_err() {
+            consumer.waiting.push_back(delivery);
+            consumer.return_waiting(cx, link);
+        }
+    }
+
+    /// The broker has ended a consumer.
+    pub(crate) fn handle_evicted(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        reason: Eviction,
+    ) {
+        let Some(consumer) = self.consumer(link) else {
+            return;
+        };
+        let error = match reason {
+            Eviction::NotFound => errors::queue_deleted(),
+            other => errors::unusable(&consumer.path, &format!("is not readable: {other}")),
+        };
+        self.detach(cx, link, error);
+    }
+
+    /// The client settles a message.
+    pub(crate) fn handle_disposed(&mut self, cx: &mut LinkContext<'_>, event: Event) {
+        let Event::Disposed {
+            link,
+            cookie,
+            delivery_id,
+            settled,
+            state,
+        } = event
+        else {
+            return;
+        };
+        let Some(session) = self.links.get(&link).map(|link| link.session) else {
+            return;
+        };
+        if matches!(
+            state,
+            Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. })
+        ) {
+            let error = errors::not_implemented("a transactional state");
+            return self.end_session(cx, session, "", error);
+        }
+        let Some(consumer) = self.consumer(link) else {
+            return;
+        };
+        let Some(outcome) = consumer.outcome(state.as_ref(), settled) else {
+            return;
+        };
+        let subqueue = consumer.place;
+        let request = state.filter(|_| !settled).map(|state| {
+            let pending = PendingSettle {
+                session,
+                delivery_id,
+                state,
+            };
+            register(&mut self.pending, cx, Pending::Settle(pending), SETTLEMENT)
+        });
+        cx.commands.push(Command::Settle {
+            request,
+            subqueue,
+            session: None,
+            token: LockToken(cookie),
+            outcome,
+        });
+    }
+
+    /// The broker has settled a message; the client gets its own state back.
+    pub(crate) fn handle_settled(&mut self, cx: &mut LinkContext<'_>, request: RequestId) {
+        let token = owner_token(request);
+        if let Some(Pending::Settle(pending)) = token.and_then(|it| self.pending.remove(it)) {
+            let PendingSettle {
+                session,
+                delivery_id,
+                state,
+            } = pending;
+            cx.connection.settle_sent(session, delivery_id, state, true);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Errors: the conditions and texts of this dialect. (docs/spec/rabbitmq.md#14)
+//!
+//! Clients compare some texts, so they are RabbitMQ's where it has them.
+
+use amqp::error::condition;
+use amqp::{Error, Symbol, Value};
+use broker::{PublishError, SendError};
+
+use crate::address::AddressError;
+
+/// The reason of a queue that takes no more.
+const MAX_LENGTH: Symbol = Symbol::new("maxlen");
+
+pub(crate) fn unknown_virtual_host(name: &str) -> Error {
+    let text = format!("virtual host '{name}' does not exist: the only one is '/'");
+    Error::new(condition::NOT_ALLOWED, text)
+}
+
+pub(crate) fn address(error: &AddressError) -> Error {
+    let text = match error {
+        AddressError::Bad(text) => {
+            format!("Attach rejected: {{bad_address_string,<<\"{text}\">>}}")
+        }
+        AddressError::Unknown(text) => {
+            format!("Attach rejected: {{unknown_destination,\"{text}\"}}")
+        }
+    };
+    Error::new(condition::INVALID_FIELD, text)
+}
+
+/// An address that a message's `to` has.
+pub(crate) fn message_address(error: &AddressError) -> Error {
+    let (AddressError::Bad(text) | AddressError::Unknown(text)) = error;
+    let text = format!("bad 'to' address string: {text}");
+    Error::new(condition::PRECONDITION_FAILED, text)
+}
+
+pub(crate) fn no_message_address() -> Error {
+    let text = "anonymous terminus requires 'to' address to be set";
+    Error::new(condition::PRECONDITION_FAILED, text)
+}
+
+pub(crate) fn no_queue(name: &str) -> Error {
+    Error::new(
+        condition::NOT_FOUND,
+        format!("no queue '{name}' in vhost '/'"),
+    )
+}
+
+pub(crate) fn no_exchange(name: &str) -> Error {
+    let text = format!("no exchange '{name}' in vhost '/'");
+    Error::new(condition::NOT_FOUND, text)
+}
+
+pub(crate) fn queue_deleted() -> Error {
+    Error {
+        condition: condition::RESOURCE_DELETED,
+        description: None,
+        info: None,
+    }
+}
+
+/// `what` is the right as RabbitMQ calls it.
+pub(crate) fn no_access(what: &str, resource: &str, user: &str) -> Error {
+    let text = format!("{what} access to {resource} in vhost '/' refused for user '{user}'");
+    Error::new(condition::UNAUTHORIZED_ACCESS, text)
+}
+
+pub(crate) fn not_paired() -> Error {
+    let text = "Link property 'paired' is not set to boolean value 'true'";
+    Error::new(condition::INVALID_FIELD, text)
+}
+
+pub(crate) fn half_open() -> Error {
+    let text = "received transfer on half open management link pair";
+    Error::new(condition::PRECONDITION_FAILED, text)
+}
+
+pub(crate) fn not_implemented(what: &str) -> Error {
+    Error::new(
+        condition::NOT_IMPLEMENTED,
+        format!("{what} is not implemented"),
+    )
+}
+
+pub(crate) fn no_sends(name: &str) -> Error {
+    let text = format!("clients cannot send to '{name}'");
+    Error::new(condition::NOT_ALLOWED, text)
+}
+
+/// A queue that serves this dialect not, for a setting that its other clients have made.
+pub(crate) fn unusable(name: &str, why: &str) -> Error {
+    let text = format!("queue '{name}' in vhost '/' {why}");
+    Error::new(condition::PRECONDITION_FAILED, text)
+}
+
+pub(crate) fn credit_overrun() -> Error {
+    let text = "the link has no credit";
+    Error::new(condition::TRANSFER_LIMIT_EXCEEDED, text)
+}
+
+pub(crate) fn undecodable(error: &amqp::DecodeError) -> Error {
+    Error::new(condition::DECODE_ERROR, error.to_string())
+}
+
+pub(crate) fn no_body() -> Error {
+    Error::new(condition::DECODE_ERROR, "the message has no body")
+}
+
+pub(crate) fn wrong_user(claimed: &str, user: &str) -> Error {
+    let text = format!("user_id property set to '{claimed}' but authenticated user was '{user}'");
+    Error::new(condition::UNAUTHORIZED_ACCESS, text)
+}
+
+pub(crate) fn too_large(limit: u64) -> Error {
+    let text = format!("message size > maximum message size ({limit} bytes)");
+    Error::new(condition::MESSAGE_SIZE_EXCEEDED, text)
+}
+
+pub(crate) fn bad_x_cc() -> Error {
+    let text = "message annotation 'x-cc' is not a list of strings";
+    Error::new(condition::INVALID_FIELD, text)
+}
+
+pub(crate) fn bad_schedule() -> Error {
+    let text = "message annotation 'x-opt-scheduled-enqueue-time' is not a time";
+    Error::new(condition::INVALID_FIELD, text)
+}
+
+/// Why the broker refused a message for `queue`.
+pub(crate) fn send(error: &SendError, queue: &str) -> Error {
+    match error {
+        SendError::QuotaExceeded { .. } | SendError::DiskNearlyFull => Error {
+            condition: condition::RESOURCE_LIMIT_EXCEEDED,
+            description: Some(format!("queue '{queue}' exceeded maximum length").into()),
+            info: Some(vec![
+                (Value::Symbol("queue".into()), Value::from(queue)),
+                (Value::Symbol("reason".into()), Value::Symbol(MAX_LENGTH)),
+            ]),
+        },
+        SendError::SessionRequired => Error::new(
+            condition::INVALID_FIELD,
+            format!("queue '{queue}' requires a group-id"),
+        ),
+        other => Error::new(
+            condition::PRECONDITION_FAILED,
+            format!("queue '{queue}': {other}"),
+        ),
+    }
+}
+
+/// Why an exchange refused a message.
+pub(crate) fn publish(error: &PublishError) -> Error {
+    match error {
+        PublishError::NotFound(name) => no_exchange(name),
+        PublishError::Rejected { destination, error } => send(error, destination),
+        PublishError::Internal(name) => {
+            let text = format!("write access to internal exchange '{name}' in vhost '/' refused");
+            Error::new(condition::UNAUTHORIZED_ACCESS, text)
+        }
+        PublishError::TooComplex => {
+            Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
+        }
+    }
+}
+
+/// A client that sends requests and gives no credit for their responses.
+pub(crate) fn unread_responses() -> Error {
+    let text = "too many responses wait for credit";
+    Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
+}

@@ -1,0 +1,161 @@
+//! Exchanges: they are declared and deleted. (docs/spec/rabbitmq.md#6.1, #6.3)
+
+use amqp::{Map, Value};
+use broker::{
+    Answer, EntityError, Order, RouterDifference, RouterError, RouterKind, RouterOrder,
+    RouterSettings,
+};
+use dialect::LinkContext;
+
+use crate::address;
+use crate::links::Links;
+use crate::management::request::Request;
+use crate::management::response::Response;
+use crate::management::{Operation, Step};
+use crate::rights::Permission;
+
+const ALTERNATE: &str = "alternate-exchange";
+
+/// The response to an order about an exchange or a binding.
+pub(super) fn answer(result: Result<Answer, EntityError>) -> Response {
+    match result {
+        Ok(_) => Response::no_content(),
+        Err(EntityError::Router(error)) => refusal(&error),
+        Err(error) => Response::new(400, error.to_string()),
+    }
+}
+
+/// RabbitMQ's status and text of a refusal.
+pub(super) fn refusal(error: &RouterError) -> Response {
+    match error {
+        RouterError::NotFound(name) => {
+            Response::new(400, format!("no exchange '{name}' in vhost '/'"))
+        }
+        RouterError::NoDestination(name) => {
+            Response::new(400, format!("no queue '{name}' in vhost '/'"))
+        }
+        RouterError::Default => {
+            Response::new(403, "operation not permitted on the default exchange")
+        }
+        RouterError::Reserved(name) => {
+            let text = format!("exchange '{name}' in vhost '/' starts with reserved prefix 'amq.'");
+            Response::new(403, text)
+        }
+        RouterError::Different { name, difference } => {
+            let (what, given, current) = differing(difference);
+            let text = format!(
+                "inequivalent arg '{what}' for exchange '{name}' in vhost '/': received '{given}' \
+                 but current is '{current}'"
+            );
+            Response::new(409, text)
+        }
+        RouterError::Match(value) => {
+            let text = format!(
+                "Invalid x-match field value <<\"{value}\">>; expected all, any, all-with-x, or \
+                 any-with-x"
+            );
+            Response::new(400, text)
+        }
+        other => Response::new(400, other.to_string()),
+    }
+}
+
+/// The name of a property, its value in the declaration and the present one.
+fn differing(difference: &RouterDifference) -> (&'static str, String, String) {
+    let flags = |what, given: &bool, current: &bool| (what, given.to_string(), current.to_string());
+    match difference {
+        RouterDifference::Kind { given, current } => {
+            ("type", given.to_string(), current.to_string())
+        }
+        RouterDifference::Durable { given, current } => flags("durable", given, current),
+        RouterDifference::AutoDelete { given, current } => flags("auto_delete", given, current),
+        RouterDifference::Internal { given, current } => flags("internal", given, current),
+        RouterDifference::Alternate { given, current } => {
+            let text = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
+            (ALTERNATE, text(given), text(current))
+        }
+    }
+}
+
+impl Links {
+    pub(super) fn declare_exchange(
+        &self,
+        cx: &LinkContext<'_>,
+        segment: &str,
+        request: &Request,
+    ) -> (Operation, Step) {
+        let refused = |response: Response| (Operation::Router, response.into());
+        let Some(name) = address::decoded(segment) else {
+            return refused(Response::new(400, format!("bad exchange name '{segment}'")));
+        };
+        let resource = format!("exchange '{name}'");
+        if let Some(error) = self.deny(cx, Permission::Configure, "", &resource) {
+            return (Operation::Router, Step::End(error));
+        }
+        let Some(Value::Map(body)) = &request.body else {
+            return refused(Response::new(400, "the body of an exchange is a map"));
+        };
+        match settings(body) {
+            Ok(settings) => {
+                let settings = Box::new(settings);
+                let order = Order::Router(RouterOrder::Declare { name, settings });
+                (Operation::Router, Step::Order(order))
+            }
+            Err(text) => refused(Response::new(400, text)),
+        }
+    }
+
+    pub(super) fn delete_exchange(&self, cx: &LinkContext<'_>, segment: &str) -> (Operation, Step) {
+        let Some(name) = address::decoded(segment) else {
+            let response = Response::new(400, format!("bad exchange name '{segment}'"));
+            return (Operation::Router, response.into());
+        };
+        let resource = format!("exchange '{name}'");
+        if let Some(error) = self.deny(cx, Permission::Configure, "", &resource) {
+            return (Operation::Router, Step::End(error));
+        }
+        let order = Order::Router(RouterOrder::Remove { name });
+        (Operation::Router, Step::Order(order))
+    }
+}
+
+fn settings(body: &Map) -> Result<RouterSettings, String> {
+    let mut settings = RouterSettings::new(RouterKind::Direct);
+    for (key, value) in body {
+        let key = key.as_text().unwrap_or_default();
+        match (key, value) {
+            ("durable", Value::Bool(it)) => settings.durable = *it,
+            ("auto_delete", Value::Bool(it)) => settings.auto_delete = *it,
+            ("internal", Value::Bool(it)) => settings.internal = *it,
+            ("type", Value::String(text)) => {
+                let mut kinds = RouterKind::ALL.into_iter();
+                let kind = kinds.find(|kind| kind.name() == text);
+                settings.kind = kind.ok_or_else(|| format!("invalid exchange type '{text}'"))?;
+            }
+            ("arguments", Value::Map(arguments)) => {
+                let mut arguments = texts(arguments)?;
+                if let Some(place) = arguments.iter().position(|(key, _)| key == ALTERNATE) {
+                    let (_, name) = arguments.remove(place);
+                    let name = name.as_text().ok_or("invalid alternate-exchange")?;
+                    settings.alternate = Some(name.to_owned());
+                }
+                settings.arguments = arguments;
+            }
+            _ => {
+                return Err(format!(
+                    "bad exchange property {{{{utf8,<<\"{key}\">>}},{value:?}}}"
+                ));
+            }
+        }
+    }
+    Ok(settings)
+}
+
+/// Arguments by their names.
+pub(super) fn texts(map: &Map) -> Result<Vec<(String, Value)>, String> {
+    let entries = map.iter().map(|(key, value)| {
+        let key = key.as_text().ok_or("a key of the arguments is no text")?;
+        Ok((key.to_owned(), value.clone()))
+    });
+    entries.collect()
+}

@@ -1,0 +1,300 @@
+//! Queues: they are declared, shown, deleted and purged. (docs/spec/rabbitmq.md#6.1, #6.2)
+//!
+//! A declaration looks for the queue first: one that is there is compared, one that is not is made.
+
+use amqp::{Map, Value};
+use broker::{
+    Answer, Command, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
+    RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId, Wall, check_path,
+};
+use dialect::LinkContext;
+
+use crate::address;
+use crate::arguments::{self, Arguments};
+use crate::links::Links;
+use crate::management::request::Request;
+use crate::management::response::Response;
+use crate::management::{Operation, Step};
+use crate::rights::Permission;
+
+/// What is done with a queue.
+#[derive(Debug)]
+pub(super) enum QueueOperation {
+    /// Looked for, to be compared or made.
+    Compare {
+        name: String,
+        arguments: Arguments,
+    },
+    Make {
+        name: String,
+        arguments: Arguments,
+    },
+    Show {
+        name: String,
+    },
+    /// Looked for, to count what is deleted with it.
+    Count {
+        name: String,
+    },
+    Delete {
+        messages: u64,
+    },
+    /// Answered by the broker's own command.
+    Purge,
+}
+
+fn respond(status: u16, text: impl Into<String>) -> (Operation, Step) {
+    (Operation::Router, Response::new(status, text).into())
+}
+
+fn describe(name: &str) -> Step {
+    let path = name.to_owned();
+    Step::Order(Order::Describe { path })
+}
+
+fn bad_name(segment: &str) -> (Operation, Step) {
+    respond(400, format!("bad queue name '{segment}'"))
+}
+
+/// The answer with a number of messages.
+pub(super) fn message_count(count: u64) -> Response {
+    let count = (Value::from("message_count"), Value::Ulong(count));
+    Response::with(200, Value::Map(vec![count]))
+}
+
+pub(super) fn get(segment: &str) -> (Operation, Step) {
+    let Some(name) = address::decoded(segment) else {
+        return bad_name(segment);
+    };
+    let step = describe(&name);
+    (Operation::Queue(QueueOperation::Show { name }), step)
+}
+
+impl Links {
+    pub(super) fn declare_queue(
+        &self,
+        cx: &LinkContext<'_>,
+        segment: &str,
+        request: &Request,
+    ) -> (Operation, Step) {
+        let Some(name) = address::decoded(segment) else {
+            return bad_name(segment);
+        };
+        if name.is_empty() {
+            return respond(400, "declare queue with empty name not allowed");
+        }
+        let resource = format!("queue '{name}'");
+        if let Some(error) = self.deny(cx, Permission::Configure, &name, &resource) {
+            return (Operation::Router, Step::End(error));
+        }
+        if name.starts_with(RESERVED_ROUTERS) {
+            let text = format!("{resource} in vhost '/' starts with reserved prefix 'amq.'");
+            return respond(403, text);
+        }
+        if let Err(error) = check_path(&name) {
+            return respond(400, error.to_string());
+        }
+        let Some(Value::Map(body)) = &request.body else {
+            return respond(400, "the body of a queue is a map");
+        };
+        let arguments = match read_properties(body, &name) {
+            Ok(arguments) => arguments,
+            Err(response) => return (Operation::Router, response.into()),
+        };
+        let step = describe(&name);
+        let operation = QueueOperation::Compare { name, arguments };
+        (Operation::Queue(operation), step)
+    }
+
+    pub(super) fn delete_queue(&self, cx: &LinkContext<'_>, segment: &str) -> (Operation, Step) {
+        let Some(name) = address::decoded(segment) else {
+            return bad_name(segment);
+        };
+        let resource = format!("queue '{name}'");
+        if let Some(error) = self.deny(cx, Permission::Configure, &name, &resource) {
+            return (Operation::Router, Step::End(error));
+        }
+        let step = describe(&name);
+        (Operation::Queue(QueueOperation::Count { name }), step)
+    }
+
+    pub(super) fn purge_queue(&self, cx: &LinkContext<'_>, segment: &str) -> (Operation, Step) {
+        let Some(name) = address::decoded(segment) else {
+            return bad_name(segment);
+        };
+        if let Some(error) = self.deny(cx, Permission::Read, &name, &format!("queue '{name}'")) {
+            return (Operation::Router, Step::End(error));
+        }
+        let queue = cx.directory.get(&name).filter(|it| it.path == name);
+        let Some(queue) = queue.filter(|it| it.kind == EntityKind::Queue) else {
+            return respond(404, format!("no queue '{name}' in vhost '/'"));
+        };
+        let subqueue = SubqueueId {
+            entity: queue.id,
+            subqueue: Subqueue::Main,
+        };
+        let command = move |request| Command::DeleteMessages {
+            request,
+            subqueue,
+            session: None,
+            enqueued_before: Wall(u64::MAX),
+            count: usize::MAX,
+        };
+        let operation = Operation::Queue(QueueOperation::Purge);
+        (operation, Step::Purge(Box::new(command)))
+    }
+}
+
+/// The arguments of a declaration whose other properties can be met.
+fn read_properties(body: &Map, name: &str) -> Result<Arguments, Response> {
+    let empty = Map::new();
+    let mut given = &empty;
+    let mut flags = [
+        ("durable", true),
+        ("exclusive", false),
+        ("auto_delete", false),
+    ];
+    for (key, value) in body {
+        let flag = flags
+            .iter_mut()
+            .find(|(name, _)| key.as_text() == Some(*name));
+        match (flag, value) {
+            (Some((_, flag)), Value::Bool(value)) => *flag = *value,
+            (None, Value::Map(map)) if key.as_text() == Some("arguments") => given = map,
+            _ => {
+                let key = key.as_text().unwrap_or_default();
+                let text = format!("bad queue property {{{{utf8,<<\"{key}\">>}},{value:?}}}");
+                return Err(Response::new(400, text));
+            }
+        }
+    }
+    let arguments = Arguments::read(given, name).map_err(|text| Response::new(409, text))?;
+    let unmet = match flags {
+        [(_, false), ..] => Some("non-durable"),
+        [_, (_, true), _] => Some("exclusive-owner"),
+        [_, _, (_, true)] => Some("auto-delete"),
+        _ => None,
+    };
+    match unmet {
+        // Every queue is durable; RabbitMQ's own quorum queues refuse these as well.
+        Some("non-durable") if arguments.kind() == "classic" => Ok(arguments),
+        Some(what) => {
+            let text = format!("invalid property '{what}' for queue '{name}' in vhost '/'");
+            Err(Response::new(400, text))
+        }
+        None => Ok(arguments),
+    }
+}
+
+impl QueueOperation {
+    /// What follows from the broker's answer.
+    pub(super) fn go_on(&mut self, result: Result<Answer, EntityError>, node: &str) -> Step {
+        let found = match result {
+            Ok(Answer::Entity(info)) => Ok(Some(info)),
+            Ok(_) => Ok(None),
+            Err(error) => Err(error),
+        };
+        match (std::mem::replace(self, Self::Purge), found) {
+            (Self::Compare { name, arguments }, Ok(Some(info))) => {
+                compare(&name, &arguments, &info, node).into()
+            }
+            (Self::Compare { name, arguments }, Err(EntityError::NotFound)) => {
+                let order = create(&name, &arguments);
+                *self = Self::Make { name, arguments };
+                Step::Order(order)
+            }
+            // Another client has made it meanwhile.
+            (Self::Make { name, arguments }, Err(EntityError::Exists(EntityKind::Queue))) => {
+                let step = describe(&name);
+                *self = Self::Compare { name, arguments };
+                step
+            }
+            (Self::Make { .. }, Ok(Some(info))) => Response::with(201, shown(&info, node)).into(),
+            (Self::Show { name }, Ok(Some(info))) if is_queue(&info, &name) => {
+                Response::with(200, shown(&info, node)).into()
+            }
+            (Self::Show { name }, Ok(_) | Err(EntityError::NotFound)) => {
+                Response::new(404, format!("queue '{name}' in vhost '/' not found")).into()
+            }
+            (Self::Count { name }, Ok(Some(info))) if is_queue(&info, &name) => {
+                *self = Self::Delete {
+                    messages: info.queue.active - info.queue.locked,
+                };
+                Step::Order(Order::Remove { path: name })
+            }
+            (Self::Count { .. }, Ok(_) | Err(EntityError::NotFound)) => message_count(0).into(),
+            (Self::Delete { messages }, _) => message_count(messages).into(),
+            (Self::Make { name, .. }, Err(EntityError::Destination(missing))) => {
+                let text = format!(
+                    "invalid arg 'x-dead-letter-routing-key' for queue '{name}' in vhost '/': no \
+                     queue '{missing}' in vhost '/'"
+                );
+                Response::new(409, text).into()
+            }
+            (_, Err(error)) => Response::new(400, error.to_string()).into(),
+            (_, Ok(_)) => Response::new(400, "the broker has another answer").into(),
+        }
+    }
+}
+
+fn is_queue(info: &EntityInfo, name: &str) -> bool {
+    info.queue.kind == EntityKind::Queue && info.queue.path == name
+}
+
+fn create(name: &str, arguments: &Arguments) -> Order {
+    let description = EntityDescription {
+        settings: arguments.settings(),
+        store_only: StoreOnlyProperties {
+            user_metadata: Some(arguments.metadata()),
+            ..StoreOnlyProperties::default()
+        },
+        ..EntityDescription::default()
+    };
+    Order::Create {
+        path: EntityPath::Queue(name.to_owned()),
+        description: Box::new(description),
+        rules: None,
+    }
+}
+
+fn compare(name: &str, arguments: &Arguments, info: &EntityInfo, node: &str) -> Response {
+    if !is_queue(info, name) {
+        let text = format!(
+            "the name '{name}' is taken by the {} '{}'",
+            info.queue.kind, info.queue.path
+        );
+        return Response::new(409, text);
+    }
+    let current = Arguments::of_queue(&info.queue.settings, &info.store_only);
+    let was_declared = arguments::was_declared(&info.store_only);
+    match arguments.difference(&current, was_declared, name) {
+        Some(text) => Response::new(409, text),
+        None => Response::with(200, shown(info, node)),
+    }
+}
+
+/// A queue as clients see it.
+fn shown(info: &EntityInfo, node: &str) -> Value {
+    let arguments = Arguments::of_queue(&info.queue.settings, &info.store_only);
+    let ready = info.queue.active - info.queue.locked;
+    let consumers = u32::try_from(info.queue.receivers).unwrap_or(u32::MAX);
+    let entries = [
+        ("message_count", Value::Ulong(ready)),
+        ("consumer_count", Value::Uint(consumers)),
+        ("name", Value::from(info.queue.path.as_str())),
+        ("vhost", Value::from("/")),
+        ("durable", Value::Bool(true)),
+        ("auto_delete", Value::Bool(false)),
+        ("exclusive", Value::Bool(false)),
+        ("type", Value::from(arguments.kind())),
+        ("arguments", Value::Map(arguments.map())),
+        ("leader", Value::from(node)),
+        ("replicas", Value::Array(vec![Value::from(node)])),
+    ];
+    let entries = entries.into_iter();
+    Value::Map(
+        entries
+            .map(|(key, value)| (Value::from(key), value))
+            .collect(),
+    )
+}

@@ -1,0 +1,77 @@
+//! Request: reads a request of a management pair. (docs/spec/rabbitmq.md#5)
+//!
+//! Some clients write the body before the properties (rule 6).
+
+use amqp::message::{BodyKind, Properties, Sections, arrange};
+use amqp::{DecodeError, Value, decode};
+use bytes::Bytes;
+
+use amqp::items;
+
+/// What is done with what a path names.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Method {
+    Get,
+    Put,
+    Post,
+    Delete,
+}
+
+/// A request.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) message_id: Option<Value>,
+    pub(crate) method: Option<Method>,
+    pub(crate) path: String,
+    /// Behind the path.
+    pub(crate) query: String,
+    pub(crate) body: Option<Value>,
+}
+
+impl Request {
+    /// Reads a message; one that is none is a request without a method.
+    pub(crate) fn read(payload: &Bytes) -> Self {
+        Self::decode(payload).unwrap_or_default()
+    }
+
+    fn decode(payload: &Bytes) -> Result<Self, DecodeError> {
+        let (payload, sections) = match Sections::scan(payload) {
+            Ok(sections) => (payload.clone(), sections),
+            Err(DecodeError::UnexpectedDescriptor(_)) => {
+                let arranged = arrange(payload)?;
+                let sections = Sections::scan(&arranged)?;
+                (arranged, sections)
+            }
+            Err(error) => return Err(error),
+        };
+        let properties = match sections.properties.is_empty() {
+            true => Properties::default(),
+            false => Properties::decode(&payload.slice(sections.properties.clone()))?,
+        };
+        let method = match properties.subject.as_deref() {
+            Some("GET") => Some(Method::Get),
+            Some("PUT") => Some(Method::Put),
+            Some("POST") => Some(Method::Post),
+            Some("DELETE") => Some(Method::Delete),
+            _ => None,
+        };
+        let to = properties.to.as_ref().and_then(Value::as_text);
+        let to = to.unwrap_or_default();
+        let (path, query) = to.split_once('?').unwrap_or((to, ""));
+        let body = match sections.body_kind {
+            BodyKind::Value => {
+                let body = payload.slice(sections.body.clone());
+                let value = items::undescribed(&body)?;
+                Some(decode::value(&body.slice_ref(value))?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            message_id: properties.message_id,
+            method,
+            path: path.to_owned(),
+            query: query.to_owned(),
+            body,
+        })
+    }
+}

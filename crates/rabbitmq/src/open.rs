@@ -1,0 +1,66 @@
+//! Open: what a connection tells RabbitMQ's clients, and what they tell by its host name and user.
+//! (docs/spec/rabbitmq.md#0.1, #1, #2)
+//!
+//! Clients refuse a server of another product or an older version, and choose their features by
+//! the version.
+
+use access::{Access, Credential, Locality};
+use amqp::{Error, Map, Open, Symbol, Value};
+
+use crate::errors;
+
+/// The version of RabbitMQ whose features there are.
+const VERSION: &str = "4.2.0";
+/// The user and password that need no configuration, and count on this machine only.
+const GUEST: &str = "guest";
+/// What comes before the name of a virtual host in `open.hostname`.
+const VIRTUAL_HOST: &str = "vhost:";
+
+/// The capabilities of a connection.
+pub const CAPABILITIES: [Symbol; 1] = [Symbol::new("LINK_PAIR_V1_0")];
+
+/// The properties of the server's open; values are strings.
+#[must_use]
+pub fn open_properties(node: &str, railbus_version: &str) -> Map {
+    let entries = [
+        ("product", "RabbitMQ"),
+        ("version", VERSION),
+        ("node", node),
+        ("cluster_name", node),
+        ("platform", "Railbus"),
+        ("railbus-version", railbus_version),
+    ];
+    let entries = entries.into_iter();
+    let entries = entries.map(|(key, value)| (Value::Symbol(key.into()), Value::from(value)));
+    entries.collect()
+}
+
+/// Whether the client has named a virtual host.
+///
+/// # Errors
+/// When it is not the default one. The name is taken literally.
+pub(crate) fn check_virtual_host(open: &Open) -> Result<bool, Error> {
+    let host = open.hostname.as_deref().unwrap_or_default();
+    match host.strip_prefix(VIRTUAL_HOST) {
+        None => Ok(false),
+        Some("/") => Ok(true),
+        Some(other) => Err(errors::unknown_virtual_host(other)),
+    }
+}
+
+/// The credential of the user `guest`: on this machine, with the development key only.
+pub(crate) fn guest(access: &Access, locality: Locality) -> Option<Credential> {
+    let is_local = locality == Locality::Loopback;
+    access.development_credential().filter(|_| is_local)
+}
+
+/// The same, for a user and a password.
+pub(crate) fn log_in(
+    access: &Access,
+    user: &str,
+    password: &[u8],
+    locality: Locality,
+) -> Option<Credential> {
+    let is_guest = user == GUEST && password == GUEST.as_bytes();
+    is_guest.then(|| guest(access, locality)).flatten()
+}

@@ -1,0 +1,337 @@
+//! Publisher: a link on which the client sends to a queue, to an exchange, or to where each message
+//! says. (docs/spec/rabbitmq.md#9)
+//!
+//! The answer is `accepted` when each queue that the message was routed to has stored it,
+//! `released` when there is none, and `rejected` when one refuses it.
+
+use amqp::{DeliveryState, Error};
+use broker::{
+    Command, EntityKind, Publication, PublishError, RequestId, Routed, SendError, Subqueue,
+};
+use dialect::{CreditWindow, LinkContext, owner_token};
+use endpoint::{Event, LinkId, SessionId};
+use store::{EntityId, NamespaceId};
+
+use crate::address::{self, Address};
+use crate::errors;
+use crate::links::{Links, Pending, register};
+use crate::message::incoming::{self, Parsed};
+use crate::rights::Permission;
+
+/// Credit of a publisher; it is topped up at half.
+pub(crate) const CREDIT: u32 = 170;
+/// The cost of every message beside its bytes while it waits for its answer.
+const OVERHEAD: usize = 256;
+
+/// A publisher's own state.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    pub(crate) target: Target,
+    credit_window: CreditWindow,
+}
+
+/// Where the messages of a publisher go.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// To a queue, or to a topic as to an exchange.
+    Entity(EntityTarget),
+    Exchange {
+        name: String,
+        key: String,
+    },
+    /// To where each message says.
+    Anonymous,
+}
+
+/// A queue or topic.
+#[derive(Clone, Debug)]
+pub(crate) struct EntityTarget {
+    pub(crate) id: EntityId,
+    pub(crate) path: String,
+    pub(crate) max_message_size: u64,
+    /// The exchange and the routing key that its consumers are told: of a topic.
+    topic: Option<(String, String)>,
+}
+
+/// A delivery that the broker has not answered.
+#[derive(Debug)]
+pub(crate) struct PendingPublish {
+    link: LinkId,
+    session: SessionId,
+    delivery_id: u32,
+    settled: bool,
+    /// The queue, for the text of a refusal.
+    queue: Option<String>,
+}
+
+/// How a publication ends.
+enum Outcome {
+    State(DeliveryState),
+    /// The link is detached too.
+    Detach(DeliveryState, Error),
+}
+
+impl Publisher {
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            target,
+            credit_window: CreditWindow::new(CREDIT),
+        }
+    }
+}
+
+impl Target {
+    /// As the operator's log names it.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Entity(target) => Some(&target.path),
+            Self::Exchange { name, .. } => Some(name),
+            Self::Anonymous => None,
+        }
+    }
+}
+
+impl Links {
+    /// The queue that messages for a name go to.
+    pub(crate) fn queue_for_send(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Error> {
+        let (path, subqueue) = address::entity_of(name);
+        let entity = cx.directory.get(path).filter(|it| it.path == path);
+        let entity = entity.filter(|it| it.kind != EntityKind::Topic);
+        let entity = entity.ok_or_else(|| errors::no_queue(name))?;
+        if subqueue != Subqueue::Main || entity.kind == EntityKind::Subscription {
+            return Err(errors::no_sends(name));
+        }
+        let limit = entity.settings.max_message_size;
+        Ok(Target::Entity(EntityTarget {
+            id: entity.id,
+            path: entity.path.clone(),
+            max_message_size: limit.unwrap_or(self.settings.max_message_size),
+            topic: None,
+        }))
+    }
+
+    /// The topic that has the name of an exchange, if there is one.
+    pub(crate) fn topic_for_send(
+        &self,
+        cx: &LinkContext<'_>,
+        name: &str,
+        key: &str,
+    ) -> Result<Option<Target>, Error> {
+        let topic = cx.directory.get(name).filter(|it| it.path == name);
+        let Some(topic) = topic.filter(|it| it.kind == EntityKind::Topic) else {
+            return Ok(None);
+        };
+        let limit = topic.settings.max_message_size;
+        Ok(Some(Target::Entity(EntityTarget {
+            id: topic.id,
+            path: topic.path.clone(),
+            max_message_size: limit.unwrap_or(self.settings.max_message_size),
+            topic: Some((name.to_owned(), key.to_owned())),
+        })))
+    }
+
+    /// Hands a message to the broker, or refuses it.
+    pub(crate) fn publish(&mut self, cx: &mut LinkContext<'_>, event: Event) {
+        let Event::Delivery {
+            link,
+            session,
+            delivery_id,
+            settled,
+            payload,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let Some(publisher) = self.publisher(link) else {
+            return;
+        };
+        if !publisher.credit_window.arrived() {
+            return self.detach(cx, link, errors::credit_overrun());
+        }
+        let target = publisher.target.clone();
+        let mut pending = PendingPublish {
+            link,
+            session,
+            delivery_id,
+            settled,
+            queue: None,
+        };
+        let parsed = match incoming::parse(&payload, &self.user) {
+            Ok(parsed) => parsed,
+            Err(error) => return self.detach(cx, link, error),
+        };
+        match self.resolve(cx, target, &parsed) {
+            Ok(target) => self.hand_over(cx, target, parsed, pending),
+            Err(None) => self.answer(cx, &pending, Outcome::State(DeliveryState::Released)),
+            Err(Some(error)) if settled => {
+                pending.settled = true;
+                self.detach(cx, link, error);
+            }
+            Err(Some(error)) => {
+                let state = DeliveryState::Rejected(Some(error));
+                self.answer(cx, &pending, Outcome::State(state));
+            }
+        }
+    }
+
+    /// Where a message goes that says so itself; `Err(None)` if no queue takes it.
+    fn resolve(
+        &self,
+        cx: &LinkContext<'_>,
+        target: Target,
+        parsed: &Parsed,
+    ) -> Result<Target, Option<Error>> {
+        if !matches!(target, Target::Anonymous) {
+            return Ok(target);
+        }
+        let to = parsed
+            .to
+            .as_deref()
+            .ok_or_else(errors::no_message_address)?;
+        let address = Address::of_target(to).map_err(|it| errors::message_address(&it))?;
+        let refused = |resource: &str| {
+            let permission = Permission::Write.name();
+            Some(errors::no_access(permission, resource, &self.user))
+        };
+        match address {
+            Address::Queue(name) => {
+                if !Permission::Write.is_given(cx, &name) {
+                    return Err(refused("exchange 'amq.default'"));
+                }
+                self.queue_for_send(cx, &name).map_err(|error| {
+                    let is_missing = error.condition == amqp::error::condition::NOT_FOUND;
+                    (!is_missing).then_some(error)
+                })
+            }
+            Address::Exchange { name, key } => {
+                let topic = self.topic_for_send(cx, &name, &key)?;
+                let path = topic.as_ref().map_or("", |_| &name);
+                if !Permission::Write.is_given(cx, path) {
+                    return Err(refused(&format!("exchange '{name}'")));
+                }
+                Ok(topic.unwrap_or(Target::Exchange { name, key }))
+            }
+        }
+    }
+
+    fn hand_over(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        target: Target,
+        parsed: Parsed,
+        mut pending: PendingPublish,
+    ) {
+        match target {
+            Target::Entity(target) => {
+                let limit = target.max_message_size;
+                if parsed.message.payload.len() as u64 > limit {
+                    let state = DeliveryState::Rejected(Some(errors::too_large(limit)));
+                    return self.answer(cx, &pending, Outcome::State(state));
+                }
+                let message = match &target.topic {
+                    Some((exchange, key)) => parsed.routed_by(exchange, key),
+                    None => parsed.unrouted(),
+                };
+                pending.queue = Some(target.path);
+                let cost = message.size() + OVERHEAD;
+                let request = register(&mut self.pending, cx, Pending::Publish(pending), cost);
+                cx.commands.push(Command::Send {
+                    request,
+                    entity: target.id,
+                    messages: vec![message],
+                });
+            }
+            Target::Exchange { name, key } => {
+                let mut keys = vec![key.clone()];
+                keys.extend(parsed.further_keys.iter().cloned());
+                let publication = Publication {
+                    namespace: NamespaceId::default(),
+                    message: parsed.routed_by(&name, &key),
+                    router: name,
+                    keys,
+                };
+                let cost = publication.size() + OVERHEAD;
+                let request = register(&mut self.pending, cx, Pending::Publish(pending), cost);
+                cx.commands.push(Command::Publish {
+                    request,
+                    publication: Box::new(publication),
+                });
+            }
+            Target::Anonymous => unreachable!("each message has been resolved"),
+        }
+    }
+
+    /// The broker has answered a message for a queue or topic.
+    pub(crate) fn handle_sent(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        request: RequestId,
+        result: &Result<(), SendError>,
+    ) {
+        let Some(pending) = self.take_publish(request) else {
+            return;
+        };
+        let queue = pending.queue.as_deref().unwrap_or_default();
+        let state = match result {
+            Ok(()) => DeliveryState::Accepted,
+            Err(SendError::NotFound) => DeliveryState::Released,
+            Err(error) => DeliveryState::Rejected(Some(errors::send(error, queue))),
+        };
+        self.answer(cx, &pending, Outcome::State(state));
+    }
+
+    /// The broker has answered a message for an exchange.
+    pub(crate) fn handle_published(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        request: RequestId,
+        result: &Result<Routed, PublishError>,
+    ) {
+        let Some(pending) = self.take_publish(request) else {
+            return;
+        };
+        let is_fixed = self
+            .publisher(pending.link)
+            .is_some_and(|publisher| !matches!(publisher.target, Target::Anonymous));
+        let outcome = match result {
+            Ok(Routed::Stored { .. }) => Outcome::State(DeliveryState::Accepted),
+            Ok(Routed::Unmatched) => Outcome::State(DeliveryState::Released),
+            Err(error @ PublishError::NotFound(_)) if is_fixed => {
+                Outcome::Detach(DeliveryState::Released, errors::publish(error))
+            }
+            Err(error) => Outcome::State(DeliveryState::Rejected(Some(errors::publish(error)))),
+        };
+        self.answer(cx, &pending, outcome);
+    }
+
+    fn take_publish(&mut self, request: RequestId) -> Option<PendingPublish> {
+        match self.pending.remove(owner_token(request)?)? {
+            Pending::Publish(pending) => Some(pending),
+            _ => None,
+        }
+    }
+
+    /// Settles a delivery, unless it came settled, and gives credit for more.
+    fn answer(&mut self, cx: &mut LinkContext<'_>, pending: &PendingPublish, outcome: Outcome) {
+        let (state, error) = match outcome {
+            Outcome::State(state) => (state, None),
+            Outcome::Detach(state, error) => (state, Some(error)),
+        };
+        if !pending.settled {
+            let (session, id) = (pending.session, pending.delivery_id);
+            cx.connection.dispose_received(session, id, state, true);
+        }
+        if let Some(error) = error {
+            return self.detach(cx, pending.link, error);
+        }
+        let Some(publisher) = self.publisher(pending.link) else {
+            return;
+        };
+        publisher.credit_window.answered();
+        let left = cx.connection.credit_left(pending.link);
+        if let Some(credit) = publisher.credit_window.top_up(left) {
+            cx.connection.set_credit(pending.link, credit, false);
+        }
+    }
+}
