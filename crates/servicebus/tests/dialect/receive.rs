@@ -2,12 +2,12 @@
 
 use amqp::message::Header;
 use amqp::performative::SenderSettleMode;
-use amqp::{DeliveryState, Error, Symbol, Value};
+use amqp::{Attach, DeliveryState, Error, Symbol, Value};
 use broker::Command;
 use bytes::BytesMut;
 use endpoint::{Event, LinkId};
 
-use crate::world::{BROKER_START, Received, START, World, message};
+use crate::world::{BROKER_START, Received, START, World, message, receiver};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const SETTLED: SenderSettleMode = SenderSettleMode::Settled;
@@ -388,4 +388,30 @@ fn deliveries_of_a_detached_link_go_with_their_session() {
     world.dispose(&received, DeliveryState::Accepted, false);
     let settle = |command: &Command| matches!(command, Command::Settle { .. });
     assert!(!world.commands.iter().any(settle));
+}
+
+/// The ids of links do not tell when they were detached.
+#[test]
+fn the_receivers_that_were_detached_last_are_remembered() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("hello"));
+    let first = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    let received = world.received(first).pop().expect("a message");
+    let session = world.session();
+    let mut detach_another = |world: &mut World, number: usize| {
+        let attach = Attach {
+            name: format!("another {number}").into(),
+            ..receiver("orders", SenderSettleMode::Unsettled)
+        };
+        let link = world.attach(session, attach);
+        world.client.detach(link, false, None);
+        world.pump();
+    };
+    (0..1_024).for_each(|number| detach_another(&mut world, number));
+    world.client.detach(first, false, None);
+    world.pump();
+    detach_another(&mut world, 1_024);
+    world.dispose(&received, DeliveryState::Accepted, false);
+    let settle = |command: &Command| matches!(command, Command::Settle { .. });
+    assert!(world.commands.iter().any(settle));
 }
