@@ -93,7 +93,7 @@ impl Connection {
     fn new_session(&mut self, remote_channel: Option<u16>) -> Option<u32> {
         let closing = matches!(
             self.phase,
-            Phase::Closing | Phase::Draining | Phase::Finished
+            Phase::Failing | Phase::Closing | Phase::Draining | Phase::Finished
         );
         if closing || self.sessions.len() >= self.bounds.sessions {
             return None;

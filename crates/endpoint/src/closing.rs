@@ -1,7 +1,8 @@
 //! Closing: the ways a connection ends. [AMQP 2.4.3-4]
 //!
-//! An error of the peer is reported to both the peer and the owner at once. Then input is read on
-//! for a short while, since closing a socket with unread input may discard our close frame.
+//! An error of the peer is reported to both the peer and the owner once the peer's deliveries are
+//! answered: one without an answer is sent again. Then input is read on for a short while, since
+//! closing a socket with unread input may discard our close frame.
 
 use amqp::{Close, Error, Performative};
 
@@ -22,11 +23,36 @@ impl Connection {
         }
         if self.phase != Phase::Closing {
             self.record_error(ErrorScope::Connection, &error);
+            self.forget_partials();
+            if self.owes_answers() {
+                self.failure = Some(error);
+                self.phase = Phase::Failing;
+                return self.timers.linger();
+            }
+            self.flush_dispositions();
             self.send_close(Some(error.clone()));
         }
         self.report_closed(Some(error), false);
         self.phase = Phase::Closing;
         self.timers.linger();
+    }
+
+    /// Whether the peer waits for answers to its deliveries.
+    pub(crate) fn owes_answers(&self) -> bool {
+        let mut sessions = self
+            .sessions
+            .keys()
+            .filter_map(|key| self.sessions.get(key));
+        sessions.any(|session| session.incoming_len() > 0)
+    }
+
+    /// Closes a failing connection, behind what was answered in time.
+    pub(crate) fn end_failing(&mut self) {
+        self.flush_dispositions();
+        let error = self.failure.take();
+        self.send_close(error.clone());
+        self.report_closed(error, false);
+        self.discard_input();
     }
 
     /// Closes the connection.

@@ -98,6 +98,8 @@ pub struct Connection {
     pub(crate) names: BTreeMap<(bool, String), u32>,
     /// Sessions with dispositions that are not written yet.
     pub(crate) unflushed: Vec<u32>,
+    /// The peer's error, while our close waits.
+    pub(crate) failure: Option<Error>,
     /// Bytes of deliveries that are unfinished or held, links of all sessions together.
     pub(crate) partial_bytes: usize,
     /// Bytes of deliveries that wait for session windows.
@@ -125,6 +127,7 @@ impl Connection {
             links: Slab::new(),
             names: BTreeMap::new(),
             unflushed: Vec::new(),
+            failure: None,
             partial_bytes: 0,
             waiting_bytes: 0,
             bounds: Bounds::of(&config),

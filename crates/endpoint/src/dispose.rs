@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::fault::Fault;
 use crate::id::{LinkId, SessionId};
 use crate::link::{End, Link, Stage};
+use crate::phase::Phase;
 use crate::serial;
 use crate::session;
 use crate::slab::Slab;
@@ -117,6 +118,9 @@ impl Connection {
         };
         if known {
             self.queue_disposition(key, Role::Receiver, delivery_id, state, settled);
+        }
+        if self.phase == Phase::Failing && !self.owes_answers() {
+            self.end_failing();
         }
     }
 

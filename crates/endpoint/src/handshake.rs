@@ -44,7 +44,7 @@ impl Connection {
         match self.phase {
             Phase::Header | Phase::AmqpHeader => self.step_header(input),
             Phase::SaslDecision => false,
-            Phase::Draining | Phase::Finished => {
+            Phase::Failing | Phase::Draining | Phase::Finished => {
                 input.clear();
                 false
             }
@@ -119,7 +119,9 @@ impl Connection {
             Ok(None) => return false,
             Err(error) => {
                 self.fail(Error::new(condition::FRAMING_ERROR, error.to_string()));
-                self.discard_input();
+                if self.phase != Phase::Failing {
+                    self.discard_input();
+                }
                 return true;
             }
         };

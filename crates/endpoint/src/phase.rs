@@ -18,6 +18,9 @@ pub(crate) enum Phase {
     /// The peer's open is due.
     Open,
     Opened,
+    /// The peer made an error. Our close waits for the answers to its deliveries, and its input is
+    /// discarded.
+    Failing,
     /// We sent close; the peer's is due.
     Closing,
     /// The stream makes no sense any more; it is read until it ends.

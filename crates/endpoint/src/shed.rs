@@ -6,6 +6,9 @@ use amqp::error::condition;
 use crate::connection::Connection;
 use crate::link::{DetachReason, End};
 
+/// Why there is an unfinished delivery.
+const HAS_PARTIAL: &str = "a receiver was found to have an unfinished delivery";
+
 impl Connection {
     /// Drops unfinished deliveries, the largest first, until `bytes` are free: their links are
     /// detached with `amqp:resource-limit-exceeded`.
@@ -18,6 +21,25 @@ impl Connection {
             let text = "the unfinished deliveries of all connections exceed their limit of memory";
             let error = Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text);
             self.break_link(key, DetachReason::with(error));
+        }
+    }
+
+    /// Forgets unfinished deliveries, of which no more will be read.
+    pub(crate) fn forget_partials(&mut self) {
+        for (cost, key) in self.partials() {
+            let link = self.links.get_mut(key).expect(HAS_PARTIAL);
+            let End::Receiver(receiver) = &mut link.end else {
+                unreachable!("{HAS_PARTIAL}");
+            };
+            let partial = receiver.partial.take().expect(HAS_PARTIAL);
+            self.partial_bytes -= cost;
+            // One that is refused has an answer to come.
+            if partial.waits
+                && !partial.refused
+                && let Some(session) = self.sessions.get_mut(link.session)
+            {
+                session.settle_incoming(partial.delivery_id);
+            }
         }
     }
 

@@ -34,7 +34,9 @@ impl Connection {
         if self.phase == Phase::Finished {
             return;
         }
-        if is_due(self.timers.finish_at) {
+        if is_due(self.timers.finish_at) && self.phase == Phase::Failing {
+            self.end_failing();
+        } else if is_due(self.timers.finish_at) {
             self.handle_eof();
         } else if is_due(self.handshake_deadline()) {
             self.time_out("the handshake took longer than the time-out for it");
@@ -61,9 +63,12 @@ impl Connection {
         (self.phase == Phase::Opened).then(|| later(self.timers.last_sent, interval))
     }
 
-    /// The peer is silent, so nothing is waited for after the close.
+    /// The peer is silent, so nothing is waited for before or after the close.
     fn time_out(&mut self, text: &'static str) {
         self.fail(Error::new(condition::CONNECTION_FORCED, text));
+        if self.phase == Phase::Failing {
+            self.end_failing();
+        }
         self.phase = Phase::Finished;
     }
 

@@ -978,10 +978,13 @@ fn a_performative_above_64_kib_is_not_decoded() {
         Start::Receiving,
         "
         > 0: transfer h=0 id=0 tag=a size=70000
+        dispose 0 accepted
         > 0: trailing-flow size=70000",
         &expect![[r#"
             > 0: transfer h=0 id=0 tag=a size=70000
               * Delivery 0 size=70000
+            dispose 0 accepted
+              < 0: disposition receiver first=0 last=0 settled state=accepted
             > 0: trailing-flow size=70000
               * Closed error=amqp:resource-limit-exceeded
               < close error=amqp:resource-limit-exceeded

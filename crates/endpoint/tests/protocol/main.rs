@@ -4,6 +4,7 @@ mod bounds;
 mod conversation;
 mod credit;
 mod disposition;
+mod failing;
 mod grammar;
 mod handshake;
 mod idle;

@@ -1,7 +1,9 @@
 //! The connection's life: open, idle, shut down, cut.
 
+use amqp::DeliveryState;
 use amqp::performative::SenderSettleMode;
 use broker::Command;
+use bytes::BytesMut;
 use dialect::{Dialect, RefusedCredentials};
 use endpoint::Event;
 
@@ -200,4 +202,29 @@ fn refused_credentials_are_counted_and_guesses_among_them() {
     let late = Request::put_token(audience, &token(audience, "root", KEY, 0));
     world.call(&pair, &late).expect("an answer");
     assert_eq!(world.server.refused_credentials(), refused(3, 2));
+}
+
+/// A message whose acceptance does not arrive is sent again.
+#[test]
+fn what_came_before_a_broken_frame_is_accepted_before_the_close() {
+    let mut world = World::new();
+    let (_, link) = world.sender("orders");
+    world.broker_stalls = true;
+    for _ in 0..3 {
+        world.send(link, &message("x"));
+    }
+    let mut broken = BytesMut::from(&[0, 0, 0, 7, 2, 0, 0, 0][..]);
+    world
+        .server
+        .handle_input(world.clock_reading(), &mut broken);
+    world.pump();
+    assert_eq!(closed(&world), None);
+    assert_eq!(disconnects(&world), 0);
+    world.broker_stalls = false;
+    world.pump();
+    let accepted = vec![DeliveryState::Accepted; 3];
+    assert_eq!(world.outcomes(link), accepted);
+    let framing_error = "amqp:connection:framing-error";
+    assert_eq!(closed(&world).as_deref(), Some(framing_error));
+    assert_eq!(disconnects(&world), 1);
 }
