@@ -17,6 +17,7 @@ pub(crate) mod forward_error;
 pub(crate) mod info;
 pub(crate) mod kind;
 pub(crate) mod name;
+pub(crate) mod node;
 pub(crate) mod order;
 pub(crate) mod publication;
 pub(crate) mod router;

@@ -20,6 +20,7 @@ use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
 use crate::forward;
+use crate::node;
 use crate::queue::info::info;
 use crate::queue::kind::Kind;
 
@@ -93,6 +94,7 @@ impl Broker {
         }
         step::apply(directory, command, cx);
         forward::pump(directory, cx);
+        answer_volatile_reads(directory, cx);
         cx.shared.bodies.trim();
     }
 
@@ -100,12 +102,13 @@ impl Broker {
     pub fn finish_turn(&mut self, effects: &mut Effects) {
         self.shared.allow_work();
         effects.deletes |= self.shared.deletion_scheduler.end_piece();
-        let touched = std::mem::take(&mut self.shared.touched);
         let cx = &mut Context {
             now: self.now,
             shared: &mut self.shared,
             effects,
         };
+        node::end_touched(&mut self.directory, cx);
+        let touched = std::mem::take(&mut cx.shared.touched);
         for entity in touched {
             // An entity may have gone in the same turn.
             if let Some(queue) = self.directory.get_mut(entity) {
@@ -124,11 +127,8 @@ impl Broker {
     pub fn deadline(&self) -> Option<Deadline> {
         let first = self.shared.alarms.first();
         let transaction = self.shared.transactions.deadline();
-        let at_once = self
-            .shared
-            .deletion_scheduler
-            .is_due()
-            .then_some(self.now.mono);
+        let goes_on = self.shared.deletion_scheduler.is_due() || self.shared.volatile.has_reads();
+        let at_once = goes_on.then_some(self.now.mono);
         let mono = [first.mono, transaction, at_once];
         let deadline = Deadline {
             mono: mono.into_iter().flatten().min(),
@@ -144,6 +144,7 @@ impl Broker {
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
             || self.shared.deletion_scheduler.is_due()
+            || self.shared.volatile.has_reads()
             || transaction.is_some_and(|at| at <= now.mono)
     }
 
@@ -157,7 +158,7 @@ impl Broker {
         self.now
     }
 
-    /// Every queue as it was in the last step, for the directory and for counters.
+    /// Every queue that the store keeps as it was in the last step, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
         self.queues_at(self.now)
     }
@@ -186,5 +187,16 @@ impl Broker {
     pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
         let queue = self.directory.get(id);
         queue.map(|queue| info(&self.directory, queue, self.now))
+    }
+}
+
+/// Answers the reads of volatile entities that have been asked for. What is asked for meanwhile
+/// waits for the next step, so that a step ends.
+fn answer_volatile_reads(directory: &mut Directory, cx: &mut Context<'_>) {
+    for _ in 0..cx.shared.volatile.reads() {
+        if let Some((read, found)) = cx.shared.volatile.answer() {
+            loaded::loaded(directory, read, found, cx);
+            forward::pump(directory, cx);
+        }
     }
 }

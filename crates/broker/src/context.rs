@@ -9,6 +9,7 @@ pub(crate) mod deletion_scheduler;
 pub(crate) mod effects;
 pub(crate) mod read;
 pub(crate) mod token;
+pub(crate) mod volatile;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -26,7 +27,9 @@ use crate::context::deletion_scheduler::DeletionScheduler;
 use crate::context::effects::{Effects, ReadRequest};
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
+use crate::context::volatile::Volatile;
 use crate::message::bodies::Bodies;
+use crate::node::nodes::Nodes;
 use crate::router::waiting::Publications;
 use crate::topic::sizes::Sizes;
 use crate::transaction::table::Transactions;
@@ -46,6 +49,10 @@ pub(crate) struct Shared {
     pub transactions: Transactions,
     pub topics: Sizes,
     pub publications: Publications,
+    /// Dynamic nodes and the links that use them.
+    pub nodes: Nodes,
+    /// What entities have that no store keeps.
+    pub volatile: Volatile,
     pub nearly_full: bool,
     /// Units of background work that this turn may still do.
     pub work_left: usize,
@@ -85,6 +92,8 @@ impl Shared {
             transactions: Transactions::default(),
             topics: Sizes::default(),
             publications: Publications::default(),
+            nodes: Nodes::default(),
+            volatile: Volatile::default(),
             nearly_full: false,
             work_left: settings.turn_work,
             pumps: BTreeSet::new(),
@@ -135,7 +144,11 @@ pub(crate) struct Context<'a> {
 
 impl Context<'_> {
     pub(crate) fn write(&mut self, write: Write) {
-        self.effects.writes.push(write);
+        if write.entity().is_volatile() {
+            self.shared.volatile.apply(write);
+        } else {
+            self.effects.writes.push(write);
+        }
     }
 
     /// The commit that what is written in this turn will be.
@@ -159,7 +172,11 @@ impl Context<'_> {
         self.shared.last_read += 1;
         let read = ReadId(self.shared.last_read);
         self.shared.reads.insert(read, purpose);
-        self.effects.reads.push(ReadRequest { read, after, query });
+        if query.entity().is_volatile() {
+            self.shared.volatile.ask(read, query);
+        } else {
+            self.effects.reads.push(ReadRequest { read, after, query });
+        }
         read
     }
 

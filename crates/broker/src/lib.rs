@@ -15,6 +15,7 @@ mod entities;
 mod expire;
 mod forward;
 mod message;
+mod node;
 mod queue;
 mod receive;
 mod router;
@@ -37,6 +38,10 @@ pub use api::info::{Deadline, QueueInfo};
 pub use api::kind::EntityKind;
 pub use api::name::{
     DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name,
+};
+pub use api::node::{
+    LifetimePolicy, Node, NodeError, NodeKind, NodeLinkId, NodeRequest, NodeUse, node_at,
+    node_of_token, node_path, node_token,
 };
 pub use api::operation::{Operation, Refusal};
 pub use api::order::{

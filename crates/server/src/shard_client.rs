@@ -231,6 +231,8 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::SessionAccepted { .. }
         | Output::SessionRefused { .. }
         | Output::SessionLost { .. }
+        | Output::NodeOpened { .. }
+        | Output::NodeClosed { .. }
         | Output::TimedOut { .. } => None,
     }
 }

@@ -11,6 +11,24 @@ pub struct NamespaceId(pub u32);
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EntityId(pub u64);
 
+impl EntityId {
+    /// Set in the ids of entities that live in memory alone.
+    const VOLATILE: u64 = 1 << 63;
+
+    /// The id of an entity that no store keeps. Ids of stored entities count up from 1, so none is
+    /// both.
+    #[must_use]
+    pub const fn volatile(number: u64) -> Self {
+        Self(number | Self::VOLATILE)
+    }
+
+    /// Whether no store keeps the entity.
+    #[must_use]
+    pub const fn is_volatile(self) -> bool {
+        self.0 & Self::VOLATILE != 0
+    }
+}
+
 /// A message's place in its entity. Assigned on arrival, never reused.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SequenceNumber(pub u64);

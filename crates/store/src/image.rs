@@ -336,7 +336,7 @@ impl Image {
         remove_range(&mut self.shares, numbers.clone());
         remove_range(&mut self.delivery_counts, numbers.clone());
         remove_range(&mut self.patches, numbers);
-        self.entries.retain(|(owner, _, _), _| *owner != entity);
+        self.remove_entries_of(entity);
         remove_range(
             &mut self.expiries,
             (parts.0, parts.1, 0)..=(last.0, last.1, u64::MAX),

@@ -65,6 +65,21 @@ pub enum Query {
     },
 }
 
+impl Query {
+    /// The entity that it is about.
+    #[must_use]
+    pub fn entity(&self) -> EntityId {
+        match self {
+            Self::Range { entity, .. }
+            | Self::Points { entity, .. }
+            | Self::Bodies { entity, .. }
+            | Self::Entries { entity, .. }
+            | Self::EntryPoints { entity, .. }
+            | Self::Groups { entity, .. } => *entity,
+        }
+    }
+}
+
 /// The known data of a message whose body is requested; it is returned with the body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KnownMessage {

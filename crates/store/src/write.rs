@@ -98,6 +98,33 @@ pub enum Write {
     },
 }
 
+impl Write {
+    /// The entity that it is about; of a body, the one that is its home.
+    #[must_use]
+    pub fn entity(&self) -> EntityId {
+        match self {
+            Self::PutEntity(row) => row.id,
+            Self::RemoveEntity(entity)
+            | Self::PutHead { entity, .. }
+            | Self::PutMessage { entity, .. }
+            | Self::RemoveMessage { entity, .. }
+            | Self::PutDeliveryCount { entity, .. }
+            | Self::RemoveDeliveryCount { entity, .. }
+            | Self::PutPatch { entity, .. }
+            | Self::RemovePatch { entity, .. }
+            | Self::PutExpiry { entity, .. }
+            | Self::RemoveExpiry { entity, .. }
+            | Self::PutEntry { entity, .. }
+            | Self::RemoveEntry { entity, .. }
+            | Self::RemoveEntries { entity, .. } => *entity,
+            Self::PutBody { pointer, .. }
+            | Self::RemoveBody { pointer }
+            | Self::ShareBody { pointer, .. }
+            | Self::ReleaseBody { pointer } => pointer.home,
+        }
+    }
+}
+
 /// Writes in order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct WriteSet {

@@ -14,6 +14,7 @@ use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 use crate::api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
 };
+use crate::api::node::{NodeLinkId, NodeRequest, NodeUse};
 use crate::api::operation::{Operation, Refusal};
 use crate::api::order::Order;
 use crate::api::output::MessageState;
@@ -290,6 +291,22 @@ pub enum Command {
         session: Option<Bytes>,
         enqueued_before: Wall,
         count: usize,
+    },
+    /// A link asks for a dynamic node of its own. Answered by `Output::NodeOpened`.
+    CreateNode {
+        link: NodeLinkId,
+        namespace: NamespaceId,
+        node: NodeRequest,
+    },
+    /// A link is to use a dynamic node that another link made. Answered by `Output::NodeOpened`.
+    OpenNode {
+        link: NodeLinkId,
+        node: EntityId,
+        used: NodeUse,
+    },
+    /// A link of a dynamic node is closed; its receiver is detached by its own command.
+    CloseNode {
+        link: NodeLinkId,
     },
     /// A transaction begins. It ends with `coordinator`, a link of the connection's own numbering.
     /// Answered by `Output::Declared`.

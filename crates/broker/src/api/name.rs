@@ -11,7 +11,7 @@ const LONGEST_PATH: usize = 260;
 /// The longest name of a subscription or a rule, in characters.
 const LONGEST_NAME: usize = 50;
 /// How the broker's own names of temporary queues and topics begin.
-const TEMPORARY: &str = "railbus.temporary.";
+pub(super) const TEMPORARY: &str = "railbus.temporary.";
 
 /// Why a name is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

@@ -11,6 +11,7 @@ use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 use crate::api::entity_error::EntityError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
+use crate::api::node::{Node, NodeError, NodeLinkId};
 use crate::api::order::Answer;
 use crate::api::publication::{PublishError, Routed};
 use crate::api::rule::{RuleDescription, RuleError, RuleSnapshot};
@@ -226,6 +227,13 @@ pub enum Output {
         receiver: ReceiverId,
         reason: Eviction,
     },
+    /// What is there of a dynamic node for a link that has asked for it.
+    NodeOpened {
+        link: NodeLinkId,
+        result: Result<Node, NodeError>,
+    },
+    /// The dynamic node of a link is gone, with its receivers.
+    NodeClosed { link: NodeLinkId },
     /// The receiver holds the session for so long. Credit it has named before counts.
     SessionAccepted {
         receiver: ReceiverId,
@@ -287,6 +295,7 @@ impl Output {
             | Self::SessionAccepted { receiver, .. }
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,
+            Self::NodeOpened { link, .. } | Self::NodeClosed { link } => link.connection,
             Self::TimedOut { connection, .. } => *connection,
         }
     }

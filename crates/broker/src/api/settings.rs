@@ -195,6 +195,10 @@ pub struct BrokerSettings {
     pub max_locked: usize,
     /// Bytes of changed properties kept with the locks of one subqueue; beyond it none is given.
     pub locked_bytes: usize,
+    /// Most dynamic nodes that are there by one connection.
+    pub nodes_per_connection: usize,
+    /// Bytes that all dynamic nodes may take, which are in memory alone.
+    pub node_bytes: u64,
     pub transactions: TransactionSettings,
 }
 
@@ -269,6 +273,8 @@ impl Default for BrokerSettings {
             turn_work: 1_024,
             max_locked: 1 << 20,
             locked_bytes: 64 << 20,
+            nodes_per_connection: 1_000,
+            node_bytes: 256 << 20,
             transactions: TransactionSettings::default(),
         }
     }

@@ -11,6 +11,7 @@ use crate::broker::tick;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
+use crate::node;
 use crate::receive::attach;
 use crate::receive::deferred;
 use crate::receive::peek;
@@ -224,6 +225,13 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
                 directory, request, entity, &session, from, count, max_bytes, cx,
             );
         }
+        Command::CreateNode {
+            link,
+            namespace,
+            node,
+        } => node::create(directory, link, namespace, node, cx),
+        Command::OpenNode { link, node, used } => node::open(directory, link, node, used, cx),
+        Command::CloseNode { link } => node::close(directory, link, cx),
         Command::Declare {
             request,
             coordinator,

@@ -46,6 +46,11 @@ impl Tokens {
         TransactionId(upper | u128::from(self.random.next_u64()))
     }
 
+    /// A number for a dynamic node, which no client can guess.
+    pub(crate) fn next_node(&mut self) -> u64 {
+        self.random.next_u64()
+    }
+
     /// What a rule makes its new ids of, for one message.
     pub(crate) fn next_seed(&mut self) -> u128 {
         let upper = u128::from(self.random.next_u64()) << 64;

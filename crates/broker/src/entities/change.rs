@@ -37,7 +37,7 @@ pub(crate) fn take_over(
 /// An entity is not what it was: that is written and said, and receivers that it does not let
 /// in any more go.
 pub(crate) fn changed(directory: &mut Directory, id: EntityId, cx: &mut Context<'_>) {
-    directory.note_change();
+    directory.note_change(id);
     let queue = directory.get_mut(id).expect(CHANGED);
     queue.times.updated = cx.now.wall;
     // It is not idle, but no client has used it. (docs/spec/entities.md#16)

@@ -1,6 +1,8 @@
 //! Directory: the entities of a broker, by id and by path.
 //!
-//! Paths are compared without regard to case within a namespace; ids are never reused.
+//! Paths are compared without regard to case within a namespace; ids are never reused. Volatile
+//! entities (`node.rs`) have ids alone: no path leads to them here, no list names them, and no
+//! change of theirs is one of the namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -136,9 +138,11 @@ impl Directory {
         self.version
     }
 
-    /// An entity or a rule has changed.
-    pub(crate) fn note_change(&mut self) {
-        self.version = self.version.wrapping_add(1);
+    /// An entity or one of its rules has changed.
+    pub(crate) fn note_change(&mut self, entity: EntityId) {
+        if !entity.is_volatile() {
+            self.version = self.version.wrapping_add(1);
+        }
     }
 
     pub(crate) fn get(&self, id: EntityId) -> Option<&Queue> {
@@ -181,6 +185,9 @@ impl Directory {
     /// Takes an entity out: from now on there is none of its id, and its path is free.
     pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
         let queue = self.queues.remove(&id)?;
+        if id.is_volatile() {
+            return Some(queue);
+        }
         if let Some(key) = transfer_queue::key_of(&queue) {
             self.transfers.remove(&key);
             return Some(queue);
@@ -188,7 +195,7 @@ impl Directory {
         let path = key_of(queue.namespace, &queue.path);
         let named = self.by_path.remove(&path);
         debug_assert_eq!(named, Some(id), "a path is that of one entity");
-        self.note_change();
+        self.note_change(id);
         Some(queue)
     }
 
@@ -203,9 +210,10 @@ impl Directory {
         found.map(|((_, path), id)| (path.as_str(), self.get(*id).expect(HAS_ENTITY)))
     }
 
-    /// Every entity, in the order of their creation.
+    /// Every entity that the store keeps, in the order of their creation.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Queue> {
-        self.queues.values().map(|queue| &**queue)
+        let stored = self.queues.range(..EntityId::volatile(0));
+        stored.map(|(_, queue)| &**queue)
     }
 
     /// Every entity that clients and administrators see, in the order of their creation.
@@ -214,7 +222,7 @@ impl Directory {
         self.iter().filter(is_seen)
     }
 
-    /// Every entity, to change.
+    /// Every entity, volatile ones too, to change.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queue> {
         self.queues.values_mut().map(|queue| &mut **queue)
     }
@@ -259,6 +267,25 @@ impl Directory {
         cx: &mut Context<'_>,
     ) -> EntityId {
         let id = self.next_id();
+        self.add(id, namespace, path, kind, settings, store_only, cx);
+        id
+    }
+
+    /// Makes the entity of an id that is not taken.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are what an entity is made of"
+    )]
+    pub(crate) fn add(
+        &mut self,
+        id: EntityId,
+        namespace: NamespaceId,
+        path: String,
+        kind: Kind,
+        settings: QueueSettings,
+        store_only: Arc<StoreOnlyProperties>,
+        cx: &mut Context<'_>,
+    ) {
         let times = Times {
             created: cx.now.wall,
             updated: cx.now.wall,
@@ -284,9 +311,8 @@ impl Directory {
             self.note_use(topic, cx);
         }
         if is_seen {
-            self.note_change();
+            self.note_change(id);
         }
-        id
     }
 
     /// A subscription is not its topic's any more.
@@ -300,7 +326,9 @@ impl Directory {
 
     /// The rules of a topic are about to change.
     pub(crate) fn rules_may_change(&mut self, topic: EntityId) {
-        self.changed_rules.insert(topic);
+        if !topic.is_volatile() {
+            self.changed_rules.insert(topic);
+        }
     }
 
     /// The rules of topics where they have changed since the last call.
@@ -360,18 +388,22 @@ impl Directory {
     }
 
     fn insert(&mut self, queue: Queue) {
-        let key = key_of(queue.namespace, &queue.path);
-        self.last = self.last.max(queue.id.0);
+        if !queue.id.is_volatile() {
+            match transfer_queue::key_of(&queue) {
+                Some(transfer) => self.transfers.insert(transfer, queue.id),
+                None => {
+                    let key = key_of(queue.namespace, &queue.path);
+                    self.by_path.insert(key, queue.id)
+                }
+            };
+            self.last = self.last.max(queue.id.0);
+        }
         // Ids rise, so the topic is there before; `check_topics` finds one that is not.
         if let Some(topic) = queue.kind.topic()
             && let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind)
         {
             topic.subscriptions.insert(queue.id);
         }
-        match transfer_queue::key_of(&queue) {
-            Some(transfer) => self.transfers.insert(transfer, queue.id),
-            None => self.by_path.insert(key, queue.id),
-        };
         self.queues.insert(queue.id, Box::new(queue));
     }
 }
@@ -435,8 +467,12 @@ pub(crate) fn check_unchanged(
     Ok(())
 }
 
-/// Writes an entity's definition, and tells the server of one that clients see.
+/// Writes an entity's definition, and tells the server of one that clients see. Volatile entities
+/// are told to the connections that use them only.
 pub(super) fn publish(queue: &Queue, cx: &mut Context<'_>) {
+    if queue.id.is_volatile() {
+        return;
+    }
     cx.write(Write::PutEntity(definition::row_of(queue)));
     if matches!(queue.kind, Kind::Transfer { .. }) {
         return;

@@ -83,7 +83,13 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
             .alarms
             .set(queue.id, queue.alarm, Alarm::default());
     }
-    cx.shared.pumps.retain(|place| place.entity != queue.id);
+    for subqueue in Subqueue::ALL {
+        cx.shared.pumps.remove(&queue.sub(subqueue).place);
+    }
+    if queue.id.is_volatile() {
+        cx.shared.volatile.remove_entity(&queue);
+        return;
+    }
     if matches!(queue.kind, Kind::Transfer { .. }) {
         return;
     }

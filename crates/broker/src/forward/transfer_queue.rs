@@ -55,7 +55,9 @@ fn queue_of(
     destination: &str,
     cx: &mut Context<'_>,
 ) -> Result<EntityId, SendError> {
-    let queue = directory.get(via).ok_or(SendError::NotFound)?;
+    // A transfer queue is kept, which a dynamic node is not.
+    let kept = directory.get(via).filter(|queue| !queue.id.is_volatile());
+    let queue = kept.ok_or(SendError::NotFound)?;
     if matches!(queue.kind, Kind::Subscription(_)) {
         return Err(SendError::Subscription);
     }

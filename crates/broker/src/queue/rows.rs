@@ -138,7 +138,7 @@ impl Rows {
         }
         head.count = head.count.saturating_add(1);
         head.bytes = head.bytes.saturating_add(u64::from(row.size));
-        self.weigh(i64::from(row.size), cx);
+        self.weigh(row.size, true, cx);
         cx.write(Write::PutMessage {
             entity: self.id,
             part,
@@ -183,7 +183,7 @@ impl Rows {
         // Saturating, since a head comes from the disk and this must not bring the broker down.
         head.count = head.count.saturating_sub(1);
         head.bytes = head.bytes.saturating_sub(u64::from(row.size));
-        self.weigh(-i64::from(row.size), cx);
+        self.weigh(row.size, false, cx);
         cx.write(Write::RemoveMessage {
             entity: self.id,
             part,
@@ -201,9 +201,15 @@ impl Rows {
         }
     }
 
-    fn weigh(&self, bytes: i64, cx: &mut Context<'_>) {
+    /// A message of this size has come, or gone.
+    fn weigh(&self, size: u32, came: bool, cx: &mut Context<'_>) {
         if let Some(topic) = self.topic {
+            let bytes = i64::from(size);
+            let bytes = if came { bytes } else { -bytes };
             cx.shared.topics.weigh(topic, bytes);
+        }
+        if self.id.is_volatile() {
+            cx.shared.volatile.weigh(size, came);
         }
     }
 

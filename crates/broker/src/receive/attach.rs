@@ -16,6 +16,7 @@ use crate::api::settings::{LocksOnDisconnect, SessionCountOnDisconnect};
 use crate::context::Context;
 use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
+use crate::node;
 use crate::queue::Queue;
 use crate::receive::credit;
 use crate::receive::run::run;
@@ -268,6 +269,7 @@ fn end_connection(
         let receiver = cx.shared.clients.get(slot).id;
         detach_with(directory, receiver, departure, cx);
     }
+    node::close_all(directory, connection, cx);
     // Only now, so that none of these receivers takes a message that a rollback gives back.
     transaction::end(directory, connection, None, cx);
     cx.shared.clients.disconnect(connection)

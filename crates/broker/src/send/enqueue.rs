@@ -119,14 +119,30 @@ pub(crate) fn check_room(
     if !queue.settings.status.allows_send() {
         return Err(SendError::Disabled);
     }
-    if cx.shared.nearly_full {
+    if cx.shared.nearly_full && !queue.id.is_volatile() {
         return Err(SendError::DiskNearlyFull);
     }
     if queue.sessions.is_some() && messages.iter().any(|m| m.session_id.is_none()) {
         return Err(SendError::SessionRequired);
     }
     let sizes = messages.iter().map(|message| message.payload.len() as u64);
+    check_memory(queue, sizes.clone(), held, cx)?;
     check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))
+}
+
+/// Volatile entities share an amount of memory.
+fn check_memory(
+    queue: &Queue,
+    sizes: impl Iterator<Item = u64>,
+    held: u64,
+    cx: &Context<'_>,
+) -> Result<(), SendError> {
+    let (size, limit) = (cx.shared.volatile.bytes(), cx.shared.settings.node_bytes);
+    let sum = sizes.fold(held, u64::saturating_add);
+    if queue.id.is_volatile() && size.saturating_add(sum) > limit {
+        return Err(SendError::QuotaExceeded { size, limit });
+    }
+    Ok(())
 }
 
 /// Bytes that count towards its size and lie elsewhere: a topic's in its subscriptions.

@@ -144,7 +144,7 @@ impl Directory {
         };
         topic.add(subscription, rule, &stored)?;
         topic.next_rule += 1;
-        self.note_change();
+        self.note_change(subscription);
         cx.write(put(subscription, &stored));
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Directory {
         let added = topic.add(subscription, rule, &stored);
         assert!(added.is_ok(), "there is none of this name any more");
         topic.next_rule += 1;
-        self.note_change();
+        self.note_change(subscription);
         cx.write(put(subscription, &stored));
     }
 
@@ -196,7 +196,7 @@ impl Directory {
         if !topic.remove(subscription, name) {
             return Err(RuleError::NotFound(name.to_owned()));
         }
-        self.note_change();
+        self.note_change(subscription);
         cx.write(Write::RemoveEntry {
             entity: subscription,
             index: Index::Rule,
@@ -306,7 +306,7 @@ impl Directory {
         }
         topic.add(subscription, rule, &stored)?;
         topic.next_rule += 1;
-        self.note_change();
+        self.note_change(subscription);
         cx.write(put(subscription, &stored));
         Ok(())
     }

@@ -21,6 +21,7 @@ mod deleting;
 mod deleting_sessions;
 mod distributions;
 mod duplicates;
+mod dynamic_nodes;
 mod expiring_sessions;
 mod expiry;
 mod forwarding;

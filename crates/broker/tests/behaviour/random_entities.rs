@@ -184,6 +184,9 @@ impl Model {
                 self.answered(request);
                 self.transaction = result.ok();
             }
+            Output::NodeOpened { .. } | Output::NodeClosed { .. } => {
+                panic!("no dynamic node was asked for");
+            }
             Output::Drained { .. } | Output::TimedOut { .. } | Output::RulesChanged(_) => {}
             Output::Sent {
                 request, result, ..

@@ -31,6 +31,7 @@ mod attaching;
 mod deleting;
 mod entities;
 mod limits;
+mod nodes;
 mod redriving;
 mod restarting;
 mod routers;
@@ -108,6 +109,7 @@ struct Stage {
     /// Transactions by name, with their connections.
     transactions: BTreeMap<String, (ConnectionId, TransactionId)>,
     requests: Vec<String>,
+    nodes: nodes::Names,
     said: String,
 }
 
@@ -134,6 +136,7 @@ impl Stage {
             payloads: BTreeMap::new(),
             transactions: BTreeMap::new(),
             requests: Vec::new(),
+            nodes: nodes::Names::default(),
             said: String::new(),
         }
     }
@@ -243,6 +246,7 @@ impl Stage {
             "disk" => self.disk.set_nearly_full(args == ["full"]),
             "sync" => self.sync(args),
             "limits" => self.limits(args),
+            "make" | "open" | "close" | "dynamic" => self.node_command(verb, args),
             "fail" => self.disk.fail("the disk is on fire"),
             "restart" => self.restart(args == ["older"]),
             other => self.session_command(other, args),
@@ -267,6 +271,9 @@ impl Stage {
     }
 
     fn named_entity(&self, name: &str) -> EntityId {
+        if let Some(node) = self.nodes.get(name) {
+            return node;
+        }
         let mut queues = self.shard.broker.queues();
         let found = queues.find(|queue| queue.path == name);
         found.map_or(NOWHERE, |queue| queue.id)
@@ -720,6 +727,8 @@ impl Stage {
             Output::RulesChanged(_) => return,
             Output::EntityChanged(change) if change.settings.is_some() => return,
             Output::EntityChanged(change) => format!("{} is gone", change.path),
+            Output::NodeOpened { link, result } => self.hear_node(link, result),
+            Output::NodeClosed { link } => format!("{} loses its node", nodes::name_of(link)),
             other => match self.hear_rules(&other).or_else(|| self.published(&other)) {
                 Some(text) => text,
                 None => self.hear_session(other),

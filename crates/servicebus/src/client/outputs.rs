@@ -48,6 +48,7 @@ impl Client {
             | Output::EntityChanged(_)
             | Output::RulesChanged(_)
             | Output::Published { .. } => {}
+            Output::NodeOpened { .. } | Output::NodeClosed { .. } => {}
         }
     }
 }

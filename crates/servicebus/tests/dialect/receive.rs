@@ -398,7 +398,7 @@ fn the_receivers_that_were_detached_last_are_remembered() {
     let first = world.receiver("orders", SenderSettleMode::Unsettled, 1);
     let received = world.received(first).pop().expect("a message");
     let session = world.session();
-    let mut detach_another = |world: &mut World, number: usize| {
+    let detach_another = |world: &mut World, number: usize| {
         let attach = Attach {
             name: format!("another {number}").into(),
             ..receiver("orders", SenderSettleMode::Unsettled)

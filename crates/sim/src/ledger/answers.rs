@@ -249,6 +249,7 @@ impl Ledger {
                 self.verify_rule(*request, asked.as_ref(), result)
             }
             Output::Rules { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => Ok(()),
+            Output::NodeOpened { .. } | Output::NodeClosed { .. } => Ok(()),
             Output::Evicted { receiver, .. } => {
                 self.clients.leave(*receiver);
                 Ok(())

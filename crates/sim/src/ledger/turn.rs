@@ -239,6 +239,9 @@ impl Ledger {
             // transaction that has failed may fail as it likes.
             Command::Publish { .. }
             | Command::FailTransaction { .. }
+            | Command::CreateNode { .. }
+            | Command::OpenNode { .. }
+            | Command::CloseNode { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
             | Command::Credit { .. }

@@ -21,6 +21,18 @@ impl Image {
         rules.map(|rule| (rule.0.0, entry(rule))).collect()
     }
 
+    /// Removes every entry of an entity.
+    pub(super) fn remove_entries_of(&mut self, entity: EntityId) {
+        let group = Bytes::new();
+        let number = SequenceNumber(0);
+        let least = (entity, Index::ALL[0], EntryKey { group, number });
+        let entries = self.entries.range(least..).map(|(key, _)| key);
+        let entries = entries.take_while(|(owner, _, _)| *owner == entity);
+        for key in entries.cloned().collect::<Vec<_>>() {
+            self.entries.remove(&key);
+        }
+    }
+
     /// Answers a query about entries; any other finds none.
     pub(super) fn read_entries(&self, query: &Query) -> Vec<Entry> {
         match query {
