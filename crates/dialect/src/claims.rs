@@ -146,6 +146,16 @@ impl Claims {
         self.rights_of(access, path, |_| true)
     }
 
+    /// The rights for the namespace that its credentials give, whatever audience its tokens are for.
+    #[must_use]
+    pub fn namespace_rights(&self, access: &Access, now: Wall) -> Rights {
+        let tokens = self.tokens.values().filter(|claim| now < claim.expires);
+        let tokens = tokens.map(|claim| &claim.credential);
+        let credentials = self.plain.iter().chain(tokens);
+        let rights = credentials.map(|credential| access.rights(credential, ""));
+        rights.fold(access.anonymous(), Rights::union)
+    }
+
     fn rights_of(&self, access: &Access, path: &str, counts: impl Fn(&Claim) -> bool) -> Rights {
         let plain = self.plain.iter();
         let plain = plain.map(|credential| access.rights(credential, path));

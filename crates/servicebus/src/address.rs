@@ -20,6 +20,8 @@ pub(crate) enum Node {
     Management(Option<EntityAddress>),
     /// The messages of an entity.
     Entity(EntityAddress),
+    /// A node that is to be made for the link. (docs/spec/amqp.md#3.7)
+    Dynamic,
 }
 
 /// A queue or one of its subqueues.
@@ -77,6 +79,7 @@ impl Node {
             Self::Management(None) => MANAGEMENT.to_owned(),
             Self::Management(Some(entity)) => format!("{}/{MANAGEMENT}", entity.path()),
             Self::Entity(entity) => entity.path(),
+            Self::Dynamic => String::new(),
         }
     }
 

@@ -5,6 +5,8 @@
 
 pub(crate) mod admission;
 pub(crate) mod attach_reply;
+pub(crate) mod dynamic_terminus;
+pub(crate) mod node_attach;
 pub(crate) mod pending_attach;
 pub(crate) mod receiver_source;
 pub(crate) mod requested_session;
@@ -92,6 +94,10 @@ impl Client {
                 Ok(())
             }
             (Node::Management(address), _) => self.attach_management(request, address),
+            (Node::Dynamic, _) => self.attach_dynamic(request),
+            (Node::Entity(address), _) if let Some(node) = broker::node_at(&address.entity) => {
+                self.attach_to_node(request, &address, node)
+            }
             (Node::Entity(address), Role::Sender) => self.attach_sender(request, &address),
             (Node::Entity(address), Role::Receiver) => self.attach_receiver(request, &address),
         }
@@ -159,11 +165,7 @@ impl Client {
     ) -> Result<(), Error> {
         let (entity_ref, entity) =
             self.resolve_entity(Operation::Send.required_right(), address)?;
-        if address.subqueue != Subqueue::Main {
-            return Err(errors::no_sends_to_subqueue(
-                &self.resource(&address.path()),
-            ));
-        }
+        self.check_send_address(address)?;
         let resource = self.resource(&address.path());
         if let Some(error) = admission::sender_error(&entity, &resource) {
             return Err(error);
@@ -219,30 +221,9 @@ impl Client {
             (true, None) if !receiver_source.browses => return Err(errors::sessionless_receiver()),
             (_, requested_session) => requested_session,
         };
-        let mode = match request.attach.snd_settle_mode {
-            Some(SenderSettleMode::Settled) => ReceiveMode::ReceiveAndDelete,
-            _ => ReceiveMode::PeekLock,
-        };
-        let default_outcome = request
-            .attach
-            .source
-            .as_ref()
-            .and_then(|source| source.default_outcome.clone());
-        let (id, subqueue) = (entity_ref.id, entity_ref.subqueue);
+        let state = Self::receiver_state(&request, &entity_ref, &receiver_source);
+        let (id, subqueue, mode) = (state.entity, state.subqueue, state.mode);
         let receiver = self.receiver_id(request.link);
-        let credit = Credit::default();
-        let (session, waiting) = (request.session, VecDeque::new());
-        let state = Receiver {
-            session,
-            entity: id,
-            subqueue,
-            mode,
-            browses: receiver_source.browses,
-            held_session: None,
-            default_outcome,
-            credit,
-            waiting,
-        };
         let mut reply = attach_reply::reply(&request.attach, self.max_message_size(&entity));
         if let Some(source) = reply.source.as_deref_mut() {
             source.filter = receiver_source.filter.take();
@@ -271,6 +252,40 @@ impl Client {
             kind,
         );
         Ok(())
+    }
+
+    /// The state of a receiver link that begins.
+    fn receiver_state(
+        request: &AttachRequest,
+        entity_ref: &EntityRef,
+        receiver_source: &ReceiverSource,
+    ) -> Receiver {
+        let mode = match request.attach.snd_settle_mode {
+            Some(SenderSettleMode::Settled) => ReceiveMode::ReceiveAndDelete,
+            _ => ReceiveMode::PeekLock,
+        };
+        let source = request.attach.source.as_ref();
+        Receiver {
+            session: request.session,
+            entity: entity_ref.id,
+            subqueue: entity_ref.subqueue,
+            mode,
+            browses: receiver_source.browses,
+            held_session: None,
+            default_outcome: source.and_then(|source| source.default_outcome.clone()),
+            credit: Credit::default(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Only the broker writes to a dead-letter subqueue.
+    fn check_send_address(&self, address: &EntityAddress) -> Result<(), Error> {
+        match address.subqueue {
+            Subqueue::Main => Ok(()),
+            Subqueue::DeadLetter | Subqueue::TransferDeadLetter => Err(
+                errors::no_sends_to_subqueue(&self.resource(&address.path())),
+            ),
+        }
     }
 
     /// Keeps the link, answers its attach, and gives it credit if the client sends on it.
@@ -363,19 +378,19 @@ impl Client {
 
 /// The node that an attach names by its far terminus.
 fn requested_node(attach: &Attach) -> Result<Node, Error> {
-    let (address, dynamic) = match attach.role {
+    if dynamic_terminus::is_dynamic(attach) {
+        return Ok(Node::Dynamic);
+    }
+    let address = match attach.role {
         Role::Receiver => {
             let source = attach.source.as_deref().ok_or_else(errors::no_address)?;
-            (&source.address, source.dynamic)
+            &source.address
         }
         Role::Sender => match attach.target.as_deref() {
             None | Some(TargetTerminus::Coordinator(_)) => return Err(errors::no_address()),
-            Some(TargetTerminus::Node(target)) => (&target.address, target.dynamic),
+            Some(TargetTerminus::Node(target)) => &target.address,
         },
     };
-    if dynamic {
-        return Err(errors::no_dynamic_nodes());
-    }
     let address = address
         .as_ref()
         .and_then(Value::as_text)

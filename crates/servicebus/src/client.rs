@@ -23,13 +23,17 @@ use access::{Directory, Locality};
 use amqp::{Open, Symbol};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
-use dialect::{Claims, ClockReading, Dialect, LinkOwner, Origin, PendingRequests, Refusals, RefusedCredentials, Subject};
+use dialect::{
+    Claims, ClockReading, Dialect, LinkOwner, Origin, PendingRequests, Refusals,
+    RefusedCredentials, Subject,
+};
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::attach::pending_attach::PendingAttach;
 use crate::client::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposition};
 use crate::errors;
 use crate::links::Links;
+use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::LinkKind;
 use crate::links::open_deliveries::OpenDeliveries;
 use crate::links::receiver_link::DetachedReceiver;
@@ -53,6 +57,8 @@ pub struct Client {
     pub(crate) pending_requests: PendingRequests<PendingRequest>,
     /// Links that wait for a session.
     pub(crate) pending_attaches: BTreeMap<LinkId, Box<PendingAttach>>,
+    /// Nodes that its links made or use.
+    pub(crate) dynamic_nodes: DynamicNodes,
     pub(crate) transactions: Transactions,
     pub(crate) session_scopes: SessionScopes,
     /// Receivers that were detached lately.
@@ -114,6 +120,7 @@ impl Client {
             links: Links::default(),
             pending_requests: PendingRequests::default(),
             pending_attaches: BTreeMap::new(),
+            dynamic_nodes: DynamicNodes::default(),
             transactions: Transactions::default(),
             session_scopes: SessionScopes::default(),
             detached_receivers: VecDeque::new(),
@@ -243,6 +250,7 @@ impl Client {
             Event::Ended { session, .. } => {
                 self.session_scopes.ended(session);
                 self.open_deliveries.ended(session);
+                self.end_nodes(session);
             }
             // Of interest to the side that opens links.
             Event::Begun { .. }

@@ -10,8 +10,14 @@ use amqp::error::condition;
 use amqp::{DecodeError, Error, Value};
 use broker::{ConnectionId, Eviction, SessionError, TransactionError};
 
+mod dynamic;
 mod from_broker;
 
+pub(crate) use dynamic::{
+    bad_distribution_modes, bad_lifetime_policy, dynamic_with_address, no_dynamic_nodes,
+    no_dynamic_topic_for_receiver, node, node_deleted, unknown_lifetime,
+    unsupported_distribution_modes,
+};
 pub use from_broker::describe_forward_error;
 pub(crate) use from_broker::{message_not_found, request, rule, send, settle};
 
@@ -202,14 +208,6 @@ pub(crate) fn no_address() -> Error {
     Error::new(
         condition::INVALID_FIELD,
         "The link names no node: its address must be a string.",
-    )
-}
-
-/// A node that the client wants created for it.
-pub(crate) fn no_dynamic_nodes() -> Error {
-    Error::new(
-        condition::NOT_IMPLEMENTED,
-        "Dynamic nodes are not supported.",
     )
 }
 

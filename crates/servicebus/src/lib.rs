@@ -28,4 +28,4 @@ pub use errors::describe_forward_error;
 pub use message::delivery::browsed;
 pub use message::incoming::read as read_message;
 pub use message::message_id::MessageIds;
-pub use settings::{CrossEntity, Settings};
+pub use settings::{CrossEntity, DynamicNodeRight, Settings};

@@ -2,6 +2,7 @@
 //!
 //! They are kept in the order of attachment, so that an operation on several links can be replayed.
 
+pub(crate) mod dynamic_nodes;
 pub(crate) mod link;
 pub(crate) mod node_links;
 pub(crate) mod open_deliveries;

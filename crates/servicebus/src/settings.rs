@@ -12,6 +12,18 @@ pub enum CrossEntity {
     Any,
 }
 
+/// Who may make dynamic nodes. (docs/spec/amqp.md#3.7)
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum DynamicNodeRight {
+    /// Connections with Manage for the namespace.
+    #[default]
+    Manage,
+    /// Connections with Send and Listen for the namespace.
+    SendListen,
+    /// No connection.
+    Off,
+}
+
 /// The settings of every connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -32,6 +44,8 @@ pub struct Settings {
     pub authentication_time_out: u32,
     /// Which entities one transaction may touch.
     pub cross_entity: CrossEntity,
+    /// Who may make dynamic nodes.
+    pub dynamic_nodes: DynamicNodeRight,
     /// The AMQP engine's settings.
     pub endpoint: endpoint::Config,
 }
@@ -47,6 +61,7 @@ impl Default for Settings {
             idle_connection: None,
             authentication_time_out: 60_000,
             cross_entity: CrossEntity::Auto,
+            dynamic_nodes: DynamicNodeRight::Manage,
             endpoint: endpoint::Config::default(),
         }
     }

@@ -97,6 +97,10 @@ impl Client {
 
     fn link_error(&self, link: &Link) -> Option<Error> {
         let (entity_ref, resource) = (link.entity.as_ref()?, &link.resource);
+        // The broker tells when a dynamic node goes; no directory has it.
+        if entity_ref.id.is_volatile() {
+            return None;
+        }
         match &link.kind {
             LinkKind::Receiver(_) => self.receiver_link_error(entity_ref, resource),
             LinkKind::Sender(_) => match self.entity_of(entity_ref) {

@@ -48,7 +48,8 @@ impl Client {
             | Output::EntityChanged(_)
             | Output::RulesChanged(_)
             | Output::Published { .. } => {}
-            Output::NodeOpened { .. } | Output::NodeClosed { .. } => {}
+            Output::NodeOpened { link, result } => self.handle_node_opened(link, result),
+            Output::NodeClosed { link } => self.handle_node_closed(link),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::client::Client;
 use crate::client::refusals::path_of;
 use crate::errors;
 use crate::links::Links;
+use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::{Link, LinkKind};
 
 impl Client {
@@ -89,12 +90,15 @@ impl Client {
     /// Removes a link that is detached or is about to be.
     pub(crate) fn remove_link(&mut self, link: LinkId) {
         self.take_link(link);
+        self.leave_node(link, true);
     }
 
     /// Handles a detach of the client's. Unless the link is over, its deliveries can still be
     /// settled. (docs/spec/amqp.md#3.8)
     pub(crate) fn handle_detached(&mut self, link: LinkId, over: bool) {
-        if let Some(LinkKind::Receiver(mut receiver)) = self.take_link(link)
+        let taken = self.take_link(link);
+        self.leave_node(link, over);
+        if let Some(LinkKind::Receiver(mut receiver)) = taken
             && !over
         {
             receiver.waiting.clear();
@@ -123,11 +127,15 @@ impl Client {
         }
     }
 
+    fn has_pending_attaches(&self) -> bool {
+        !self.pending_attaches.is_empty() || !self.dynamic_nodes.pending.is_empty()
+    }
+
     pub(crate) fn idle_deadline(&self) -> Option<Mono> {
         let allowed = self.settings.idle_connection?;
         let since = self
             .idle_since
-            .filter(|_| self.links.is_empty() && self.pending_attaches.is_empty() && !self.ended)
+            .filter(|_| self.links.is_empty() && !self.has_pending_attaches() && !self.ended)
             .filter(|_| !self.has_others())?;
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
@@ -146,6 +154,15 @@ impl Client {
         }
         for link in self.pending_attaches.keys().copied().collect::<Vec<_>>() {
             self.cancel_pending_attach(link);
+        }
+        for link in self
+            .dynamic_nodes
+            .pending
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+        {
+            self.leave_node(link, true);
         }
         self.idle_since = None;
         self.connection.close(Some(error));
@@ -172,6 +189,7 @@ impl Client {
             self.links = Links::default();
             self.link_owner = None;
             self.pending_attaches.clear();
+            self.dynamic_nodes = DynamicNodes::default();
         }
     }
 }

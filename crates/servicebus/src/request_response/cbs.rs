@@ -149,10 +149,14 @@ impl Client {
     /// (docs/spec/amqp.md#2.3)
     fn check_audience_exists(&self, audience: &str) -> Result<(), Status> {
         let address = match Node::parse(audience) {
-            Node::Cbs | Node::Management(None) => return Ok(()),
+            Node::Cbs | Node::Management(None) | Node::Dynamic => return Ok(()),
             Node::Entity(address) | Node::Management(Some(address)) => address,
         };
-        if address.entity.is_empty() || self.directory.get(&address.entity).is_some() {
+        // Of dynamic nodes only the broker knows, which is asked when a link is attached.
+        let is_known = address.entity.is_empty()
+            || broker::node_at(&address.entity).is_some()
+            || self.directory.get(&address.entity).is_some();
+        if is_known {
             return Ok(());
         }
         let resource = self.resource(&address.path());

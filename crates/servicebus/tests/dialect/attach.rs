@@ -267,20 +267,6 @@ fn sends_to_a_dead_letter_queue_are_refused() {
 }
 
 #[test]
-fn what_does_not_exist_yet_is_refused_as_not_implemented() {
-    let mut world = World::new();
-    let source = Source {
-        dynamic: true,
-        ..Source::default()
-    };
-    let attach = Attach {
-        source: Some(Box::new(source)),
-        ..receiver("x", UNSETTLED)
-    };
-    assert_eq!(world.refusal(attach).condition, "amqp:not-implemented");
-}
-
-#[test]
 fn a_link_without_an_address_is_refused() {
     let mut world = World::new();
     let nameless = Attach {

@@ -16,6 +16,7 @@ mod cbs;
 mod connection;
 mod credit;
 mod duplicates;
+mod dynamic_nodes;
 mod forwarding;
 mod hostile;
 mod issuers;
