@@ -6,6 +6,7 @@
 pub(crate) mod bodies;
 pub(crate) mod entry;
 pub(crate) mod id;
+pub(crate) mod partition_key;
 pub(crate) mod patch;
 pub(crate) mod properties;
 pub(crate) mod row;

@@ -56,6 +56,8 @@ pub(crate) struct Queue {
     pub settings: QueueSettings,
     /// Large and rarely looked at.
     pub store_only: Arc<StoreOnlyProperties>,
+    /// Whether it or its topic is. (docs/spec/entities.md#19)
+    pub is_partitioned: bool,
     pub times: Times,
     pub idle: Idle,
     pub rows: Rows,
@@ -125,6 +127,7 @@ impl Queue {
             Box::new(Sessions::new(ids, unknown, head.session_state_bytes))
         });
         let rows = Rows::new(id, kind.topic(), session_ids, head);
+        let is_partitioned = store_only.enable_partitioning;
         Self {
             id,
             namespace,
@@ -132,6 +135,7 @@ impl Queue {
             kind,
             settings,
             store_only,
+            is_partitioned,
             times,
             idle: Idle::default(),
             rows,

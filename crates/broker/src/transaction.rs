@@ -14,6 +14,7 @@ mod enlist;
 mod locks;
 mod look_up;
 pub(crate) mod lookups;
+mod partition;
 mod states;
 pub(crate) mod table;
 

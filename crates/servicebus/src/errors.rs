@@ -180,6 +180,7 @@ pub(crate) fn transaction(error: &TransactionError) -> Error {
         TransactionError::TimedOut => condition::TRANSACTION_TIMEOUT,
         TransactionError::RolledBack(_) => condition::TRANSACTION_ROLLBACK,
         TransactionError::OtherEntity => return other_entity(),
+        TransactionError::OtherPartitionKey => condition::NOT_ALLOWED,
         TransactionError::TooManyOpen { .. }
         | TransactionError::TooManyOperations { .. }
         | TransactionError::TooLarge { .. }

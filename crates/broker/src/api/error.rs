@@ -63,6 +63,11 @@ pub enum TransactionError {
     /// The operation is on another entity than those before it.
     #[error("local transactions cannot span multiple top-level entities such as queue or topic")]
     OtherEntity,
+    /// A message has another partition key than those before it.
+    #[error(
+        "all messages of a transaction must have the same partition key in a partitioned entity"
+    )]
+    OtherPartitionKey,
     #[error("a connection can have {limit} open transactions")]
     TooManyOpen { limit: usize },
     #[error("a transaction can have {limit} operations")]

@@ -387,7 +387,7 @@ impl Directory {
         }
     }
 
-    fn insert(&mut self, queue: Queue) {
+    fn insert(&mut self, mut queue: Queue) {
         if !queue.id.is_volatile() {
             match transfer_queue::key_of(&queue) {
                 Some(transfer) => self.transfers.insert(transfer, queue.id),
@@ -399,10 +399,11 @@ impl Directory {
             self.last = self.last.max(queue.id.0);
         }
         // Ids rise, so the topic is there before; `check_topics` finds one that is not.
-        if let Some(topic) = queue.kind.topic()
-            && let Some(Kind::Topic(topic)) = self.get_mut(topic).map(|queue| &mut queue.kind)
+        if let Some(of) = queue.kind.topic().and_then(|topic| self.get_mut(topic))
+            && let Kind::Topic(topic) = &mut of.kind
         {
             topic.subscriptions.insert(queue.id);
+            queue.is_partitioned = of.is_partitioned;
         }
         self.queues.insert(queue.id, Box::new(queue));
     }

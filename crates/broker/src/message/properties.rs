@@ -52,12 +52,12 @@ impl Properties {
     }
 }
 
-/// The encoded items of a section that is a described list.
-fn items(section: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+/// The encoded items of a section that is a described list or map.
+pub(super) fn items(section: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
     let descriptor = validate::extent(section.get(1..)?).ok()?;
     let list = section.get(1 + descriptor..)?;
     let mut rest = match list {
-        [0xc0, _, _, rest @ ..] | [0xd0, _, _, _, _, _, _, _, _, rest @ ..] => rest,
+        [0xc0 | 0xc1, _, _, rest @ ..] | [0xd0 | 0xd1, _, _, _, _, _, _, _, _, rest @ ..] => rest,
         _ => &[],
     };
     Some(std::iter::from_fn(move || {
@@ -68,7 +68,7 @@ fn items(section: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
 }
 
 /// The bytes of an encoded string.
-fn text(item: &[u8]) -> Option<&[u8]> {
+pub(super) fn text(item: &[u8]) -> Option<&[u8]> {
     match item {
         [0xa1, _, text @ ..] | [0xb1, _, _, _, _, text @ ..] => Some(text),
         _ => None,

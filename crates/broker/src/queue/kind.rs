@@ -1,4 +1,5 @@
-//! Kind: what tells queues, topics, subscriptions and transfer queues apart. Everything else they have in common.
+//! Kind: what tells queues, topics, subscriptions and transfer queues apart. Everything else they
+//! have in common.
 //!
 //! A topic keeps no message that a client could receive: what arrives goes on to its subscriptions.
 //! A subscription is a queue that only its topic can write to. (docs/spec/entities.md#1)

@@ -15,6 +15,7 @@ use crate::context::clients::HoldId;
 use crate::expire;
 use crate::message::Message;
 use crate::message::entry::Entry;
+use crate::message::partition_key::PartitionKey;
 use crate::queue::Queue;
 use crate::subqueue::is_expired;
 use crate::subqueue::lock::{Holder, Lock, Origin};
@@ -149,11 +150,18 @@ pub(crate) fn give(
     mut shown: Browsed,
     cx: &mut Context<'_>,
 ) -> Delivery {
-    let token = cx.shared.tokens.next(message.number);
+    let number = message.number;
+    let token = cx.shared.tokens.next(number);
     shown.lock = match mode {
         ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
             let lasts = mode == ReceiveMode::LinkLock;
-            Some(lend(queue, source, message, token, holder, lasts, cx))
+            let is_partitioned = queue.is_partitioned;
+            let key = is_partitioned.then(|| PartitionKey::of(&shown.payload));
+            let lock = Lock {
+                partition_key: key.flatten(),
+                ..lock_of(source, message, token, holder)
+            };
+            Some(lend(queue, source, number, lock, lasts, cx))
         }
         ReceiveMode::ReceiveAndDelete => {
             queue.rows.traffic.complete();
@@ -171,23 +179,25 @@ pub(crate) fn give(
     }
 }
 
-/// Locks a message for its holder, without a time limit if it `lasts`. Returns for how long.
-fn lend(
-    queue: &mut Queue,
-    source: Source,
-    message: Message,
-    token: LockToken,
-    holder: Holder,
-    lasts: bool,
-    cx: &Context<'_>,
-) -> LockTime {
-    let number = message.number;
+/// The lock of a message that goes to a holder.
+fn lock_of(source: Source, message: Message, token: LockToken, holder: Holder) -> Lock {
     let origin = if message.part == source.subqueue().deferred_part() {
         Origin::Deferred
     } else {
         Origin::Available
     };
-    let lock = Lock::new(message, token, Some(holder), origin);
+    Lock::new(message, token, Some(holder), origin)
+}
+
+/// Locks a message for its holder, without a time limit if it `lasts`. Returns for how long.
+fn lend(
+    queue: &mut Queue,
+    source: Source,
+    number: SequenceNumber,
+    lock: Lock,
+    lasts: bool,
+    cx: &Context<'_>,
+) -> LockTime {
     match source {
         Source::Subqueue(subqueue) if lasts => {
             queue.sub_mut(subqueue).lock_lasting(number, lock);

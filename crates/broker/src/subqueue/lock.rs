@@ -15,6 +15,7 @@ use crate::api::id::{ConnectionId, LockToken, ReceiverId};
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;
 use crate::message::Message;
+use crate::message::partition_key::PartitionKey;
 use crate::message::patch::Patch;
 use crate::subqueue::number_map::NumberMap;
 
@@ -45,6 +46,8 @@ pub(crate) struct Lock {
     pub origin: Origin,
     /// The session with which it is lent; it has no time of its own then.
     pub session: Option<HoldId>,
+    /// Of a message of a partitioned entity.
+    pub partition_key: Option<PartitionKey>,
     /// Whether its end is part of a transaction, which alone may then end it.
     pub enlisted: bool,
 }
@@ -66,6 +69,7 @@ impl Lock {
             holder,
             origin,
             session: None,
+            partition_key: None,
             enlisted: false,
         }
     }

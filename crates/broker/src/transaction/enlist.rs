@@ -11,7 +11,7 @@ use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
 use super::table::Transaction;
-use super::{states, time_out_if_due};
+use super::{partition, states, time_out_if_due};
 use crate::api::command::{Incoming, Outcome};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
 use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
@@ -21,6 +21,7 @@ use crate::api::settings::TransactionSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::forward::transfer_queue;
+use crate::message::partition_key::PartitionKey;
 use crate::send::enqueue;
 use crate::settle::end_lock::Asker;
 use crate::settle::settle;
@@ -41,8 +42,13 @@ pub(crate) fn enlist(
 ) {
     time_out_if_due(directory, id, cx);
     let settled = Refused::of(&operation);
-    let entered = enter_scope(request, id, scope, cx);
-    let is_outside = entered == Err(TransactionError::OtherEntity);
+    let entered = enter_scope(directory, request, id, &operation, scope, cx);
+    let is_outside = matches!(
+        entered,
+        Err(TransactionError::OtherEntity | TransactionError::OtherPartitionKey)
+    );
+    let partition_key = entered.as_ref().ok().copied().flatten();
+    let entered = entered.map(|_| ());
     let (output, why) = match operation {
         Operation::Send { entity, messages } => {
             let result = entered.map_err(SendError::from);
@@ -79,7 +85,7 @@ pub(crate) fn enlist(
     };
     let is_refused = why.is_some();
     match why {
-        None => note_scope(request, id, scope, cx),
+        None => note_scope(request, id, scope, partition_key, cx),
         Some(why) if refusal.fails(is_outside) => mark_failed(request.connection, id, why, cx),
         Some(_) => {}
     }
@@ -90,18 +96,23 @@ pub(crate) fn enlist(
     }
 }
 
-/// Checks that an operation is on the entity that its transaction is about.
-/// (docs/spec/amqp.md#8.3)
+/// Checks that an operation is on the entity that its transaction is about, and returns the
+/// partition key that the transaction has with it. (docs/spec/amqp.md#8.3)
 fn enter_scope(
+    directory: &Directory,
     request: RequestId,
     id: TransactionId,
+    operation: &Operation,
     scope: Option<EntityId>,
     cx: &mut Context<'_>,
-) -> Result<(), TransactionError> {
+) -> Result<Option<PartitionKey>, TransactionError> {
     let transaction = cx.shared.transactions.open(id, request.connection)?;
     match (transaction.scope, scope) {
         (Some(one), Some(other)) if one != other => Err(TransactionError::OtherEntity),
-        _ => Ok(()),
+        _ => {
+            let before = transaction.partition_key;
+            partition::enter(directory, operation, before, cx)
+        }
     }
 }
 
@@ -110,11 +121,13 @@ fn note_scope(
     request: RequestId,
     id: TransactionId,
     scope: Option<EntityId>,
+    partition_key: Option<PartitionKey>,
     cx: &mut Context<'_>,
 ) {
     if let Ok(transaction) = cx.shared.transactions.open(id, request.connection)
         && !transaction.held.is_empty()
     {
+        transaction.partition_key = partition_key;
         transaction.scope = transaction.scope.or(scope);
     }
 }

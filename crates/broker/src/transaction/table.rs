@@ -15,6 +15,7 @@ use crate::api::operation::Operation;
 use crate::api::settings::TransactionSettings;
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;
+use crate::message::partition_key::PartitionKey;
 use crate::transaction::lookups::Lookups;
 
 /// A discharge on its way.
@@ -46,6 +47,8 @@ pub(super) struct Transaction {
     pub(super) on_rollback: BTreeMap<LockToken, Outcome>,
     /// The entity that it is about, if it may touch one only.
     pub(super) scope: Option<EntityId>,
+    /// The one of its messages in partitioned entities.
+    pub(super) partition_key: Option<PartitionKey>,
     /// Messages that it sends and settles, and states that it sets.
     pub(super) operations: usize,
     pub(super) bytes: usize,
@@ -109,6 +112,7 @@ impl Transactions {
             sessions: BTreeMap::new(),
             on_rollback: BTreeMap::new(),
             scope: None,
+            partition_key: None,
             operations: 0,
             bytes: 0,
             failure: None,

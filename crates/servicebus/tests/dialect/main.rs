@@ -21,6 +21,7 @@ mod forwarding;
 mod hostile;
 mod issuers;
 mod management;
+mod partition_keys;
 mod receive;
 mod receiver_source;
 mod refusals;

@@ -1,0 +1,120 @@
+//! One partition key in a transaction of a partitioned entity. (docs/spec/amqp.md#8.3)
+
+use amqp::performative::SenderSettleMode;
+use amqp::{DeliveryState, Symbol, Value};
+use broker::{EntityDescription, EntityPath, Order, QueueSettings, StoreOnlyProperties};
+use bytes::{Bytes, BytesMut};
+
+use crate::transactions::{
+    answers, condition, coordinator, declare, discharge, request_within, seen, send_within, update,
+    within,
+};
+use crate::world::{Received, World, message};
+
+const REFUSED: &str = "amqp:not-allowed";
+
+fn keyed(annotation: &'static str, key: &str) -> Bytes {
+    let mut payload = BytesMut::new();
+    let entry = (Value::Symbol(Symbol::new(annotation)), Value::from(key));
+    let annotations = Value::described(0x72, Value::Map(vec![entry]));
+    amqp::encode::value(&mut payload, &annotations);
+    payload.extend_from_slice(&message("x"));
+    payload.freeze()
+}
+
+fn with_key(key: &str) -> Bytes {
+    keyed("x-opt-partition-key", key)
+}
+
+/// A queue `parts` that is partitioned.
+fn world() -> World {
+    let mut world = World::new();
+    world.administer(Order::Create {
+        path: EntityPath::Queue("parts".to_owned()),
+        rules: None,
+        description: Box::new(EntityDescription {
+            settings: QueueSettings::default(),
+            store_only: StoreOnlyProperties {
+                enable_partitioning: true,
+                ..StoreOnlyProperties::default()
+            },
+            ..EntityDescription::default()
+        }),
+    });
+    world.pump();
+    world
+}
+
+fn received(world: &mut World, count: u32) -> (endpoint::LinkId, Vec<Received>) {
+    let link = world.receiver("parts", SenderSettleMode::Unsettled, count);
+    let received = world.received(link);
+    (link, received)
+}
+
+fn accepted(id: &Bytes) -> DeliveryState {
+    within(id, Some(DeliveryState::Accepted))
+}
+
+#[test]
+fn a_send_with_another_key_is_refused_and_the_transaction_goes_on() {
+    let mut world = world();
+    let coordinator = coordinator(&mut world);
+    let (_, link) = world.sender("parts");
+    let id = declare(&mut world, coordinator);
+    for (payload, taken) in [
+        (message("without a key"), true),
+        (with_key("one"), true),
+        (with_key("two"), false),
+        (with_key("ONE"), true),
+    ] {
+        send_within(&mut world, link, &id, &payload, false);
+        let state = world.outcomes(link).pop().expect("an answer");
+        if taken {
+            assert_eq!(state, accepted(&id));
+        } else {
+            assert!(matches!(state, DeliveryState::Transactional { .. }));
+            assert_eq!(condition(&state), REFUSED);
+        }
+    }
+    let state = discharge(&mut world, coordinator, &id, false);
+    assert_eq!(state, DeliveryState::Accepted);
+    assert_eq!(seen(&mut world, "parts"), 3);
+}
+
+#[test]
+fn a_settlement_with_another_key_is_refused_and_keeps_the_lock() {
+    let mut world = world();
+    world.enqueue("parts", &with_key("one"));
+    world.enqueue("parts", &with_key("two"));
+    let coordinator = coordinator(&mut world);
+    let pair = world.pair("parts/$management");
+    let (link, messages) = received(&mut world, 2);
+    let id = declare(&mut world, coordinator);
+    world.dispose(&messages[0], accepted(&id), false);
+    assert_eq!(answers(&mut world, link), [(accepted(&id), false)]);
+    world.dispose(&messages[1], accepted(&id), false);
+    let [(state, false)] = &answers(&mut world, link)[..] else {
+        panic!("it is refused and stays unsettled");
+    };
+    assert_eq!(condition(state), REFUSED);
+    let update = update(&messages[1], "completed");
+    assert_eq!(request_within(&mut world, &pair, &id, &update).code(), 400);
+    let state = discharge(&mut world, coordinator, &id, false);
+    assert_eq!(state, DeliveryState::Accepted);
+    world.dispose(&messages[1], DeliveryState::Accepted, false);
+    let last = (DeliveryState::Accepted, true);
+    assert_eq!(answers(&mut world, link).pop(), Some(last));
+    assert_eq!(seen(&mut world, "parts"), 0);
+}
+
+#[test]
+fn an_entity_without_partitions_knows_no_keys() {
+    let mut world = world();
+    let coordinator = coordinator(&mut world);
+    let (_, link) = world.sender("orders");
+    let id = declare(&mut world, coordinator);
+    for key in ["one", "two"] {
+        send_within(&mut world, link, &id, &with_key(key), false);
+        assert_eq!(world.outcomes(link), [accepted(&id)]);
+    }
+}
