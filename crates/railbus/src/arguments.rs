@@ -395,6 +395,11 @@ pub struct ServeArguments {
     #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     pub virtual_clock: bool,
 
+    /// Stop when standard input ends, as it does when the program that started the broker dies; for
+    /// tests
+    #[arg(long)]
+    pub exit_on_stdin_close: bool,
+
     /// Open a damaged store with what is left of it, and report what is gone
     #[arg(long, alias = "accept-data-loss")]
     pub repair: bool,

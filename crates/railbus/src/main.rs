@@ -38,6 +38,7 @@ mod runtime;
 mod serve;
 mod settings;
 mod stamp;
+mod stdin;
 mod table;
 mod tls;
 mod verify;

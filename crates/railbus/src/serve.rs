@@ -19,7 +19,7 @@ use crate::data_directory::{DataDirectory, Location};
 use crate::keys::DEVELOPMENT_KEY;
 use crate::reload::Reloader;
 use crate::settings::Settings;
-use crate::{development_key, log, processor, ready, tls};
+use crate::{development_key, log, processor, ready, stdin, tls};
 
 /// How long stopping may take. What is not finished by then is recovered at the next start.
 const STOP: Duration = Duration::from_millis(4_500);
@@ -91,12 +91,17 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
     let mut server = bound.serve();
     tokio::spawn(reloader.run());
     let handle = server.handle();
+    let stdin_matters = arguments.exit_on_stdin_close;
     let arguments = arguments.clone();
     let reloader = Reloader::new(arguments, settings, directory.path(), handle, reload_sender);
     tokio::spawn(reloader.run(hang_up));
     tokio::select! {
         failure = server.failed() => return Err(CommandError::Failed(failure)),
         () = signals.next() => {}
+        closed = stdin::closed(), if stdin_matters => {
+            closed.map_err(CommandError::System)?;
+            tracing::info!("standard input has ended");
+        }
     }
     stop(server, signals).await
 }
