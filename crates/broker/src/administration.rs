@@ -57,6 +57,18 @@ fn carry_out(
         Order::List { of, skip, top } => {
             inquiry::list(directory, namespace, &of, skip, top, cx).map(Answer::Entities)
         }
+        Order::PutPolicy(policy) => {
+            let is_new = directory.put_policy(namespace, *policy, cx)?;
+            Ok(Answer::Put { is_new })
+        }
+        Order::RemovePolicy { layer, name } => {
+            directory.remove_policy(namespace, layer, &name, cx)?;
+            Ok(Answer::Done)
+        }
+        Order::ListPolicies(layer) => {
+            let policies = directory.policies(namespace, layer);
+            Ok(Answer::Policies(policies.cloned().collect()))
+        }
         Order::DescribeNamespace => Ok(Answer::Namespace(inquiry::namespace(
             directory, namespace, cx,
         ))),

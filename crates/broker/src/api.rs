@@ -19,6 +19,7 @@ pub(crate) mod kind;
 pub(crate) mod name;
 pub(crate) mod node;
 pub(crate) mod order;
+pub(crate) mod policy;
 pub(crate) mod publication;
 pub(crate) mod router;
 pub(crate) mod rule;

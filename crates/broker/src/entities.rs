@@ -5,5 +5,6 @@
 pub(crate) mod change;
 pub(crate) mod definition;
 pub(crate) mod directory;
+pub(crate) mod policies;
 pub(crate) mod remove;
 pub(crate) mod tombstone;

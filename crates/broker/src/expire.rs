@@ -43,6 +43,29 @@ pub(crate) fn expire_available(
     expire(queue, &message, entry.may_have_patch(), cx);
 }
 
+/// Whether an available message of the main queue is to leave it for its age.
+pub(crate) fn is_due(queue: &Queue, message: &Message, cx: &Context<'_>) -> bool {
+    let main = queue.sub(Subqueue::Main);
+    main.is_expired(message.number, &message.row, cx.now.wall) && queue.may_expire(cx)
+}
+
+/// The receivers have taken what they could: what came in this step for now or never expires.
+/// Messages that the window does not know are the sweep's.
+pub(crate) fn expire_untaken(queue: &mut Queue, cx: &mut Context<'_>) {
+    let numbers = std::mem::take(&mut queue.sub_mut(Subqueue::Main).now_or_never);
+    if !queue.may_expire(cx) {
+        return;
+    }
+    for number in numbers {
+        let entry = queue.sub(Subqueue::Main).window.get(number).copied();
+        if let Some(entry) = entry
+            && can_expire_at_once(queue, &entry, cx)
+        {
+            expire_available(queue, number, &entry, cx);
+        }
+    }
+}
+
 /// A message past its deadline leaves the queue. `patched` tells whether it may have a patch
 /// besides the one it comes with.
 pub(crate) fn expire(queue: &mut Queue, message: &Message, patched: bool, cx: &mut Context<'_>) {

@@ -51,6 +51,8 @@ pub use api::output::{
     Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
     SendError, SessionError, SessionPage, SettleError, TransactionError,
 };
+pub use api::policy::arguments::{arguments_of, is_known_argument, settings_of_arguments};
+pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer};
 pub use api::publication::{Publication, PublishError, Routed};
 pub use api::router::{
     Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDINGS, MAX_ROUTER_NAME,
@@ -63,7 +65,8 @@ pub use api::rule::{
 };
 pub use api::settings::{
     BrokerLimits, BrokerSettings, Expiry, ForwardFailures, ForwardRetry, LocksOnDisconnect,
-    QueueSettings, SessionCountOnDisconnect, Status, SubscriptionSettings, TransactionSettings,
+    Overflow, QueueSettings, SessionCountOnDisconnect, Status, SubscriptionSettings,
+    TransactionSettings,
 };
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
 pub use api::tier::Tier;

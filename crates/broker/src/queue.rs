@@ -15,6 +15,7 @@ pub(crate) mod idle;
 pub(crate) mod info;
 pub(crate) mod journal;
 pub(crate) mod kind;
+pub(crate) mod lease;
 pub(crate) mod rows;
 pub(crate) mod session_key;
 pub(crate) mod subscription;
@@ -32,6 +33,7 @@ use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::delete::deletions::Deletions;
 use crate::entities::definition;
+use crate::entities::policies::Governed;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
 use crate::forward::transfer_queue;
@@ -39,12 +41,14 @@ use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::idle::Idle;
 use crate::queue::kind::Kind;
+use crate::queue::lease::Lease;
 use crate::queue::rows::Rows;
 use crate::queue::session_key::SessionIds;
 use crate::send::duplicates::Duplicates;
 use crate::send::schedule::Schedule;
 use crate::sessions::{Parts, Sessions};
 use crate::subqueue::SubqueueState;
+use crate::subqueue::ceilings::Ceilings;
 
 /// One entity.
 #[derive(Debug)]
@@ -53,13 +57,17 @@ pub(crate) struct Queue {
     pub namespace: NamespaceId,
     pub path: String,
     pub kind: Kind,
+    /// Those in force.
     pub settings: QueueSettings,
+    /// What policies have to do with them, if any applies.
+    pub governed: Option<Box<Governed>>,
     /// Large and rarely looked at.
     pub store_only: Arc<StoreOnlyProperties>,
     /// Whether it or its topic is. (docs/spec/entities.md#19)
     pub is_partitioned: bool,
     pub times: Times,
     pub idle: Idle,
+    pub lease: Lease,
     pub rows: Rows,
     pub subs: [SubqueueState; 3],
     pub schedule: Schedule,
@@ -83,6 +91,7 @@ pub(crate) struct Description {
     pub store_only: Arc<StoreOnlyProperties>,
     pub session_ids: SessionIds,
     pub shares_bodies: bool,
+    pub ceilings: Ceilings,
 }
 
 /// When an entity was made what it is.
@@ -110,9 +119,10 @@ impl Queue {
             store_only,
             session_ids,
             shares_bodies,
+            ceilings,
         } = description;
         let session_ids = settings.requires_session.then_some(session_ids);
-        let subs = Subqueue::ALL.map(|subqueue| {
+        let mut subs = Subqueue::ALL.map(|subqueue| {
             let place = SubqueueId {
                 entity: id,
                 subqueue,
@@ -120,6 +130,7 @@ impl Queue {
             let by_session = session_ids.is_some() && subqueue == Subqueue::Main;
             SubqueueState::new(window, place, by_session, head.part(subqueue.part()))
         });
+        subs[Subqueue::Main as usize].ceilings = ceilings;
         let schedule = Schedule::new(window, head.schedule_from);
         let duplicates = Duplicates::new(&head);
         let sessions = session_ids.map(|ids| {
@@ -134,10 +145,12 @@ impl Queue {
             path,
             kind,
             settings,
+            governed: None,
             store_only,
             is_partitioned,
             times,
             idle: Idle::default(),
+            lease: Lease::default(),
             rows,
             subs,
             schedule,
@@ -148,6 +161,33 @@ impl Queue {
             deletions: Deletions::default(),
             shares_bodies,
             alarm: Alarm::default(),
+        }
+    }
+
+    /// The settings that it was given, whatever policies make of them.
+    pub(crate) fn own(&self) -> &QueueSettings {
+        match &self.governed {
+            Some(governed) => &governed.own,
+            None => &self.settings,
+        }
+    }
+
+    /// Messages that are there live no longer than that from now on.
+    pub(crate) fn shorten_lives(&mut self, ttl_ms: u64) {
+        let end = self.rows.end();
+        let ceilings = &mut self.sub_mut(Subqueue::Main).ceilings;
+        ceilings.lower(end, ttl_ms);
+        self.recheck_lives();
+    }
+
+    /// The deadlines of messages are not all known: they are looked for.
+    pub(crate) fn recheck_lives(&mut self) {
+        let active = Subqueue::Main.part();
+        if self.rows.count(active) == 0 {
+            self.sub_mut(Subqueue::Main).ceilings.clear();
+        } else if !self.sub(Subqueue::Main).ceilings.is_empty() {
+            let (first, _) = self.place_of_first(Subqueue::Main);
+            self.expiry.recheck(first, self.rows.end());
         }
     }
 
@@ -200,6 +240,7 @@ impl Queue {
         let known = self.times.created.max(self.times.updated);
         let (accessed, allowed) = (self.accessed(), self.idle_limit_ms());
         self.idle = Idle::start(known, accessed, allowed, now);
+        self.lease.start(now.mono);
     }
 
     /// When a client last used it; 0 if none has.
@@ -290,6 +331,7 @@ impl Queue {
             sub.needs_dispatch |= waits;
             sub.full_since = None;
         }
+        self.sub_mut(Subqueue::Main).needs_dispatch |= self.is_limited();
     }
 
     /// Why no receiver is allowed on a subqueue, if so.
@@ -327,7 +369,7 @@ impl Queue {
         debug_assert!(self.is_apart(number), "message {number} is here already");
         self.rows.journal.note(number);
         if subqueue == Subqueue::Main {
-            self.note_deadline(number, entry.row.expires_ms, cx);
+            self.note_deadline(number, &entry.row, cx);
         }
         let sub = &mut self.subs[subqueue as usize];
         sub.fetch.note(number);
@@ -340,9 +382,10 @@ impl Queue {
     pub(crate) fn note_deadline(
         &mut self,
         number: SequenceNumber,
-        expires: u64,
+        row: &MessageRow,
         cx: &mut Context<'_>,
     ) {
+        let expires = self.sub(Subqueue::Main).ceilings.expires_ms(number, row);
         if let Some(write) = self.expiry.lower(self.id, number, expires) {
             cx.write(write);
         }

@@ -8,6 +8,7 @@ pub(crate) mod cancel;
 pub(crate) mod cancellation;
 pub(crate) mod duplicates;
 pub(crate) mod enqueue;
+pub(crate) mod length;
 pub(crate) mod schedule;
 pub(crate) mod send_once;
 pub(crate) mod timetable;

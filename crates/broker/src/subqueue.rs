@@ -7,6 +7,7 @@
 
 mod browse;
 pub(crate) mod browsers;
+pub(crate) mod ceilings;
 mod drain;
 pub(crate) mod fetch;
 mod fetch_bodies;
@@ -35,6 +36,7 @@ use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
 use crate::subqueue::browsers::Browsers;
+use crate::subqueue::ceilings::Ceilings;
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::lock::{Lock, Locks, Origin};
 use crate::subqueue::pump::Pump;
@@ -80,6 +82,10 @@ pub(crate) struct SubqueueState {
     pub pump: Pump,
     /// The destination that its pump found full, and since when it has been.
     pub full_since: Option<(EntityId, Mono)>,
+    pub ceilings: Ceilings,
+    /// Messages without any time to live that came in this step, in order: only receivers that
+    /// wait for them now get them. (docs/spec/rabbitmq.md#12.2)
+    pub now_or_never: Vec<SequenceNumber>,
     /// A message has become available, or a receiver waits for one.
     pub needs_dispatch: bool,
 }
@@ -109,6 +115,8 @@ impl SubqueueState {
             resume_at: None,
             pump: Pump::default(),
             full_since: None,
+            ceilings: Ceilings::default(),
+            now_or_never: Vec::new(),
             needs_dispatch: false,
         }
     }
@@ -135,6 +143,17 @@ impl SubqueueState {
     /// Whether a message is available or locked, as far as memory knows.
     pub(crate) fn knows(&self, number: SequenceNumber) -> bool {
         self.window.get(number).is_some() || self.locks.contains(number)
+    }
+
+    /// Whether a message is past its deadline. In a dead-letter queue nothing expires.
+    /// (docs/spec/entities.md#7.2)
+    pub(crate) fn is_expired(&self, number: SequenceNumber, row: &MessageRow, now: Wall) -> bool {
+        self.place.subqueue == Subqueue::Main && self.ceilings.expires_ms(number, row) <= now.0
+    }
+
+    /// Whether an available message is, and no receiver may have it for its moment either.
+    pub(crate) fn is_past(&self, number: SequenceNumber, row: &MessageRow, now: Wall) -> bool {
+        self.is_expired(number, row, now) && self.now_or_never.binary_search(&number).is_err()
     }
 
     /// A message becomes available, with `beyond` others that the window does not account for.
@@ -280,10 +299,4 @@ impl SubqueueState {
         self.selections.start_over();
         self.needs_dispatch = true;
     }
-}
-
-/// Whether a message of a subqueue is past its deadline. In a dead-letter queue nothing expires.
-/// (docs/spec/entities.md#7.2)
-pub(crate) fn is_expired(subqueue: Subqueue, row: &MessageRow, now: Wall) -> bool {
-    subqueue == Subqueue::Main && row.expires_ms <= now.0
 }

@@ -7,7 +7,7 @@
 
 use std::ops::RangeInclusive;
 
-use broker::{EntityDescription, EntityKind, Expiry, Status};
+use broker::{EntityDescription, EntityKind, Expiry, Overflow, Status};
 use bytesize::ByteSize;
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
@@ -58,6 +58,10 @@ pub enum Slot<'a> {
     Target(&'a mut Option<String>, &'a mut Option<String>),
     /// What clients may do.
     Status(&'a mut Status),
+    /// A number; none sets no limit.
+    Limit(&'a mut Option<u64>),
+    /// What becomes of what is too much.
+    Overflow(&'a mut Overflow),
     /// None takes the broker's setting.
     Expiry(&'a mut Option<Expiry>),
     /// Any text.
@@ -121,7 +125,8 @@ impl Property {
             Slot::Duration(millis, _) => Some(duration::text(*millis).into()),
             Slot::Count(count) => Some((*count).into()),
             Slot::Megabytes(bytes) => Some((*bytes >> 20).into()),
-            Slot::Bytes(bytes) => bytes.map(Json::from),
+            Slot::Bytes(number) | Slot::Limit(number) => number.map(Json::from),
+            Slot::Overflow(overflow) => serde_json::to_value(overflow).ok(),
             Slot::Target(path, _) => path.clone().map(Json::from),
             Slot::Status(status) => serde_json::to_value(status).ok(),
             Slot::Expiry(expiry) => expiry.and_then(|expiry| serde_json::to_value(expiry).ok()),
@@ -142,6 +147,8 @@ impl Property {
             (Slot::Count(from), Slot::Count(to)) => *to = *from,
             (Slot::Megabytes(from), Slot::Megabytes(to)) => *to = *from,
             (Slot::Bytes(from), Slot::Bytes(to)) => *to = *from,
+            (Slot::Limit(from), Slot::Limit(to)) => *to = *from,
+            (Slot::Overflow(from), Slot::Overflow(to)) => *to = *from,
             (Slot::Status(from), Slot::Status(to)) => *to = *from,
             (Slot::Expiry(from), Slot::Expiry(to)) => *to = *from,
             (Slot::Text(from), Slot::Text(to)) => to.clone_from(from),
@@ -179,6 +186,10 @@ impl Property {
             (Slot::Megabytes(slot), Given::Number(number)) => {
                 *slot = bounded::count(number, range)? << 20;
             }
+            (Slot::Limit(slot), Given::Number(number)) => {
+                *slot = Some(bounded::count(number, range)?);
+            }
+            (Slot::Overflow(slot), Given::Text(text)) => *slot = parse(text)?,
             (Slot::Bytes(slot), Given::Number(number)) => {
                 let bytes = bounded::count(number, &(0..=u64::MAX))?;
                 *slot = Some(bounded::size(ByteSize(bytes), range)?);
@@ -210,7 +221,7 @@ impl Slot<'_> {
     pub fn expected(&self) -> &'static str {
         match self {
             Self::Flag(_) => "a boolean",
-            Self::Count(_) | Self::Megabytes(_) => "a whole number",
+            Self::Count(_) | Self::Megabytes(_) | Self::Limit(_) => "a whole number",
             Self::Bytes(_) => "a number of bytes or a text such as \"64MiB\"",
             _ => "a string",
         }
@@ -222,6 +233,7 @@ impl Slot<'_> {
         match self {
             Self::Status(_) => &["active", "disabled", "send-disabled", "receive-disabled"],
             Self::Expiry(_) => &["eager", "cloud"],
+            Self::Overflow(_) => &["drop-head", "reject-publish"],
             _ => &[],
         }
     }

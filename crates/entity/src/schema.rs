@@ -121,7 +121,14 @@ fn value(property: &Property, is_request: bool) -> Json {
         Slot::Target(..) => {
             json!({"type": "string", "description": "The path of a queue or a topic."})
         }
-        slot @ Slot::Status(_) => json!({"type": "string", "enum": slot.choices()}),
+        Slot::Limit(_) => json!({
+            "type": "integer",
+            "minimum": least,
+            "description": "No limit if there is none.",
+        }),
+        slot @ (Slot::Status(_) | Slot::Overflow(_)) => {
+            json!({"type": "string", "enum": slot.choices()})
+        }
         slot @ Slot::Expiry(_) => json!({
             "type": "string",
             "enum": slot.choices(),

@@ -19,6 +19,7 @@ const ALL: &[EntityKind] = &[
 const RECEIVED: &[EntityKind] = &[EntityKind::Queue, EntityKind::Subscription];
 /// What senders send messages to.
 const SENT_TO: &[EntityKind] = &[EntityKind::Queue, EntityKind::Topic];
+const QUEUE: &[EntityKind] = &[EntityKind::Queue];
 const TOPIC: &[EntityKind] = &[EntityKind::Topic];
 const SUBSCRIPTION: &[EntityKind] = &[EntityKind::Subscription];
 
@@ -139,7 +140,9 @@ pub const PROPERTIES: &[Property] = &[
             let text = &mut it.store_only.texts.default_message_time_to_live;
             Slot::Duration(&mut it.settings.default_message_time_to_live, text)
         },
-        range: SECOND..=NEVER,
+        // What lives for no time goes to receivers that wait for it, or nowhere.
+        range: 0..=NEVER,
+        atom_least: Some(SECOND),
         help: "Default and ceiling of messages' own time to live: 1h, PT1H or never",
         ..Property::PLAIN
     },
@@ -162,6 +165,44 @@ pub const PROPERTIES: &[Property] = &[
         range: 5 * MINUTE..=NEVER,
         emulator: InEmulator::Unusual,
         help: "Time without use after which it is deleted: 5m, PT5M or never",
+        ..Property::PLAIN
+    },
+    Property {
+        name: Some("expires"),
+        kinds: RECEIVED,
+        slot: |it| {
+            let text = &mut it.store_only.texts.expires;
+            Slot::Duration(&mut it.settings.expires, text)
+        },
+        range: 1..=NEVER,
+        emulator: InEmulator::Never("its expiry without receivers"),
+        help: "Time without a receiver after which it is deleted: 30s, PT30S or never",
+        ..Property::PLAIN
+    },
+    Property {
+        name: Some("max-length"),
+        kinds: RECEIVED,
+        slot: |it| Slot::Limit(&mut it.settings.max_length),
+        range: 0..=i64::MAX as u64,
+        emulator: InEmulator::Never("the length of it"),
+        help: "Available messages that it may hold; an empty text sets no limit",
+        ..Property::PLAIN
+    },
+    Property {
+        name: Some("max-length-bytes"),
+        kinds: RECEIVED,
+        slot: |it| Slot::Limit(&mut it.settings.max_length_bytes),
+        range: 0..=i64::MAX as u64,
+        emulator: InEmulator::Never("the length of it in bytes"),
+        help: "Bytes of available messages that it may hold; an empty text sets no limit",
+        ..Property::PLAIN
+    },
+    Property {
+        name: Some("overflow"),
+        kinds: QUEUE,
+        slot: |it| Slot::Overflow(&mut it.settings.overflow),
+        emulator: InEmulator::Never("its overflow"),
+        help: "Beyond its length: drop-head dead-letters the oldest, reject-publish refuses",
         ..Property::PLAIN
     },
     Property {

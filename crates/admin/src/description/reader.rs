@@ -128,7 +128,7 @@ impl Field<'_> {
             }
             (Slot::Status(slot), Some(text)) => *slot = self.status(text, current)?,
             // No element has it.
-            (Slot::Expiry(_), Some(_)) => {}
+            (Slot::Expiry(_) | Slot::Limit(_) | Slot::Overflow(_), Some(_)) => {}
         }
         Ok(())
     }

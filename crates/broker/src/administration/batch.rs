@@ -80,7 +80,16 @@ pub(super) fn carry_out(
         draft.ensure(ensured)?;
     }
     let steps = draft.finish()?;
+    directory.check_policies(namespace, &batch.policies, &batch.removed_policies)?;
     if !batch.dry_run {
+        for (layer, name) in batch.removed_policies {
+            let removed = directory.remove_policy(namespace, layer, &name, cx);
+            assert!(removed.is_ok(), "it was seen to be there");
+        }
+        for policy in batch.policies {
+            let put = directory.put_policy(namespace, policy, cx);
+            assert!(put.is_ok(), "it was seen to be possible");
+        }
         for step in steps {
             take(directory, namespace, step, cx);
         }

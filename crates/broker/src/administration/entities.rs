@@ -74,9 +74,9 @@ pub(super) fn update(
         let kind = queue.kind.seen();
         return Err(EntityError::Immutable { property, kind });
     }
-    check_targets(directory, queue.namespace, &settings, Some(&queue.settings))?;
+    check_targets(directory, queue.namespace, &settings, Some(queue.own()))?;
+    directory.describe(entity, settings);
     let queue = directory.get_mut(entity).ok_or(EntityError::NotFound)?;
-    queue.settings = settings;
     queue.store_only = Arc::new(description.store_only);
     if let Kind::Subscription(subscription) = &mut queue.kind {
         subscription.dead_lettering_on_filter_evaluation_exceptions =

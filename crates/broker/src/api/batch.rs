@@ -5,6 +5,7 @@
 
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
+use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
 use crate::api::tier::Tier;
@@ -26,6 +27,10 @@ pub struct Batch {
     pub removed_rules: Vec<(String, String)>,
     /// Topics before their subscriptions.
     pub ensured: Vec<Ensured>,
+    /// Policies that go.
+    pub removed_policies: Vec<(PolicyLayer, String)>,
+    /// Policies that are there then.
+    pub policies: Vec<Policy>,
     /// Whether it is only looked at, and not done.
     pub dry_run: bool,
 }
@@ -74,7 +79,8 @@ impl Ensured {
 
 /// Whether a batch is not too large to be carried out in one turn.
 pub(crate) fn check_size(batch: &Batch) -> Result<(), EntityError> {
-    let count = batch.removed.len() + batch.removed_rules.len() + batch.ensured.len();
+    let policies = batch.removed_policies.len() + batch.policies.len();
+    let count = batch.removed.len() + batch.removed_rules.len() + batch.ensured.len() + policies;
     if count.saturating_add(rules(batch).count()) > MAX_BATCH {
         let (limit, what) = (MAX_BATCH, "entities and rules in one batch");
         return Err(EntityError::TooMany { limit, what });

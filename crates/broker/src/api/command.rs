@@ -28,7 +28,8 @@ use crate::api::time::Wall;
 pub struct Incoming {
     /// The encoded message as received (header to footer).
     pub payload: Bytes,
-    /// The sender's own time to live in milliseconds, greater than 0.
+    /// The sender's own time to live in milliseconds. With 0 only receivers that wait for the
+    /// message when it comes get it.
     pub ttl_ms: Option<u64>,
     /// The encoded message id; what is the same to its sender is the same here.
     pub message_id: Option<Bytes>,
@@ -49,6 +50,11 @@ impl Incoming {
     pub fn size(&self) -> usize {
         let distribution = self.distribution.as_ref().map_or(0, |it| it.bytes());
         self.payload.len().saturating_add(distribution)
+    }
+
+    /// Whether it waits for a later time.
+    pub(crate) fn is_later(&self, now: Wall) -> bool {
+        self.scheduled.is_some_and(|due| due > now)
     }
 }
 

@@ -17,6 +17,8 @@ pub enum SendError {
     Subscription,
     #[error("the entity holds {size} bytes of {limit}")]
     QuotaExceeded { size: u64, limit: u64 },
+    #[error("the queue holds as much as its {property} of {limit} allows")]
+    LengthExceeded { property: &'static str, limit: u64 },
     #[error("a message of {size} bytes is larger than {limit}")]
     TooLarge { size: u64, limit: u64 },
     #[error("messages for {limit} other entities are sent via the entity already")]

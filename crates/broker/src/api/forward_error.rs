@@ -19,6 +19,12 @@ pub enum ForwardError {
         size: u64,
         limit: u64,
     },
+    #[error("the destination '{destination}' holds as much as its {property} of {limit} allows")]
+    LengthExceeded {
+        destination: String,
+        property: &'static str,
+        limit: u64,
+    },
     #[error("a message of {size} bytes is larger than the {limit} of '{destination}'")]
     TooLarge {
         destination: String,
@@ -43,6 +49,11 @@ impl ForwardError {
             SendError::QuotaExceeded { size, limit } => Self::QuotaExceeded {
                 destination,
                 size,
+                limit,
+            },
+            SendError::LengthExceeded { property, limit } => Self::LengthExceeded {
+                destination,
+                property,
                 limit,
             },
             ref other => unreachable!("sizes are refused for nothing else: {other}"),

@@ -2,9 +2,12 @@
 //!
 //! Neither changes anything: metrics and administrators read the one, the shard task the other.
 
+use std::sync::Arc;
+
 use store::{EntityId, NamespaceId};
 
 use crate::api::kind::EntityKind;
+use crate::api::policy::AppliedPolicy;
 use crate::api::settings::QueueSettings;
 use crate::api::time::{Mono, Wall};
 use crate::api::traffic::Traffic;
@@ -18,16 +21,19 @@ pub struct Deadline {
 }
 
 /// A queue's definition and counters at one moment.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct QueueInfo {
     pub id: EntityId,
     pub namespace: NamespaceId,
     pub path: String,
     pub kind: EntityKind,
+    /// Its own, whatever policies make of them.
     pub settings: QueueSettings,
+    /// The policies that apply to it.
+    pub policy: Option<Arc<AppliedPolicy>>,
     pub active: u64,
-    /// Of the active ones, how many are locked.
+    /// Of the active ones those that are not available.
     pub locked: u64,
     pub dead_letter: u64,
     pub deferred: u64,

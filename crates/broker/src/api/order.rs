@@ -11,6 +11,7 @@ use store::EntityId;
 
 use crate::api::batch::{Batch, Ensured};
 use crate::api::info::QueueInfo;
+use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::router::{RouterAnswer, RouterOrder};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
@@ -45,6 +46,12 @@ pub enum Order {
         skip: usize,
         top: usize,
     },
+    /// Puts a policy in the place of the one of its name. Answered by [`Answer::Put`].
+    PutPolicy(Box<Policy>),
+    /// Answered by [`Answer::Done`].
+    RemovePolicy { layer: PolicyLayer, name: String },
+    /// Answered by [`Answer::Policies`], by name.
+    ListPolicies(PolicyLayer),
     /// Answered by [`Answer::Namespace`].
     DescribeNamespace,
     /// Adds a rule that is not there to the subscription of a path. Answered by [`Answer::Rule`].
@@ -128,6 +135,11 @@ pub enum Answer {
     Rules(Page<RuleDescription>),
     Namespace(NamespaceInfo),
     Router(RouterAnswer),
+    Policies(Vec<Policy>),
+    /// Whether it is new.
+    Put {
+        is_new: bool,
+    },
     Done,
 }
 

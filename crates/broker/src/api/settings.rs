@@ -74,6 +74,18 @@ impl Default for ForwardRetry {
     }
 }
 
+/// What becomes of the message with which a queue has more than it may hold.
+/// (docs/spec/rabbitmq.md#12.4)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overflow {
+    /// The oldest available message is dead-lettered.
+    #[default]
+    DropHead,
+    /// The new message is refused.
+    RejectPublish,
+}
+
 /// What an entity lets clients do. Settling what is lent, counting and managing work in all of
 /// them. (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -125,6 +137,13 @@ pub struct QueueSettings {
     /// Deleted with all that is in it when it has been unused for this long. Never, where messages
     /// are forwarded from. (docs/spec/entities.md#15)
     pub auto_delete_on_idle: u64,
+    /// Deleted with all that is in it when it has had no receiver for this long.
+    /// (docs/spec/rabbitmq.md#12.3)
+    pub expires: u64,
+    /// Available messages that it may hold, and their bytes. (docs/spec/rabbitmq.md#12.4)
+    pub max_length: Option<u64>,
+    pub max_length_bytes: Option<u64>,
+    pub overflow: Overflow,
 }
 
 impl Default for QueueSettings {
@@ -144,6 +163,10 @@ impl Default for QueueSettings {
             forward_dead_lettered_messages_to: None,
             status: Status::Active,
             auto_delete_on_idle: u64::MAX,
+            expires: u64::MAX,
+            max_length: None,
+            max_length_bytes: None,
+            overflow: Overflow::DropHead,
         }
     }
 }

@@ -64,6 +64,8 @@ pub struct OriginalTexts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_delete_on_idle: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forward_to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forward_dead_lettered_messages_to: Option<String>,

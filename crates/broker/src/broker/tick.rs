@@ -41,7 +41,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
         let queue = directory
             .get_mut(entity)
             .expect("it was found in this step");
-        if queue.is_idle_for_too_long(cx) {
+        if queue.is_idle_for_too_long(cx) || queue.is_lease_over(cx) {
             remove::end(directory, entity, cx);
         } else {
             tick_queue(queue, cx);

@@ -16,7 +16,6 @@ use crate::expire;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
-use crate::subqueue::is_expired;
 
 /// Something has changed: deletes what can be deleted now, or lines up for it.
 pub(crate) fn go_on_deleting(queue: &mut Queue, cx: &mut Context<'_>) {
@@ -128,7 +127,8 @@ fn delete_available(
 ) {
     let subqueue = deletion.subqueue;
     queue.sub_mut(subqueue).needs_dispatch = true;
-    if is_expired(subqueue, &entry.row, cx.now.wall) && queue.may_expire(cx) {
+    let sub = queue.sub(subqueue);
+    if sub.is_expired(number, &entry.row, cx.now.wall) && queue.may_expire(cx) {
         // It has expired, although no receiver has noticed. One that cannot be dead-lettered at
         // once is left to the sweep, which is due.
         if expire::can_expire_at_once(queue, entry, cx) {

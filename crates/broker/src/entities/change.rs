@@ -21,9 +21,8 @@ pub(crate) fn take_over(
     dead_lettering: Option<bool>,
     cx: &mut Context<'_>,
 ) {
+    let mut differs = directory.describe(id, settings);
     let queue = directory.get_mut(id).expect(CHANGED);
-    let mut differs = queue.settings != settings;
-    queue.settings = settings;
     if let (Kind::Subscription(subscription), Some(wanted)) = (&mut queue.kind, dead_lettering) {
         let flag = &mut subscription.dead_lettering_on_filter_evaluation_exceptions;
         differs |= *flag != wanted;
@@ -50,7 +49,7 @@ pub(crate) fn changed(directory: &mut Directory, id: EntityId, cx: &mut Context<
 }
 
 /// The settings of an entity have changed: receivers that would not be let in now have to go.
-fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
+pub(super) fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
     let queue = directory.get(entity);
     let queue = queue.expect("its settings have just been changed");
     let clients = &cx.shared.clients;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use store::{EntityId, EntityRow, StoreError};
+use store::{EntityId, EntityRow, NamespaceId, StoreError};
 
+use crate::api::id::Subqueue;
+use crate::api::policy::Policy;
 use crate::api::router::RouterSettings;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
@@ -15,6 +17,7 @@ use crate::queue::session_key::SessionIds;
 use crate::queue::subscription::Subscription;
 use crate::queue::{Description, Queue, Times};
 use crate::router::{Router, StoredRouter};
+use crate::subqueue::ceilings::Ceilings;
 use crate::topic::Topic;
 
 /// What a row in the store defines.
@@ -25,6 +28,7 @@ pub(crate) enum Definition {
     Tombstone {
         topic: Option<EntityId>,
     },
+    Policy(Policy),
 }
 
 /// How it is written. Times are milliseconds; 0 in what was written before they were kept.
@@ -45,6 +49,8 @@ struct Stored {
     session_ids: SessionIds,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shares_bodies: bool,
+    #[serde(default, skip_serializing_if = "Ceilings::is_empty")]
+    ceilings: Ceilings,
 }
 
 fn is_exact(ids: &SessionIds) -> bool {
@@ -67,6 +73,7 @@ enum StoredKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         topic: Option<u64>,
     },
+    Policy(Policy),
 }
 
 impl Definition {
@@ -102,6 +109,7 @@ impl Definition {
                 let topic = topic.map(EntityId);
                 return Ok(Self::Tombstone { topic });
             }
+            StoredKind::Policy(policy) => return Ok(Self::Policy(policy)),
         };
         Ok(Self::Entity(Box::new(Description {
             kind,
@@ -110,13 +118,14 @@ impl Definition {
             store_only: Arc::new(stored.store_only.unwrap_or_default()),
             session_ids: stored.session_ids,
             shares_bodies: stored.shares_bodies,
+            ceilings: stored.ceilings,
         })))
     }
 }
 
 /// An entity's row.
 pub(crate) fn row_of(queue: &Queue) -> EntityRow {
-    let settings = queue.settings.clone();
+    let settings = queue.own().clone();
     let kind = match &queue.kind {
         Kind::Queue | Kind::Transfer { .. } => StoredKind::Queue(settings),
         Kind::Topic(_) => StoredKind::Topic(settings),
@@ -145,17 +154,9 @@ pub(crate) fn row_of_router(router: &Router) -> EntityRow {
         store_only: None,
         session_ids: SessionIds::Exact,
         shares_bodies: false,
+        ceilings: Ceilings::default(),
     };
-    EntityRow {
-        id: router.id,
-        namespace: router.namespace,
-        path: router.name.clone(),
-        definition: encoded(&stored),
-    }
-}
-
-fn encoded(stored: &Stored) -> Bytes {
-    Bytes::from(serde_json::to_vec(stored).expect("settings are plain data"))
+    encode(router.id, router.namespace, router.name.clone(), &stored)
 }
 
 fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
@@ -167,11 +168,32 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
             .then(|| (*queue.store_only).clone()),
         session_ids: queue.rows.session_ids.unwrap_or_default(),
         shares_bodies: queue.shares_bodies,
+        ceilings: queue.sub(Subqueue::Main).ceilings.clone(),
     };
+    encode(queue.id, queue.namespace, queue.path.clone(), &stored)
+}
+
+/// The row of a policy. No path of an entity begins with its mark.
+pub(crate) fn policy_row(id: EntityId, namespace: NamespaceId, policy: &Policy) -> EntityRow {
+    let stored = Stored {
+        kind: StoredKind::Policy(policy.clone()),
+        created: 0,
+        updated: 0,
+        store_only: None,
+        session_ids: SessionIds::Exact,
+        shares_bodies: false,
+        ceilings: Ceilings::default(),
+    };
+    let path = format!("${} {}", policy.layer, policy.name);
+    encode(id, namespace, path, &stored)
+}
+
+fn encode(id: EntityId, namespace: NamespaceId, path: String, stored: &Stored) -> EntityRow {
+    let definition = serde_json::to_vec(stored).expect("settings are plain data");
     EntityRow {
-        id: queue.id,
-        namespace: queue.namespace,
-        path: queue.path.clone(),
-        definition: encoded(&stored),
+        id,
+        namespace,
+        path,
+        definition: Bytes::from(definition),
     }
 }

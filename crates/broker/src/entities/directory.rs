@@ -20,12 +20,14 @@ use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
 use crate::context::token;
 use crate::entities::definition::{self, Definition};
+use crate::entities::policies::Policies;
 use crate::entities::tombstone::Tombstone;
 use crate::forward::transfer_queue;
 use crate::queue::kind::Kind;
 use crate::queue::session_key::SessionIds;
 use crate::queue::{Description, Queue, Times};
 use crate::router::routers::Routers;
+use crate::subqueue::ceilings::Ceilings;
 
 /// Why there is the entity of a path.
 const HAS_ENTITY: &str = "an entity that goes takes its path along";
@@ -35,7 +37,8 @@ pub(super) const CHANGED: &str = "an entity does not go while it is changed";
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
-    queues: BTreeMap<EntityId, Box<Queue>>,
+    pub(super) queues: BTreeMap<EntityId, Box<Queue>>,
+    pub(super) policies: Policies,
     by_path: BTreeMap<(NamespaceId, String), EntityId>,
     pub routers: Routers,
     /// Transfer queues by their via entity and the destination. No path leads to them.
@@ -76,6 +79,11 @@ impl Directory {
                     directory.tombstones.insert(row.id, tombstone);
                     continue;
                 }
+                Definition::Policy(policy) => {
+                    directory.last = directory.last.max(row.id.0);
+                    directory.policies.recover(row.id, row.namespace, policy)?;
+                    continue;
+                }
             };
             let kind = std::mem::replace(&mut description.kind, Kind::Queue);
             // Ids rise, so the via entity is there before.
@@ -86,6 +94,7 @@ impl Directory {
         }
         directory.check_topics()?;
         let rules = directory.recover_bindings(recovery.rules)?;
+        directory.govern_all();
         directory.recover_rules(&rules)?;
         for row in recovery.expiries {
             if let Some(queue) = directory.get_mut(row.entity)
@@ -94,6 +103,7 @@ impl Directory {
                 queue.expiry.recover(row.block, row.due_ms);
             }
         }
+        directory.iter_mut().for_each(Queue::recheck_lives);
         Ok(directory)
     }
 
@@ -141,8 +151,13 @@ impl Directory {
     /// An entity or one of its rules has changed.
     pub(crate) fn note_change(&mut self, entity: EntityId) {
         if !entity.is_volatile() {
-            self.version = self.version.wrapping_add(1);
+            self.note_change_of_namespace();
         }
+    }
+
+    /// What is said of many entities has changed.
+    pub(super) fn note_change_of_namespace(&mut self) {
+        self.version = self.version.wrapping_add(1);
     }
 
     pub(crate) fn get(&self, id: EntityId) -> Option<&Queue> {
@@ -299,8 +314,11 @@ impl Directory {
             store_only,
             session_ids: SessionIds::Folded,
             shares_bodies: false,
+            ceilings: Ceilings::default(),
         };
         let mut queue = Queue::new(id, namespace, path, description, head, window);
+        let own = queue.settings.clone();
+        self.policies.govern(&mut queue, own);
         queue.start_idle(cx.now);
         queue.set_alarm(cx);
         publish(&queue, cx);
@@ -313,6 +331,14 @@ impl Directory {
         if is_seen {
             self.note_change(id);
         }
+    }
+
+    /// Gives an entity settings of its own. Returns whether they differ from those before.
+    pub(crate) fn describe(&mut self, id: EntityId, own: QueueSettings) -> bool {
+        let queue = self.queues.get_mut(&id).expect(CHANGED);
+        let differs = *queue.own() != own;
+        self.policies.govern(queue, own);
+        differs
     }
 
     /// A subscription is not its topic's any more.

@@ -28,6 +28,8 @@ struct Block {
 pub(crate) struct ExpiryIndex {
     blocks: BTreeMap<u64, Block>,
     order: BTreeSet<(u64, u64)>,
+    /// The next block that is to be looked through whatever it has, and where that ends.
+    recheck: Option<(u64, u64)>,
 }
 
 /// What was found when a block was looked through.
@@ -84,21 +86,43 @@ impl ExpiryIndex {
         })
     }
 
+    /// The messages below `end` have other deadlines than were noted: their blocks are due, one
+    /// after the other. A crash forgets that, so a start says it again.
+    pub(crate) fn recheck(&mut self, first: SequenceNumber, end: SequenceNumber) {
+        self.recheck = Some((block_of(first), block_of(end)));
+    }
+
     /// When the next block is due.
     pub(crate) fn next_due(&self) -> Option<u64> {
+        if self.recheck.is_some() {
+            return Some(0);
+        }
         self.order.first().map(|(due, _)| *due)
     }
 
     /// Takes up a block that is due, to be looked through.
     pub(crate) fn start(&mut self, now: u64) -> Option<u64> {
-        let &(due, id) = self.order.first()?;
-        if due > now {
-            return None;
-        }
+        let due = self.order.first().filter(|(due, _)| *due <= now);
+        let Some(&(_, id)) = due else {
+            return self.start_recheck();
+        };
         self.order.pop_first();
         let block = self.blocks.get_mut(&id);
         block.expect("each due time is that of a block").due = NEVER;
         Some(id)
+    }
+
+    /// Takes up the next block that is to be looked through whatever it has.
+    fn start_recheck(&mut self) -> Option<u64> {
+        let (next, last) = self.recheck?;
+        self.recheck = (next < last).then_some((next + 1, last));
+        let block = self.blocks.entry(next).or_insert(Block {
+            due: NEVER,
+            stored: NEVER,
+        });
+        self.order.remove(&(block.due, next));
+        block.due = NEVER;
+        Some(next)
     }
 
     /// The wall clock went back: every block is due again by its own messages, not by when they

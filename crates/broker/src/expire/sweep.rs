@@ -9,7 +9,8 @@ use crate::api::id::ReadId;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::expire::index::{self, bounds_of};
-use crate::subqueue::lock::{Locks, Origin};
+use crate::subqueue::SubqueueState;
+use crate::subqueue::lock::Origin;
 
 /// When to look again after messages that were due and locked.
 const LOOK_AGAIN_MS: u64 = 60_000;
@@ -73,15 +74,20 @@ impl Sweep {
     }
 
     /// Locked messages from the cursor to `until` are only noted.
-    pub(super) fn look_at_locks(&mut self, locks: &Locks, until: SequenceNumber, cx: &Context<'_>) {
-        for (_, lock) in locks.range(self.cursor..until) {
+    pub(super) fn look_at_locks(
+        &mut self,
+        main: &SubqueueState,
+        until: SequenceNumber,
+        cx: &Context<'_>,
+    ) {
+        for (number, lock) in main.locks.range(self.cursor..until) {
             if lock.origin == Origin::Deferred {
                 continue;
             }
-            if lock.row.expires_ms <= cx.now.wall.0 {
+            if main.is_expired(number, &lock.row, cx.now.wall) {
                 self.look_again(cx);
             } else {
-                self.keep(lock.row.expires_ms);
+                self.keep(main.ceilings.expires_ms(number, &lock.row));
             }
         }
     }

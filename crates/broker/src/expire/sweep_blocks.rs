@@ -20,7 +20,6 @@ use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::message::stored::{ReadRows, body_of, entry_of};
 use crate::queue::Queue;
-use crate::subqueue::is_expired;
 
 /// Most messages, and bytes of them, whose patches are read at once.
 const PATCHES: usize = 64;
@@ -84,7 +83,7 @@ fn go_on(queue: &mut Queue, mut sweep: Sweep, cx: &mut Context<'_>) {
 
 fn sweep_window(queue: &mut Queue, sweep: &mut Sweep, cx: &mut Context<'_>) {
     let end = sweep.end();
-    sweep.look_at_locks(&queue.sub(Subqueue::Main).locks, end, cx);
+    sweep.look_at_locks(queue.sub(Subqueue::Main), end, cx);
     while sweep.cursor < sweep.end() && cx.take_work() {
         let window = &queue.sub(Subqueue::Main).window;
         let next = window.range(sweep.cursor..sweep.end()).next();
@@ -108,8 +107,9 @@ fn sweep_available(
     entry: &Entry,
     cx: &mut Context<'_>,
 ) -> bool {
-    if !is_expired(Subqueue::Main, &entry.row, cx.now.wall) {
-        sweep.keep(entry.row.expires_ms);
+    let main = queue.sub(Subqueue::Main);
+    if !main.is_expired(number, &entry.row, cx.now.wall) {
+        sweep.keep(main.ceilings.expires_ms(number, &entry.row));
     } else if expire::can_expire_at_once(queue, entry, cx) {
         expire::expire_available(queue, number, entry, cx);
     } else if sweep.unpatched.len() < PATCHES && sweep.unpatched_bytes < PATCH_BYTES {
@@ -188,7 +188,7 @@ fn sweep_rows(
     let whole = rows.len() < limit_of(sweep, cx);
     sweep.limit = usize::MAX;
     let until = last.filter(|_| !whole).unwrap_or(sweep.end());
-    sweep.look_at_locks(&queue.sub(Subqueue::Main).locks, until, cx);
+    sweep.look_at_locks(queue.sub(Subqueue::Main), until, cx);
     for stored in rows {
         let number = stored.number;
         sweep.cursor = number;
@@ -233,7 +233,8 @@ pub(crate) fn patches_loaded(
     for stored in &rows {
         let entry = still_available(queue, stored, &touched, cx.effects.submitted);
         let due = entry.filter(|entry| {
-            is_expired(Subqueue::Main, &entry.row, cx.now.wall) && queue.may_expire(cx)
+            let main = queue.sub(Subqueue::Main);
+            main.is_expired(stored.number, &entry.row, cx.now.wall) && queue.may_expire(cx)
         });
         if let Some(entry) = due
             && let Some(body) = body_of(stored)

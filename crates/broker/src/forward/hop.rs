@@ -21,9 +21,8 @@ use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::send::duplicates::known::Known;
-use crate::send::enqueue;
+use crate::send::{enqueue, length};
 use crate::settle::dead_letter;
-use crate::subqueue::is_expired;
 use crate::subqueue::pump::{Looked, Pump};
 
 /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them
@@ -115,7 +114,8 @@ pub(crate) fn next_transfer(
         queue.subs[subqueue as usize].refill(&queue.rows, cx);
         return None;
     };
-    let expired = is_expired(subqueue, &entry.row, cx.now.wall);
+    let sub = queue.sub(subqueue);
+    let expired = sub.is_expired(number, &entry.row, cx.now.wall);
     if expired && expire::can_expire_at_once(queue, &entry, cx) {
         expire::expire_available(queue, number, &entry, cx);
         queue.sub_mut(subqueue).needs_dispatch = true;
@@ -183,7 +183,9 @@ fn is_duplicate(queue: &Queue, id: IdHash, known: &Known, cx: &Context<'_>) -> b
 /// Why there is no room for a message, if so.
 fn check_arriving_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Admission> {
     let size = u64::from(transfer.entry.row.size);
-    let error = enqueue::check_sizes(queue, [size].into_iter(), enqueue::below(queue, cx)).err()?;
+    let below = enqueue::below(queue, cx);
+    let checked = enqueue::check_sizes(queue, [size].into_iter(), below);
+    let error = checked.and_then(|()| length::check(queue, 1, size)).err()?;
     let error = ForwardError::of_size(queue.path.clone(), &error);
     Some(Admission::Failed(match error {
         ForwardError::TooLarge { .. } => TransferFailure::Unfit(error),

@@ -22,7 +22,6 @@ use crate::message::properties::Properties;
 use crate::message::stored::{ReadRows, body_of, entry_of, size_of_body};
 use crate::queue::Queue;
 use crate::receive::run::run;
-use crate::subqueue::is_expired;
 use crate::subqueue::pump::{Looked, PendingPage, Pump};
 
 /// Most messages of a page, and bytes of their bodies.
@@ -205,7 +204,8 @@ fn move_on(
             return Progress::Waits;
         }
         progress = Progress::Made;
-        if is_expired(place.subqueue, &stored.row, cx.now.wall) {
+        let sub = source.sub(place.subqueue);
+        if sub.is_expired(stored.number, &stored.row, cx.now.wall) {
             let message = Message::stored(&stored, body.patch);
             expire::expire(source, &message, true, cx);
             continue;

@@ -12,6 +12,7 @@ use crate::subqueue::SubqueueState;
 impl Queue {
     /// Says when it wants a tick.
     pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
+        self.note_receivers(cx.now.mono);
         let alarm = Alarm {
             mono: self.mono_alarm(cx),
             wall: self.wall_alarm(cx),
@@ -26,7 +27,12 @@ impl Queue {
         }
         let sessions = self.sessions.as_ref().and_then(|s| s.deadline());
         let subs = self.subs.iter().filter_map(SubqueueState::deadline);
-        let others = [sessions, self.schedule.retry_at, self.idle_alarm()];
+        let others = [
+            sessions,
+            self.schedule.retry_at,
+            self.idle_alarm(),
+            self.lease_end(),
+        ];
         let wanted = subs.chain(others.into_iter().flatten()).min();
         // An alarm that is too early costs less than moving it with every lock.
         match self.alarm.mono {
@@ -58,10 +64,6 @@ impl Queue {
     }
 
     fn idle_alarm(&self) -> Option<Mono> {
-        let attached = self.subs.iter().any(|sub| sub.attached > 0);
-        let sessions = self.sessions.as_ref();
-        let has_receivers = attached || sessions.is_some_and(|sessions| sessions.has_waiters());
-        let allowed = self.idle_limit_ms();
-        self.idle.alarm(allowed, has_receivers)
+        self.idle.alarm(self.idle_limit_ms(), self.has_receivers())
     }
 }

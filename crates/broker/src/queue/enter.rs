@@ -23,6 +23,9 @@ impl Queue {
         entry: Entry,
         cx: &mut Context<'_>,
     ) {
+        if entry.row.ttl_ms == 0 && !self.forwards(Subqueue::Main) {
+            self.sub_mut(Subqueue::Main).now_or_never.push(number);
+        }
         let Some((sessions, mut parts)) = self.by_session() else {
             return self.enter(Subqueue::Main, number, entry, cx);
         };

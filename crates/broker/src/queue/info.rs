@@ -2,6 +2,8 @@
 //!
 //! Counters are those of the head, so they are exact. Ages and lags are as of the moment asked for.
 
+use std::sync::Arc;
+
 use store::Part;
 
 use crate::api::id::Subqueue;
@@ -17,7 +19,8 @@ pub(crate) fn info(directory: &Directory, queue: &Queue, now: Now) -> QueueInfo 
         namespace: queue.namespace,
         path: queue.path.clone(),
         kind: queue.kind.seen(),
-        settings: queue.settings.clone(),
+        settings: queue.own().clone(),
+        policy: queue.governed.as_ref().map(|it| Arc::clone(&it.applied)),
         active: count(Subqueue::Main.part()),
         locked: queue.sub(Subqueue::Main).locks.on_available() as u64,
         dead_letter: count(Subqueue::DeadLetter.part())

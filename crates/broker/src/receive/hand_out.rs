@@ -17,7 +17,6 @@ use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::message::partition_key::PartitionKey;
 use crate::queue::Queue;
-use crate::subqueue::is_expired;
 use crate::subqueue::lock::{Holder, Lock, Origin};
 use crate::subqueue::taker::Taker;
 use crate::subqueue::window::Window;
@@ -62,7 +61,7 @@ pub(crate) fn hand_out_first(
         return Progress::Stopped;
     };
     let entry = *entry;
-    let expired = is_expired(subqueue, &entry.row, cx.now.wall);
+    let expired = queue.sub(subqueue).is_past(number, &entry.row, cx.now.wall);
     if expired && expire::can_expire_at_once(queue, &entry, cx) {
         return expire_first(queue, number, &entry, cx);
     }

@@ -5,8 +5,10 @@
 use crate::api::id::Subqueue;
 use crate::context::Context;
 use crate::delete::pieces;
+use crate::expire;
 use crate::queue::Queue;
 use crate::receive::{dispatch, evict};
+use crate::send::length;
 
 /// The end of a step: delivers what can be delivered and sets the alarm.
 pub(crate) fn run(queue: &mut Queue, cx: &mut Context<'_>) {
@@ -21,6 +23,10 @@ pub(crate) fn run_on(queue: &mut Queue, cx: &mut Context<'_>) {
         evict::evict_for_news(queue, subqueue, cx);
         if std::mem::take(&mut queue.sub_mut(subqueue).needs_dispatch) {
             dispatch::dispatch(queue, subqueue, cx);
+            if subqueue == Subqueue::Main {
+                expire::expire_untaken(queue, cx);
+                length::drop_head(queue, cx);
+            }
             if queue.forwards(subqueue) {
                 cx.shared.pumps.insert(queue.sub(subqueue).place);
             }

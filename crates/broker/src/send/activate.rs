@@ -10,6 +10,7 @@ use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::message::row;
 use crate::queue::Queue;
+use crate::send::enqueue::deadline;
 use crate::send::schedule::remove_entry;
 use crate::send::timetable::{Due, Planned};
 
@@ -46,11 +47,11 @@ fn activate_one(queue: &mut Queue, due: Due, planned: &Planned, cx: &mut Context
     let enqueued_ms = queue.rows.take_enqueued_time(cx);
     let row = MessageRow {
         enqueued_ms,
-        expires_ms: enqueued_ms.saturating_add(row.ttl_ms),
+        expires_ms: deadline(queue, enqueued_ms, row.ttl_ms),
         flags: row::activated(&row),
         ..row
     };
-    queue.note_deadline(number, row.expires_ms, cx);
+    queue.note_deadline(number, &row, cx);
     let entry = Entry::written(row, 0, cx.commit());
     let session = planned.session.as_deref().map(Bytes::copy_from_slice);
     queue.enter_active(session.as_ref(), number, entry, cx);

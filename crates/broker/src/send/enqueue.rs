@@ -23,6 +23,7 @@ use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::receive::run::run;
 use crate::send::duplicates::known::Known;
+use crate::send::length;
 use crate::send::timetable::Due;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
@@ -30,6 +31,8 @@ const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
 /// So much larger than its queue allows a message may be: what its dialect adds to it when it comes
 /// in, which its sender knows nothing of. (docs/spec/amqp.md#4.2)
 pub const MAX_GROWTH: u64 = 64;
+/// The moment of a message without any time to live where it is forwarded.
+const PASSING_MS: u64 = 1_000;
 
 /// Answers a send that was refused; one that was accepted has been answered.
 pub(crate) fn answer_refusal(
@@ -127,6 +130,16 @@ pub(crate) fn check_room(
     }
     let sizes = messages.iter().map(|message| message.payload.len() as u64);
     check_memory(queue, sizes.clone(), held, cx)?;
+    let now = messages
+        .iter()
+        .filter(|message| !message.is_later(cx.now.wall));
+    let (count, bytes) = now.fold((0, 0), |(count, bytes): (u64, u64), message| {
+        (
+            count + 1,
+            bytes.saturating_add(message.payload.len() as u64),
+        )
+    });
+    length::check(queue, count, bytes)?;
     check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))
 }
 
@@ -294,7 +307,7 @@ pub(crate) fn insert_message(
     cx: &mut Context<'_>,
 ) {
     if subqueue == Subqueue::Main {
-        queue.note_deadline(number, row.expires_ms, cx);
+        queue.note_deadline(number, &row, cx);
     }
     let mut entry = Entry::written(row, 0, cx.commit());
     if keeps_next(queue, subqueue, session, cx) {
@@ -319,13 +332,21 @@ pub(crate) fn row_of(
     MessageRow {
         enqueued_ms,
         ttl_ms,
-        expires_ms: enqueued_ms.saturating_add(ttl_ms),
+        expires_ms: deadline(queue, enqueued_ms, ttl_ms),
         size: u32::try_from(message.payload.len()).expect("sizes were checked"),
         flags: 0,
         session_hash: queue.rows.session_hash(message.session_id.as_ref()),
         enqueued_number: 0,
         body: queue.rows.pointer(number),
     }
+}
+
+/// When a message that is enqueued at this time expires. One that has no time at all gets a moment
+/// where it only passes through, or it could never reach those who wait for it.
+pub(crate) fn deadline(queue: &Queue, enqueued_ms: u64, ttl_ms: u64) -> u64 {
+    let passes = ttl_ms == 0 && queue.forwards(Subqueue::Main);
+    let ttl_ms = if passes { PASSING_MS } else { ttl_ms };
+    enqueued_ms.saturating_add(ttl_ms)
 }
 
 /// The row of a message that had `before` and the number `old` in the queue it comes from.
@@ -345,7 +366,7 @@ pub(crate) fn arriving_row(
     MessageRow {
         enqueued_ms,
         ttl_ms,
-        expires_ms: enqueued_ms.saturating_add(ttl_ms),
+        expires_ms: deadline(queue, enqueued_ms, ttl_ms),
         enqueued_number: first,
         body: queue.rows.pointer(number),
         ..*before

@@ -13,7 +13,6 @@ use crate::expire;
 use crate::message::Message;
 use crate::message::stored::entry_of;
 use crate::queue::Queue;
-use crate::subqueue::is_expired;
 
 /// A piece came back.
 pub(crate) fn loaded(
@@ -86,7 +85,8 @@ fn delete_stored(
     let entry = entry_of(stored, cx.effects.submitted);
     let message = Message::available(stored.part, stored.number, &entry, None);
     let patched = entry.may_have_patch();
-    let expired = is_expired(Subqueue::Main, &stored.row, cx.now.wall);
+    let main = queue.sub(Subqueue::Main);
+    let expired = main.is_expired(stored.number, &stored.row, cx.now.wall);
     if !expired || !queue.may_expire(cx) {
         queue.erase(&message, patched, cx);
         deletion.count_one();

@@ -20,7 +20,6 @@ use crate::message::patch::Changes;
 use crate::queue::Queue;
 use crate::receive::credit;
 use crate::settle::dead_letter;
-use crate::subqueue::is_expired;
 use crate::subqueue::lock::{Lock, Origin};
 
 /// A client that wants locks to end.
@@ -184,7 +183,7 @@ pub(crate) fn abandon(
     if !dead_letter::change(queue, subqueue, number, &mut lock, changes, cx) {
         return;
     }
-    if expires_now(queue, subqueue, &lock, cx) {
+    if expires_now(queue, subqueue, number, &lock, cx) {
         return expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
     }
     if raise && lock.delivery_count >= queue.settings.max_delivery_count.max(1) {
@@ -234,7 +233,7 @@ pub(crate) fn give_back(
     lock: Lock,
     cx: &mut Context<'_>,
 ) {
-    if lock.origin == Origin::Available && expires_now(queue, subqueue, &lock, cx) {
+    if lock.origin == Origin::Available && expires_now(queue, subqueue, number, &lock, cx) {
         expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
     } else {
         put_back(queue, subqueue, number, &lock, cx);
@@ -266,15 +265,23 @@ fn return_to_session(
     cx: &mut Context<'_>,
 ) {
     queue.rows.journal.note(number);
-    queue.note_deadline(number, entry.row.expires_ms, cx);
+    queue.note_deadline(number, &entry.row, cx);
     let (sessions, mut parts) = queue.sessions_mut();
     sessions.return_message(session, number, entry, &mut parts, cx);
 }
 
 /// Whether a message that was available expires instead of becoming so again.
-fn expires_now(queue: &Queue, subqueue: Subqueue, lock: &Lock, cx: &Context<'_>) -> bool {
+fn expires_now(
+    queue: &Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: &Lock,
+    cx: &Context<'_>,
+) -> bool {
     lock.origin != Origin::Deferred
-        && is_expired(subqueue, &lock.row, cx.now.wall)
+        && queue
+            .sub(subqueue)
+            .is_expired(number, &lock.row, cx.now.wall)
         && queue.may_expire(cx)
 }
 

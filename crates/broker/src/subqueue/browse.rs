@@ -15,12 +15,12 @@ use crate::context::clients::ReceiverSlot;
 use crate::context::read::Purpose;
 use crate::message::stored::{ReadRows, body_of, shown_of, size_of_body};
 use crate::queue::rows::Rows;
+use crate::subqueue::SubqueueState;
 use crate::subqueue::browsers::{
     BYTES, LEAST_EVALUATED, LEAST_FOR_SELECTOR, MOST, PendingRead, Stride,
 };
 use crate::subqueue::selections::REST_MS;
 use crate::subqueue::selections::evaluate::evaluate;
-use crate::subqueue::{SubqueueState, is_expired};
 
 impl SubqueueState {
     /// Reads on for the browsers that have room for more. The subqueue's messages are found from
@@ -178,12 +178,13 @@ impl SubqueueState {
         cx: &mut Context<'_>,
     ) -> Option<bool> {
         let now = cx.now.wall;
+        let is_expired = self.is_expired(stored.number, &stored.row, now);
         let browser = self.browsers.get_mut(slot);
         if browser.selector.is_some() && !cx.take_evaluation() {
             *grace = grace.checked_sub(1)?;
         }
         browser.pass(stored.number);
-        if is_expired(self.place.subqueue, &stored.row, now) {
+        if is_expired {
             return Some(false);
         }
         let (Some(selector), Some(body)) = (&browser.selector, body_of(stored)) else {

@@ -109,6 +109,8 @@ pub(crate) struct Locks {
     held: NumberMap<Lock>,
     /// How many of them came from deferred messages.
     deferred: usize,
+    /// Bytes of the others.
+    available_bytes: u64,
     /// Bytes of the patches that they keep.
     patch_bytes: usize,
     lanes: Vec<Lane>,
@@ -128,6 +130,11 @@ impl Locks {
     /// Locks on messages that stand among the available ones on disk.
     pub(crate) fn on_available(&self) -> usize {
         self.held.len() - self.deferred
+    }
+
+    /// Bytes of the messages with such locks.
+    pub(crate) fn bytes_on_available(&self) -> u64 {
+        self.available_bytes
     }
 
     pub(crate) fn get(&self, number: SequenceNumber) -> Option<&Lock> {
@@ -171,7 +178,11 @@ impl Locks {
 
     /// Adds a lock that has no time of its own.
     pub(crate) fn insert_lasting(&mut self, number: SequenceNumber, lock: Lock) {
-        self.deferred += usize::from(lock.origin == Origin::Deferred);
+        if lock.origin == Origin::Deferred {
+            self.deferred += 1;
+        } else {
+            self.available_bytes += u64::from(lock.row.size);
+        }
         self.patch_bytes += lock.patch_bytes();
         let before = self.held.insert(number, lock);
         assert!(before.is_none(), "message {number} is locked already");
@@ -200,7 +211,11 @@ impl Locks {
     /// Ends a lock that was found.
     pub(crate) fn take(&mut self, number: SequenceNumber) -> Lock {
         let lock = self.held.remove(number).expect(FOUND);
-        self.deferred -= usize::from(lock.origin == Origin::Deferred);
+        if lock.origin == Origin::Deferred {
+            self.deferred -= 1;
+        } else {
+            self.available_bytes -= u64::from(lock.row.size);
+        }
         self.patch_bytes -= lock.patch_bytes();
         if self.held.is_empty() {
             self.lanes.iter_mut().for_each(|lane| lane.order.clear());

@@ -178,8 +178,7 @@ fn enlist_send(
         return Ok(SequenceNumber(0));
     }
     // A scheduled message's number is told at once, so it has to be its own from now on.
-    let is_later = |message: &Incoming| message.scheduled.is_some_and(|due| due > cx.now.wall);
-    let promised = messages.iter().any(is_later);
+    let promised = messages.iter().any(|message| message.is_later(cx.now.wall));
     let promised = promised.then(|| queue.rows.promise_numbers(messages.len(), cx));
     let place = hold(request, id, operation.unpinned(), cx);
     if let Some(first) = promised {

@@ -32,6 +32,7 @@ mod deleting;
 mod entities;
 mod limits;
 mod nodes;
+mod policies;
 mod redriving;
 mod restarting;
 mod routers;
@@ -192,6 +193,9 @@ impl Stage {
             "wait" => {}
             "queue" => self.ensure(args),
             "remove" => self.remove(args),
+            "policy" => self.policy(args),
+            "clear-policy" => self.clear_policy(args),
+            "applied" => self.applied(args),
             "info" => self.info(args),
             "queues" => self.queues(),
             "send" => self.send(args),
@@ -638,6 +642,7 @@ impl Stage {
                     ("remove", Ok(_)) => "removed".to_owned(),
                     ("remove", Err(error)) => format!("not removed: {error}"),
                     (_, Ok(_)) => return,
+                    (what, Err(error)) if what.contains("policy") => format!("{what}: {error}"),
                     (_, Err(error)) => format!("queue: {}", error.cause()),
                 }
             }

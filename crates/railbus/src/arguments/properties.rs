@@ -96,6 +96,11 @@ fn option(name: &'static str, property: &'static Property) -> Arg {
         Slot::Bytes(_) => option.value_name("SIZE").value_parser(texts()),
         Slot::Target(..) => option.value_name("PATH").value_parser(texts()),
         Slot::Text(_) => option.value_name("TEXT").value_parser(texts()),
+        Slot::Limit(_) => option.value_name("COUNT").value_parser(number),
+        slot @ Slot::Overflow(_) => {
+            let parser = PossibleValuesParser::new(slot.choices()).map(text);
+            option.value_name("OVERFLOW").value_parser(parser)
+        }
         slot @ Slot::Status(_) => {
             let parser = PossibleValuesParser::new(slot.choices()).map(text);
             option.value_name("STATUS").value_parser(parser)
@@ -115,6 +120,14 @@ fn text(text: String) -> Value {
     } else {
         text.into()
     }
+}
+
+/// A number; an empty text takes a limit away.
+fn number(text: &str) -> Result<Value, std::num::ParseIntError> {
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
+    text.parse::<u64>().map(Value::from)
 }
 
 /// A duration as people type it, as files have it.

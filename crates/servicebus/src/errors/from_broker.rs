@@ -25,6 +25,10 @@ pub(crate) fn send(error: &SendError, entity: &str) -> Error {
                  entity in bytes:{size}, Max entity size in bytes:{limit}. QuotaType: EntitySize"
             ),
         ),
+        SendError::LengthExceeded { property, limit } => Error::new(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!("The queue '{entity}' holds as much as its {property} of {limit} allows."),
+        ),
         SendError::TooLarge { size, limit } => too_large(size, limit),
         SendError::TooManyDestinations { .. } => Error::new(
             condition::RESOURCE_LIMIT_EXCEEDED,
@@ -136,6 +140,17 @@ pub fn describe_forward_error(error: &ForwardError) -> DeadLetterReason {
             condition::RESOURCE_LIMIT_EXCEEDED,
             format!(
                 "'{destination}' does not take the message: the entity holds {size} bytes of {limit}."
+            ),
+        ),
+        ForwardError::LengthExceeded {
+            destination,
+            property,
+            limit,
+        } => (
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!(
+                "'{destination}' does not take the message: it holds as much as its {property} of \
+                 {limit} allows."
             ),
         ),
         ForwardError::TooLarge {

@@ -194,7 +194,9 @@ fn answered(
 
 fn shown(answer: &Answer) -> Shown {
     match answer {
-        Answer::Done | Answer::Router(_) => Shown::Nothing,
+        Answer::Done | Answer::Router(_) | Answer::Policies(_) | Answer::Put { .. } => {
+            Shown::Nothing
+        }
         Answer::Entity(info) => shown_entity(info),
         Answer::Entities(page) => {
             let paths = page.items.iter().map(|info| info.queue.path.clone());

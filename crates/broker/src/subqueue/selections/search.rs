@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::context::clients::SelectionId;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
-use crate::subqueue::{SubqueueState, is_expired};
+use crate::subqueue::SubqueueState;
 
 /// Most messages, and bytes of them, that are asked for by number at once.
 const POINTS: usize = 256;
@@ -89,6 +89,7 @@ impl SubqueueState {
         entry: &Entry,
         cx: &mut Context<'_>,
     ) -> Option<bool> {
+        let is_past = self.is_past(number, &entry.row, cx.now.wall);
         let selections = &mut self.selections;
         if !cx.take_evaluation() {
             selections.grace = selections.grace.checked_sub(1)?;
@@ -98,7 +99,7 @@ impl SubqueueState {
         let body = body.expect("it was found in memory in this step, during which bodies stay");
         selection.pass(number);
         // What is past its deadline is the sweep's to take away.
-        if is_expired(self.place.subqueue, &entry.row, cx.now.wall) {
+        if is_past {
             return Some(false);
         }
         let count = entry.delivery_count;

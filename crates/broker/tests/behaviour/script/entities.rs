@@ -56,6 +56,10 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
                 settings.forward_dead_lettered_messages_to = Some(value.to_owned());
             }
             "sessions" => settings.requires_session = true,
+            "expires" => settings.expires = millis(value),
+            "max-length" => settings.max_length = Some(value.parse().unwrap()),
+            "max-length-bytes" => settings.max_length_bytes = Some(value.parse().unwrap()),
+            "reject-publish" => settings.overflow = broker::Overflow::RejectPublish,
             "idle" => settings.auto_delete_on_idle = millis(value),
             "disabled" => settings.status = Status::Disabled,
             "send-disabled" => settings.status = Status::SendDisabled,

@@ -36,6 +36,9 @@ impl Ledger {
             Order::DescribeNamespace => Ok(Shown::Namespace),
             // The simulator gives no order about routers.
             Order::Router(_) => Err(Reason::Missing),
+            Order::PutPolicy(_) | Order::RemovePolicy { .. } | Order::ListPolicies(_) => {
+                unreachable!("no client of a simulation asks about policies")
+            }
             Order::CreateRule { subscription, rule } => {
                 let path = self.subscription(subscription)?;
                 self.plan_new_rule(path, &rule.name)

@@ -1,0 +1,165 @@
+//! Policies: settings for all entities whose path matches a pattern. (docs/spec/rabbitmq.md#13)
+//!
+//! Of the user policies at most one applies to an entity, and of the operator policies another: the
+//! one with the highest priority whose pattern, kind and keys fit. A policy is checked when it is
+//! made, so one that is there can be applied.
+
+#![allow(
+    missing_docs,
+    reason = "the variants and fields are named for what they are"
+)]
+
+pub(crate) mod arguments;
+pub(crate) mod key;
+
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value as Json};
+
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::policy::key::KEYS;
+
+/// Most policies of a layer.
+pub const MAX_POLICIES: usize = 1_000;
+/// Bytes of a name or of a pattern.
+const MAX_TEXT: usize = 1_024;
+/// Bytes that a compiled pattern may take, and its cache as much again. Matching is linear.
+const MAX_PATTERN: usize = 1 << 18;
+
+/// Whose policy it is.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyLayer {
+    #[default]
+    User,
+    /// It limits what users and their policies may set.
+    Operator,
+}
+
+/// What a policy is for.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApplyTo {
+    #[default]
+    All,
+    Queues,
+    #[serde(rename = "classic_queues")]
+    ClassicQueues,
+    #[serde(rename = "quorum_queues")]
+    QuorumQueues,
+    Streams,
+    Exchanges,
+    Topics,
+    Subscriptions,
+}
+
+impl ApplyTo {
+    /// Whether it is for entities of this kind. Queues count as quorum queues.
+    fn fits(self, kind: EntityKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::Queues | Self::QuorumQueues => kind == EntityKind::Queue,
+            Self::Topics => kind == EntityKind::Topic,
+            Self::Subscriptions => kind == EntityKind::Subscription,
+            Self::ClassicQueues | Self::Streams | Self::Exchanges => false,
+        }
+    }
+
+    /// What such a name means.
+    ///
+    /// # Errors
+    /// When there is none of that name; the text says which there are.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        serde_json::from_value(text.into()).map_err(|_| {
+            format!(
+                "apply-to '{text}' unrecognised; should be one of: 'queues', 'classic_queues',  \
+                 'quorum_queues', 'streams', 'exchanges', or 'all'"
+            )
+        })
+    }
+}
+
+/// A policy as it was made.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Policy {
+    pub name: String,
+    #[serde(default)]
+    pub layer: PolicyLayer,
+    /// A regular expression, found anywhere in a path.
+    pub pattern: String,
+    #[serde(default)]
+    pub apply_to: ApplyTo,
+    #[serde(default = "zero")]
+    pub priority: Number,
+    pub definition: Map<String, Json>,
+}
+
+fn zero() -> Number {
+    0.into()
+}
+
+impl Policy {
+    /// Whether it can be applied.
+    ///
+    /// # Errors
+    /// When it cannot; the text says why.
+    pub fn check(&self) -> Result<(), EntityError> {
+        self.compile().map(drop)
+    }
+
+    pub(crate) fn compile(&self) -> Result<Regex, EntityError> {
+        let invalid = |text: String| Err(EntityError::Invalid(text));
+        if self.name.is_empty() || self.name.len() > MAX_TEXT {
+            return invalid(format!("name: it has to have 1 to {MAX_TEXT} bytes"));
+        }
+        if self.pattern.len() > MAX_TEXT {
+            return invalid(format!("pattern: it may have {MAX_TEXT} bytes"));
+        }
+        if self.definition.is_empty() {
+            return invalid("no policy provided".to_owned());
+        }
+        for (name, value) in &self.definition {
+            let checked = key::check(name, value, self.layer);
+            checked.map_err(EntityError::Invalid)?;
+        }
+        let mut builder = RegexBuilder::new(&self.pattern);
+        builder.size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
+        builder.build().map_err(|error| {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            let why = last.strip_prefix("error: ").unwrap_or(last);
+            EntityError::Invalid(format!(
+                "pattern should be regular expression but is invalid: {why}"
+            ))
+        })
+    }
+
+    /// Whether its kind and each of its keys are for entities of this kind.
+    pub(crate) fn fits(&self, kind: EntityKind) -> bool {
+        let known = |name: &String| KEYS.iter().find(|key| key.name == name);
+        let mut keys = self.definition.keys().map(known);
+        self.apply_to.fits(kind) && keys.all(|key| key.is_some_and(|key| key.kinds.contains(&kind)))
+    }
+}
+
+/// The policies that apply to an entity, and what they say together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AppliedPolicy {
+    pub user: Option<String>,
+    pub operator: Option<String>,
+    /// Of both; an entity's own settings are not part of it.
+    pub definition: Map<String, Json>,
+}
+
+impl fmt::Display for PolicyLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::User => "policy",
+            Self::Operator => "operator policy",
+        })
+    }
+}

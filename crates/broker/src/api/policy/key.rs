@@ -1,0 +1,382 @@
+//! Keys of definitions: one row for each, with its values, where it applies and how it is merged.
+//! (docs/spec/rabbitmq.md#12.1, #13)
+//!
+//! Keys of RabbitMQ that need what is not there yet are refused by name. Those that mean nothing to
+//! this broker are stored.
+
+use serde_json::{Map, Value as Json};
+
+use crate::api::kind::EntityKind;
+use crate::api::policy::PolicyLayer;
+use crate::api::settings::{Overflow, QueueSettings};
+
+const ALL: &[EntityKind] = &[
+    EntityKind::Queue,
+    EntityKind::Topic,
+    EntityKind::Subscription,
+];
+/// What receivers take messages from.
+const RECEIVED: &[EntityKind] = &[EntityKind::Queue, EntityKind::Subscription];
+const QUEUE: &[EntityKind] = &[EntityKind::Queue];
+/// What senders send messages to.
+const SENT_TO: &[EntityKind] = &[EntityKind::Queue, EntityKind::Topic];
+/// Other kinds of queue, which are not there.
+const NONE: &[EntityKind] = &[];
+
+/// The values of a key.
+#[derive(Clone, Copy)]
+enum Values {
+    /// Whole numbers from this one on; the text says what it is not otherwise.
+    From(i64, &'static str),
+    Words(&'static [&'static str], &'static str),
+    Flag,
+    Any,
+}
+
+/// What becomes of a key that a user policy and an operator policy have.
+#[derive(Clone, Copy)]
+enum Merge {
+    Least,
+    Most,
+    Operator,
+    /// The least, where a negative one is no limit.
+    Limit,
+    /// Operator policies do not have it.
+    UserOnly,
+}
+
+/// One key.
+pub(crate) struct Key {
+    pub name: &'static str,
+    values: Values,
+    /// The kinds of entity that have it. A policy with a key that is not theirs does not apply.
+    pub kinds: &'static [EntityKind],
+    merge: Merge,
+    /// Gives an entity with settings of its own what the key says.
+    apply: fn(&mut QueueSettings, &Json),
+}
+
+const STORED: Key = Key {
+    name: "",
+    values: Values::Any,
+    kinds: QUEUE,
+    merge: Merge::UserOnly,
+    apply: |_, _| {},
+};
+
+/// All keys.
+pub(crate) const KEYS: &[Key] = &[
+    Key {
+        name: "message-ttl",
+        values: Values::From(0, "a valid message TTL"),
+        kinds: ALL,
+        merge: Merge::Least,
+        apply: |it, value| lower(&mut it.default_message_time_to_live, value),
+    },
+    Key {
+        name: "expires",
+        values: Values::From(1, "a valid queue expiry"),
+        kinds: RECEIVED,
+        merge: Merge::Least,
+        apply: |it, value| lower(&mut it.expires, value),
+    },
+    Key {
+        name: "max-length",
+        values: Values::From(0, "a valid maximum length"),
+        kinds: RECEIVED,
+        merge: Merge::Least,
+        apply: |it, value| limit(&mut it.max_length, value),
+    },
+    Key {
+        name: "max-length-bytes",
+        values: Values::From(0, "a valid maximum length in bytes"),
+        kinds: RECEIVED,
+        merge: Merge::Least,
+        apply: |it, value| limit(&mut it.max_length_bytes, value),
+    },
+    Key {
+        name: "overflow",
+        values: Values::Words(
+            &["drop-head", "reject-publish", "reject-publish-dlx"],
+            "a valid overflow value",
+        ),
+        kinds: QUEUE,
+        merge: Merge::Operator,
+        apply: |it, value| {
+            it.overflow = match value.as_str() {
+                Some("drop-head") => Overflow::DropHead,
+                _ => Overflow::RejectPublish,
+            };
+        },
+    },
+    Key {
+        name: "delivery-limit",
+        values: Values::From(i64::MIN, "a valid delivery limit"),
+        kinds: RECEIVED,
+        merge: Merge::Limit,
+        // A negative one is no limit, and leaves what the entity has.
+        apply: |it, value| {
+            if let Some(limit) = value.as_u64() {
+                let count = u32::try_from(limit.saturating_add(1)).unwrap_or(u32::MAX);
+                it.max_delivery_count = it.max_delivery_count.min(count);
+            }
+        },
+    },
+    Key {
+        name: "railbus-lock-duration",
+        values: Values::From(1, "a valid lock duration"),
+        kinds: RECEIVED,
+        apply: |it, value| unless_set(it, value, |it| &mut it.lock_duration),
+        ..STORED
+    },
+    Key {
+        name: "railbus-auto-delete-on-idle",
+        values: Values::From(1, "a valid idle time"),
+        kinds: ALL,
+        apply: |it, value| unless_set(it, value, |it| &mut it.auto_delete_on_idle),
+        ..STORED
+    },
+    Key {
+        name: "railbus-max-size",
+        values: Values::From(0, "a valid size"),
+        kinds: SENT_TO,
+        apply: |it, value| unless_set(it, value, |it| &mut it.max_size),
+        ..STORED
+    },
+    Key {
+        name: "railbus-dead-letter-on-expiry",
+        values: Values::Flag,
+        kinds: RECEIVED,
+        apply: |it, value| {
+            it.dead_lettering_on_message_expiration |= value.as_bool().unwrap_or_default();
+        },
+        ..STORED
+    },
+    Key {
+        name: RETROACTIVE,
+        values: Values::Flag,
+        kinds: ALL,
+        ..STORED
+    },
+    // What means nothing here.
+    Key {
+        name: "dead-letter-strategy",
+        values: Values::Words(
+            &["at-most-once", "at-least-once"],
+            "a valid dead letter strategy",
+        ),
+        ..STORED
+    },
+    Key {
+        name: "consumer-disconnected-timeout",
+        values: Values::From(0, "a valid timeout"),
+        ..STORED
+    },
+    Key {
+        name: "max-in-memory-length",
+        values: Values::From(0, "a valid maximum memory length"),
+        merge: Merge::Least,
+        ..STORED
+    },
+    Key {
+        name: "max-in-memory-bytes",
+        values: Values::From(0, "a valid maximum memory in bytes"),
+        merge: Merge::Least,
+        ..STORED
+    },
+    Key {
+        name: "target-group-size",
+        values: Values::From(0, "a valid target group size"),
+        merge: Merge::Most,
+        ..STORED
+    },
+    Key {
+        name: "member-placement-tag",
+        merge: Merge::Operator,
+        ..STORED
+    },
+    Key {
+        name: "queue-leader-locator",
+        ..STORED
+    },
+    Key {
+        name: "initial-cluster-size",
+        values: Values::From(1, "a valid cluster size"),
+        ..STORED
+    },
+    // Of kinds of queue that are not there.
+    Key {
+        name: "queue-mode",
+        values: Values::Words(&["default", "lazy"], "a valid queue mode value"),
+        kinds: NONE,
+        ..STORED
+    },
+    Key {
+        name: "queue-version",
+        values: Values::From(1, "a valid queue version"),
+        kinds: NONE,
+        merge: Merge::Operator,
+        ..STORED
+    },
+    Key {
+        name: "max-age",
+        kinds: NONE,
+        ..STORED
+    },
+    Key {
+        name: "stream-max-segment-size-bytes",
+        values: Values::From(0, "a valid segment size"),
+        kinds: NONE,
+        ..STORED
+    },
+    Key {
+        name: "stream-filter-size-bytes",
+        values: Values::From(0, "a valid filter size"),
+        kinds: NONE,
+        ..STORED
+    },
+];
+
+/// Whether messages that are there take over a time to live that has become shorter; they do if
+/// nothing is said.
+const RETROACTIVE: &str = "railbus-retroactive";
+
+/// What RabbitMQ knows and this broker does not do yet.
+pub(crate) const NOT_YET: &[&str] = &[
+    "alternate-exchange",
+    "consumer-timeout",
+    "dead-letter-exchange",
+    "dead-letter-routing-key",
+    "delayed-retry-max",
+    "delayed-retry-min",
+    "delayed-retry-type",
+    "federation-upstream",
+    "federation-upstream-set",
+    "railbus-clear-ttl-on-dead-letter",
+];
+
+impl Key {
+    /// The key of a name, if policies of this layer may have it.
+    pub(crate) fn find(name: &str, layer: PolicyLayer) -> Option<&'static Self> {
+        let is_allowed =
+            |key: &&Self| layer == PolicyLayer::User || !matches!(key.merge, Merge::UserOnly);
+        let mut keys = KEYS.iter();
+        keys.find(|key| key.name == name).filter(is_allowed)
+    }
+
+    /// Whether it may have this value.
+    pub(crate) fn check(&self, value: &Json) -> Result<(), String> {
+        let not = |what: &str| Err(format!("{} is not {what}", shown(value)));
+        match self.values {
+            Values::From(least, what) => match value.as_i64() {
+                Some(number) if number >= least => Ok(()),
+                // A whole number that is larger.
+                None if value.is_u64() => Ok(()),
+                _ => not(what),
+            },
+            Values::Words(words, what) => match value.as_str() {
+                Some(word) if words.contains(&word) => Ok(()),
+                _ => not(what),
+            },
+            Values::Flag if !value.is_boolean() => not("a boolean"),
+            Values::Flag | Values::Any => Ok(()),
+        }
+    }
+
+    /// Gives an entity with settings of its own what the key says.
+    pub(crate) fn apply(&self, settings: &mut QueueSettings, value: &Json) {
+        (self.apply)(settings, value);
+    }
+
+    fn merge(&self, user: &Json, operator: &Json) -> Json {
+        let number = |value: &Json| value.as_i64().unwrap_or(i64::MAX);
+        let user_is_less = number(user) <= number(operator);
+        let is_unlimited = number(user) < 0 || number(operator) < 0;
+        let takes_user = match self.merge {
+            Merge::Least => user_is_less,
+            Merge::Most => !user_is_less,
+            Merge::Limit => user_is_less != is_unlimited,
+            Merge::Operator => false,
+            Merge::UserOnly => true,
+        };
+        if takes_user { user } else { operator }.clone()
+    }
+}
+
+/// Whether a policy of a layer may say this.
+pub(crate) fn check(name: &str, value: &Json, layer: PolicyLayer) -> Result<(), String> {
+    match Key::find(name, layer) {
+        Some(key) => key.check(value),
+        None if NOT_YET.contains(&name) => {
+            Err(format!("{name}: this broker does not support it yet"))
+        }
+        None => {
+            let value = shown(value);
+            Err(format!(
+                "[{{<<\"{name}\">>,{value}}}] are not recognised policy settings"
+            ))
+        }
+    }
+}
+
+/// What a user policy and an operator policy say together.
+pub(crate) fn merged(user: &Map<String, Json>, operator: &Map<String, Json>) -> Map<String, Json> {
+    let mut merged = user.clone();
+    for (name, value) in operator {
+        let key = KEYS.iter().find(|key| key.name == name);
+        let value = match (key, user.get(name)) {
+            (Some(key), Some(of_user)) => key.merge(of_user, value),
+            _ => value.clone(),
+        };
+        merged.insert(name.clone(), value);
+    }
+    merged
+}
+
+/// The settings in force for an entity that has these of its own.
+pub(crate) fn in_force(own: &QueueSettings, definition: &Map<String, Json>) -> QueueSettings {
+    let mut settings = own.clone();
+    for key in KEYS {
+        if let Some(value) = definition.get(key.name) {
+            key.apply(&mut settings, value);
+        }
+    }
+    settings
+}
+
+/// Whether messages that are there already take over a shorter time to live.
+pub(crate) fn is_retroactive(definition: &Map<String, Json>) -> bool {
+    let said = definition.get(RETROACTIVE);
+    said.and_then(Json::as_bool).unwrap_or(true)
+}
+
+/// A value as the texts of RabbitMQ show it.
+fn shown(value: &Json) -> String {
+    match value {
+        Json::String(text) => format!("<<\"{text}\">>"),
+        other => other.to_string(),
+    }
+}
+
+fn lower(setting: &mut u64, value: &Json) {
+    *setting = (*setting).min(value.as_u64().unwrap_or(u64::MAX));
+}
+
+fn limit(setting: &mut Option<u64>, value: &Json) {
+    let limit = value.as_u64().unwrap_or(u64::MAX);
+    *setting = Some(setting.map_or(limit, |own| own.min(limit)));
+}
+
+/// What an entity has of its own wins. Clients send whole descriptions, so only what differs from
+/// the default counts as theirs. (docs/spec/entities.md#21)
+fn unless_set(
+    settings: &mut QueueSettings,
+    value: &Json,
+    slot: fn(&mut QueueSettings) -> &mut u64,
+) {
+    let default = *slot(&mut QueueSettings::default());
+    let setting = slot(settings);
+    if *setting == default {
+        *setting = value.as_u64().unwrap_or(default);
+    }
+}

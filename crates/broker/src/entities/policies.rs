@@ -1,0 +1,310 @@
+//! Policies: which of them applies to an entity, and what follows from that.
+//!
+//! The settings in force are computed when an entity or a policy changes, never for a message. An
+//! entity to which no policy applies costs nothing. Invariant: `Queue::settings` are those in
+//! force, and follow from `Queue::own` and the policies that are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use regex::Regex;
+use store::{EntityId, NamespaceId, StoreError, Write};
+
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::output::Output;
+use crate::api::policy::key::{in_force, is_retroactive, merged};
+use crate::api::policy::{AppliedPolicy, MAX_POLICIES, Policy, PolicyLayer};
+use crate::api::settings::QueueSettings;
+use crate::context::Context;
+use crate::entities::change::enforce;
+use crate::entities::definition;
+use crate::entities::directory::{CHANGED, Directory, change_of};
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+use crate::receive::run::run;
+
+/// Every policy that is there.
+#[derive(Debug, Default)]
+pub(crate) struct Policies {
+    all: BTreeMap<(NamespaceId, PolicyLayer, String), Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// Of its row in the store.
+    id: EntityId,
+    policy: Policy,
+    pattern: Regex,
+}
+
+impl Known {
+    fn fits(&self, path: &str, kind: EntityKind) -> bool {
+        self.policy.fits(kind) && self.pattern.is_match(path)
+    }
+
+    fn priority(&self) -> f64 {
+        self.policy.priority.as_f64().unwrap_or_default()
+    }
+}
+
+/// What policies make of an entity.
+#[derive(Debug)]
+pub(crate) struct Governed {
+    /// What the entity has of its own.
+    pub own: QueueSettings,
+    pub applied: Arc<AppliedPolicy>,
+}
+
+impl Policies {
+    /// A policy that the store had.
+    pub(crate) fn recover(
+        &mut self,
+        id: EntityId,
+        namespace: NamespaceId,
+        policy: Policy,
+    ) -> Result<(), StoreError> {
+        let pattern = policy.compile().map_err(|error| StoreError::Corrupt {
+            what: format!("the policy {}", policy.name),
+            detail: error.to_string(),
+        })?;
+        let key = (namespace, policy.layer, policy.name.clone());
+        self.all.insert(
+            key,
+            Known {
+                id,
+                policy,
+                pattern,
+            },
+        );
+        Ok(())
+    }
+
+    /// The policies of a layer, by name.
+    pub(crate) fn list(
+        &self,
+        namespace: NamespaceId,
+        layer: PolicyLayer,
+    ) -> impl Iterator<Item = &Policy> {
+        let all = self.all.range((namespace, layer, String::new())..);
+        let all = all.take_while(move |((of, is, _), _)| (*of, *is) == (namespace, layer));
+        all.map(|(_, known)| &known.policy)
+    }
+
+    /// The one that applies: of the highest priority, and of those the smallest name.
+    fn choose(
+        &self,
+        namespace: NamespaceId,
+        layer: PolicyLayer,
+        path: &str,
+        kind: EntityKind,
+    ) -> Option<&Policy> {
+        let all = self.all.range((namespace, layer, String::new())..);
+        let all = all.take_while(|((of, is, _), _)| (*of, *is) == (namespace, layer));
+        let mut chosen: Option<&Known> = None;
+        for (_, known) in all {
+            let is_higher = chosen.is_none_or(|chosen| known.priority() > chosen.priority());
+            if is_higher && known.fits(path, kind) {
+                chosen = Some(known);
+            }
+        }
+        chosen.map(|known| &known.policy)
+    }
+
+    fn applied(
+        &self,
+        namespace: NamespaceId,
+        path: &str,
+        kind: EntityKind,
+    ) -> Option<AppliedPolicy> {
+        if self.all.is_empty() {
+            return None;
+        }
+        let user = self.choose(namespace, PolicyLayer::User, path, kind);
+        let operator = self.choose(namespace, PolicyLayer::Operator, path, kind);
+        let name = |policy: Option<&Policy>| policy.map(|policy| policy.name.clone());
+        let definition = match (user, operator) {
+            (None, None) => return None,
+            (Some(policy), None) | (None, Some(policy)) => policy.definition.clone(),
+            (Some(user), Some(operator)) => merged(&user.definition, &operator.definition),
+        };
+        Some(AppliedPolicy {
+            user: name(user),
+            operator: name(operator),
+            definition,
+        })
+    }
+
+    /// Gives an entity settings of its own, and what policies make of them: nothing of a dynamic
+    /// node or a transfer queue.
+    pub(crate) fn govern(&self, queue: &mut Queue, own: QueueSettings) {
+        let kind = queue.kind.seen();
+        let is_named = !queue.id.is_volatile() && !matches!(queue.kind, Kind::Transfer { .. });
+        let applied = self.applied(queue.namespace, &queue.path, kind);
+        match applied.filter(|_| is_named) {
+            None => {
+                queue.settings = own;
+                queue.governed = None;
+            }
+            Some(applied) => {
+                queue.settings = in_force(&own, &applied.definition);
+                let applied = Arc::new(applied);
+                queue.governed = Some(Box::new(Governed { own, applied }));
+            }
+        }
+    }
+}
+
+impl Directory {
+    /// The policies of a layer, by name.
+    pub(crate) fn policies(
+        &self,
+        namespace: NamespaceId,
+        layer: PolicyLayer,
+    ) -> impl Iterator<Item = &Policy> {
+        self.policies.list(namespace, layer)
+    }
+
+    /// Puts a policy in the place of the one of its name. Returns whether there was none.
+    pub(crate) fn put_policy(
+        &mut self,
+        namespace: NamespaceId,
+        policy: Policy,
+        cx: &mut Context<'_>,
+    ) -> Result<bool, EntityError> {
+        let pattern = policy.compile()?;
+        let key = (namespace, policy.layer, policy.name.clone());
+        let before = self.policies.all.get(&key);
+        let count = self.policies.list(namespace, policy.layer).count();
+        if before.is_none() && count >= MAX_POLICIES {
+            let (limit, what) = (MAX_POLICIES, "policies of a layer");
+            return Err(EntityError::TooMany { limit, what });
+        }
+        let id = before.map(|known| known.id);
+        let id = id.unwrap_or_else(|| self.next_id());
+        cx.write(Write::PutEntity(definition::policy_row(
+            id, namespace, &policy,
+        )));
+        let known = Known {
+            id,
+            policy,
+            pattern,
+        };
+        let mut concerned = self.concerned(namespace, &known);
+        let before = self.policies.all.insert(key.clone(), known);
+        if let Some(before) = &before {
+            concerned.extend(self.concerned(namespace, before));
+        }
+        self.apply_policies(concerned, cx);
+        Ok(before.is_none())
+    }
+
+    /// Whether these policies can go, and these be put.
+    pub(crate) fn check_policies(
+        &self,
+        namespace: NamespaceId,
+        put: &[Policy],
+        removed: &[(PolicyLayer, String)],
+    ) -> Result<(), EntityError> {
+        let all = &self.policies.all;
+        let mut left: BTreeSet<_> = all.keys().filter(|(of, ..)| *of == namespace).collect();
+        let at = |name: &str, error| EntityError::At {
+            path: name.to_owned(),
+            error: Box::new(error),
+        };
+        for (layer, name) in removed {
+            if !left.remove(&(namespace, *layer, name.clone())) {
+                return Err(at(name, EntityError::NotFound));
+            }
+        }
+        let mut counts = [PolicyLayer::User, PolicyLayer::Operator]
+            .map(|layer| left.iter().filter(|(_, of, _)| *of == layer).count());
+        let mut named = BTreeSet::new();
+        for policy in put {
+            policy.check().map_err(|error| at(&policy.name, error))?;
+            if !named.insert((policy.layer, &policy.name)) {
+                let text = "it is named twice".to_owned();
+                return Err(at(&policy.name, EntityError::Invalid(text)));
+            }
+            let key = (namespace, policy.layer, policy.name.clone());
+            counts[policy.layer as usize] += usize::from(!left.contains(&key));
+        }
+        if counts.iter().any(|count| *count > MAX_POLICIES) {
+            let (limit, what) = (MAX_POLICIES, "policies of a layer");
+            return Err(EntityError::TooMany { limit, what });
+        }
+        Ok(())
+    }
+
+    /// Takes a policy away.
+    pub(crate) fn remove_policy(
+        &mut self,
+        namespace: NamespaceId,
+        layer: PolicyLayer,
+        name: &str,
+        cx: &mut Context<'_>,
+    ) -> Result<(), EntityError> {
+        let key = (namespace, layer, name.to_owned());
+        let known = self.policies.all.remove(&key);
+        let known = known.ok_or(EntityError::NotFound)?;
+        cx.write(Write::RemoveEntity(known.id));
+        let concerned = self.concerned(namespace, &known);
+        self.apply_policies(concerned, cx);
+        Ok(())
+    }
+
+    /// The entities that a policy fits.
+    fn concerned(&self, namespace: NamespaceId, known: &Known) -> Vec<EntityId> {
+        let entities = self
+            .iter_seen()
+            .filter(|queue| queue.namespace == namespace);
+        let fitting = entities.filter(|queue| known.fits(&queue.path, queue.kind.seen()));
+        fitting.map(|queue| queue.id).collect()
+    }
+
+    fn apply_policies(&mut self, mut concerned: Vec<EntityId>, cx: &mut Context<'_>) {
+        concerned.sort_unstable();
+        concerned.dedup();
+        for id in concerned {
+            self.apply_policy(id, cx);
+        }
+        self.note_change_of_namespace();
+    }
+
+    /// What policies say of an entity has changed: that holds at once.
+    fn apply_policy(&mut self, id: EntityId, cx: &mut Context<'_>) {
+        let Self {
+            policies, queues, ..
+        } = self;
+        let queue = queues.get_mut(&id).expect(CHANGED);
+        let before = queue.settings.clone();
+        let own = queue.own().clone();
+        policies.govern(queue, own);
+        if queue.settings == before {
+            return;
+        }
+        let ttl_ms = queue.settings.default_message_time_to_live;
+        let governed = queue.governed.as_ref();
+        let is_retroactive = governed.is_some_and(|it| is_retroactive(&it.applied.definition));
+        if ttl_ms < before.default_message_time_to_live && is_retroactive {
+            queue.shorten_lives(ttl_ms);
+            cx.write(Write::PutEntity(definition::row_of(queue)));
+        }
+        cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
+        enforce(self, id, cx);
+        let queue = self.get_mut(id).expect(CHANGED);
+        queue.wake_pumps();
+        run(queue, cx);
+    }
+
+    /// Gives every entity that was recovered what policies make of it.
+    pub(super) fn govern_all(&mut self) {
+        let Self {
+            policies, queues, ..
+        } = self;
+        for queue in queues.values_mut() {
+            let own = queue.settings.clone();
+            policies.govern(queue, own);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Length limits: what counts, what is dropped and what is refused.
+//! (docs/spec/rabbitmq.md#12.4)
+
+use broker::BrokerSettings;
+use expect_test::expect;
+
+use crate::script::{check, check_with};
+
+#[test]
+fn the_oldest_available_messages_are_dead_lettered() {
+    check(
+        "
+        0s queue max-length=2
+        0s send a b c d
+        0s counters
+        0s peek 1 9
+        0s peek 1 9 dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 2 dead 2 deferred 0 bytes 4
+            0s peek: #3 c, #4 d
+            0s peek: #1 a DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}
+
+#[test]
+fn locked_messages_do_not_count() {
+    check(
+        "
+        0s queue max-length=2
+        0s attach r1
+        0s limit r1 1
+        0s send a b c
+        0s counters
+        1s send d
+        1s abandon r1 #1
+        1s counters
+        1s peek 1 9 dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s active 3 dead 0 deferred 0 bytes 3
+            1s sent from #4
+            1s abandon r1 #1: done
+            1s active 2 dead 2 deferred 0 bytes 4
+            1s peek: #1 a count 1 DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}
+
+#[test]
+fn receivers_take_what_they_can_before_anything_is_dropped() {
+    check(
+        "
+        0s queue max-length=0
+        0s attach r1
+        0s limit r1 1
+        0s send a b
+        0s counters
+        0s complete r1 #1
+        0s peek 1 9 dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s active 1 dead 1 deferred 0 bytes 2
+            0s complete r1 #1: done
+            0s peek: #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}
+
+#[test]
+fn bytes_are_limited_as_messages_are() {
+    check(
+        "
+        0s queue max-length-bytes=3
+        0s send aa
+        0s send bb
+        0s send c
+        0s counters
+        0s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            0s sent from #3
+            0s active 2 dead 1 deferred 0 bytes 5
+            0s peek: #2 bb, #3 c
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_rejects_holds_exactly_its_limit() {
+    check(
+        "
+        0s queue max-length=2 reject-publish
+        0s send a
+        0s send b c
+        0s send b
+        0s send c
+        0s attach r1
+        0s limit r1 1
+        0s send c
+        0s send d
+        0s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s send refused: the queue holds as much as its max-length of 2 allows
+            0s sent from #2
+            0s send refused: the queue holds as much as its max-length of 2 allows
+            0s r1 gets #1 a until 30s
+            0s sent from #3
+            0s send refused: the queue holds as much as its max-length of 2 allows
+            0s active 3 dead 0 deferred 0 bytes 3
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_that_rejects_by_bytes_says_so() {
+    check(
+        "
+        0s queue max-length-bytes=3 reject-publish
+        0s send aaaa
+        0s send aaa
+        0s send b
+        ",
+        expect![[r#"
+            0s send refused: the queue holds as much as its max-length-bytes of 3 allows
+            0s sent from #1
+            0s send refused: the queue holds as much as its max-length-bytes of 3 allows
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_scheduled_does_not_count_until_its_time() {
+    check(
+        "
+        0s queue max-length=1
+        0s send a
+        0s send b+10s
+        9s counters
+        10s counters
+        10s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #2
+            9s active 1 dead 0 deferred 0 bytes 2 scheduled 1
+            10s active 1 dead 1 deferred 0 bytes 2
+            10s peek: #3 b
+        "#]],
+    );
+}
+
+#[test]
+fn a_limit_that_is_lowered_acts_on_what_is_there() {
+    check(
+        "
+        0s send a b c d
+        0s queue max-length=1
+        0s counters
+        0s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 1 dead 3 deferred 0 bytes 4
+            0s peek: #4 d
+        "#]],
+    );
+}
+
+#[test]
+fn what_was_changed_goes_along() {
+    check(
+        "
+        0s queue max-length=1
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        0s abandon r1 #1 note=hello
+        0s detach r1
+        0s send b
+        0s peek 1 9 dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s abandon r1 #1 note=hello: done
+            0s sent from #2
+            0s peek: #1 a count 1 note="hello" DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}
+
+#[test]
+fn messages_on_the_disk_are_dropped_too() {
+    check_with(
+        BrokerSettings {
+            window: 2,
+            turn_work: 4,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue
+        0s send a*40
+        0s restart
+        1s queue max-length=3
+        1s send b
+        1s counters
+        1s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s sent from #41
+            1s active 3 dead 38 deferred 0 bytes 41
+            1s peek: #39 a, #40 a, #41 b
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_with_sessions_rejects() {
+    check(
+        "
+        0s queue sessions max-length=1
+        0s send a:x
+        0s send b:y
+        0s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s send refused: the queue holds as much as its max-length of 1 allows
+            0s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_destination_that_rejects_is_full() {
+    check(
+        "
+        0s queue name=end max-length=1 reject-publish
+        0s queue name=start forward=end
+        0s send in=start a b
+        0s counters in=start
+        0s counters in=end
+        61s counters in=start
+        61s info in=start
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 1 dead 0 deferred 0 bytes 1
+            0s active 1 dead 0 deferred 0 bytes 1
+            61s active 0 dead 0 deferred 0 bytes 1
+            61s transfer 0 dead in transfer 1 created 0s updated 0s accessed 0s
+        "#]],
+    );
+}
+
+#[test]
+fn a_subscription_drops_its_head() {
+    check(
+        "
+        0s topic t
+        0s subscription s of=t max-length=1
+        0s send in=t encoded a b
+        0s counters in=t/Subscriptions/s
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 1 dead 1 deferred 0 bytes 50
+        "#]],
+    );
+}
