@@ -93,6 +93,7 @@ fn options() -> Options {
             settings: QueueSettings::default(),
         }],
         topics: Vec::new(),
+        policies: Vec::new(),
     }
 }
 

@@ -172,6 +172,7 @@ fn options() -> Options {
         broker: BrokerSettings::default(),
         queues: vec![queue("orders"), queue("others")],
         topics: Vec::new(),
+        policies: Vec::new(),
     }
 }
 

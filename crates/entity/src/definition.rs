@@ -1,6 +1,6 @@
 //! Definitions: entities as a file wants them, or as a namespace has them.
 
-use broker::{Ensured, QueueSettings, RuleDescription, SubscriptionSettings};
+use broker::{Ensured, Policy, QueueSettings, RuleDescription, SubscriptionSettings};
 
 /// A queue as the configuration wants it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -40,6 +40,8 @@ pub struct Namespace {
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions; each has its rules.
     pub topics: Vec<TopicDefinition>,
+    /// Of users and of operators.
+    pub policies: Vec<Policy>,
     /// What the broker called its state when this was asked for.
     pub version: Option<u64>,
 }

@@ -11,13 +11,13 @@ mod differences;
 use std::collections::HashMap;
 use std::fmt;
 
-use broker::{Batch, EntityError, RuleDescription};
+use broker::{Batch, EntityError, Policy, PolicyLayer, RuleDescription};
 use serde::{Deserialize, Serialize};
 
 use crate::definition::{
     Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition, ensured,
 };
-use crate::properties::{of_queue, of_rule, of_subscription, of_topic};
+use crate::properties::{of_policy, of_queue, of_rule, of_subscription, of_topic};
 use crate::table::PROPERTIES;
 
 pub use differences::{Difference, between};
@@ -30,6 +30,8 @@ pub struct DesiredNamespace {
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions and rules.
     pub topics: Vec<TopicDefinition>,
+    /// Of users and of operators.
+    pub policies: Vec<Policy>,
     /// Whether there should be nothing else.
     pub authoritative: bool,
 }
@@ -53,6 +55,12 @@ pub struct Plan {
     /// Rules that go, by subscription and name.
     #[serde(skip)]
     removed_rules: Vec<(String, String)>,
+    /// Policies to make or change.
+    #[serde(skip)]
+    policies: Vec<Policy>,
+    /// Policies that go.
+    #[serde(skip)]
+    removed_policies: Vec<(PolicyLayer, String)>,
     /// Of the namespace that it was made for.
     #[serde(skip)]
     version: Option<u64>,
@@ -100,6 +108,8 @@ impl fmt::Display for ResourceKind {
             Self::Topic => "topic",
             Self::Subscription => "subscription",
             Self::Rule => "rule",
+            Self::Policy => "policy",
+            Self::OperatorPolicy => "operator policy",
         })
     }
 }
@@ -132,6 +142,17 @@ pub enum ResourceKind {
     Topic,
     Subscription,
     Rule,
+    Policy,
+    OperatorPolicy,
+}
+
+impl From<PolicyLayer> for ResourceKind {
+    fn from(layer: PolicyLayer) -> Self {
+        match layer {
+            PolicyLayer::User => Self::Policy,
+            PolicyLayer::Operator => Self::OperatorPolicy,
+        }
+    }
 }
 
 /// A refused change, and the reason.
@@ -170,6 +191,9 @@ impl Plan {
         for topic in &wanted.topics {
             planner.topic(topic);
         }
+        for policy in &wanted.policies {
+            planner.policy(policy, &namespace.policies);
+        }
         if wanted.authoritative {
             planner.remove_others(namespace, wanted);
         }
@@ -185,6 +209,8 @@ impl Plan {
             removed: self.removed.clone(),
             removed_rules: self.removed_rules.clone(),
             ensured: ensured(self.queues.clone(), self.topics.clone()),
+            policies: self.policies.clone(),
+            removed_policies: self.removed_policies.clone(),
             dry_run: false,
         }
     }
@@ -205,6 +231,11 @@ fn is_fixed(name: &str) -> bool {
 fn by_path<T>(all: &[T], path: impl Fn(&T) -> &str) -> HashMap<String, &T> {
     let all = all.iter();
     all.map(|one| (path(one).to_lowercase(), one)).collect()
+}
+
+/// Whether two policies are of one layer and name.
+fn is_same(one: &Policy, other: &Policy) -> bool {
+    (one.layer, &one.name) == (other.layer, &other.name)
 }
 
 struct Planner<'a> {
@@ -341,6 +372,17 @@ impl Planner<'_> {
         changed
     }
 
+    fn policy(&mut self, wanted: &Policy, known: &[Policy]) {
+        let known = known.iter().find(|known| is_same(known, wanted));
+        let before = known.map(of_policy);
+        let nothing = Default::default();
+        let differences = between(before.as_ref().unwrap_or(&nothing), &of_policy(wanted));
+        let kind = wanted.layer.into();
+        if self.note(kind, &wanted.name, before.is_none(), differences) {
+            self.plan.policies.push(wanted.clone());
+        }
+    }
+
     /// Removes entities that the file does not name. A topic's subscriptions go with it.
     fn remove_others(&mut self, namespace: &Namespace, wanted: &DesiredNamespace) {
         let topics = by_path(&wanted.topics, |topic| &topic.path);
@@ -362,6 +404,12 @@ impl Planner<'_> {
             if !queues.contains_key(&queue.path.to_lowercase()) {
                 self.remove_entity(ResourceKind::Queue, queue.path.clone());
             }
+        }
+        let others = namespace.policies.iter();
+        for other in others.filter(|it| !wanted.policies.iter().any(|kept| is_same(kept, it))) {
+            self.note_removal(other.layer.into(), other.name.clone());
+            let policy = (other.layer, other.name.clone());
+            self.plan.removed_policies.push(policy);
         }
     }
 

@@ -3,7 +3,9 @@
 //! The result can be read again and gives the same entity; an absent property has no value. A
 //! subscription does not repeat the properties of its topic.
 
-use broker::{EntityDescription, EntityKind, QueueSettings, RuleDescription, SubscriptionSettings};
+use broker::{
+    EntityDescription, EntityKind, Policy, QueueSettings, RuleDescription, SubscriptionSettings,
+};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -67,9 +69,25 @@ pub fn of_rule(rule: &RuleDescription) -> Properties {
     shown
 }
 
+/// A policy's, without its name and its layer.
+#[must_use]
+pub fn of_policy(policy: &Policy) -> Properties {
+    let mut shown = Properties::new();
+    shown.insert("pattern".to_owned(), policy.pattern.clone().into());
+    shown.insert("apply-to".to_owned(), json(&policy.apply_to));
+    shown.insert("priority".to_owned(), json(&policy.priority));
+    let definition = policy.definition.clone();
+    shown.insert("definition".to_owned(), definition.into());
+    shown
+}
+
 /// A whole file of our own shape.
 #[must_use]
-pub fn of_file(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Properties {
+pub fn of_file(
+    queues: &[QueueDefinition],
+    topics: &[TopicDefinition],
+    policies: &[Policy],
+) -> Properties {
     let named = |mut shown: Properties, name: &str| {
         shown.insert("name".to_owned(), name.into());
         shown
@@ -97,6 +115,7 @@ pub fn of_file(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Proper
     let mut file = Properties::new();
     file.insert("queues".to_owned(), json(&queues));
     file.insert("topics".to_owned(), json(&topics));
+    file.insert("policies".to_owned(), json(&policies));
     file
 }
 

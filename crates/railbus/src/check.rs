@@ -10,11 +10,15 @@ use crate::config::{self, Entities, read_entities, read_railbus_toml};
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), CommandError> {
     let entities = read(file)?;
+    let policies = match entities.policies.len() {
+        0 => String::new(),
+        count => format!(", {count} policies"),
+    };
     println!(
-        "{} is valid: {} queues, {} topics",
+        "{} is valid: {} queues, {} topics{policies}",
         file.display(),
         entities.queues.len(),
-        entities.topics.len()
+        entities.topics.len(),
     );
     Ok(())
 }

@@ -9,6 +9,7 @@ mod own;
 
 use std::path::Path;
 
+use broker::Policy;
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,11 +22,16 @@ use crate::runtime::runtime;
 /// Where the broker shows everything.
 const ENTITIES: &str = "/$railbus/entities";
 
-/// All entities.
+/// Where it shows the policies.
+const POLICIES: &str = "/$railbus/policies";
+
+/// All entities and policies.
 #[derive(Debug, Default, Deserialize)]
 pub struct ExportedEntities {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
+    #[serde(default)]
+    pub policies: Vec<Policy>,
 }
 
 /// A file's text, and warnings of what it cannot express.
@@ -38,7 +44,12 @@ pub struct ExportFile {
 /// Gets the entities from the broker and writes the file.
 pub fn run(arguments: &ExportArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
-    let json: Value = runtime()?.block_on(remote.call(Call::get(ENTITIES)))?;
+    let runtime = runtime()?;
+    let mut json: Value = runtime.block_on(remote.call(Call::get(ENTITIES)))?;
+    let mut policies: Value = runtime.block_on(remote.call(Call::get(POLICIES)))?;
+    if let Some(object) = json.as_object_mut() {
+        object.insert("policies".to_owned(), policies["policies"].take());
+    }
     let found = read(json).map_err(|error| Error::Protocol {
         authority: remote.broker.authority,
         reason: error.to_string(),

@@ -43,7 +43,7 @@ pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
 fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, CommandError> {
     let entities = check::read(&arguments.file)?;
     let remote = Remote::new(&arguments.broker)?;
-    let mut body = of_file(&entities.queues, &entities.topics);
+    let mut body = of_file(&entities.queues, &entities.topics, &entities.policies);
     body.insert("authoritative".to_owned(), arguments.authoritative.into());
     let body = Value::Object(body).to_string();
     let answered = runtime()?.block_on(remote.ask(Call::post(path, body)));

@@ -143,6 +143,7 @@ impl Reloader {
         let wanted = DesiredNamespace {
             queues: new.server.queues.clone(),
             topics: new.server.topics.clone(),
+            policies: new.server.policies.clone(),
             authoritative: false,
         };
         let plan = self.handle.apply(&wanted).await?;

@@ -122,6 +122,7 @@ impl Settings {
                 broker: broker(arguments, &config, memory / 8)?,
                 queues: entities.queues,
                 topics: entities.topics,
+                policies: entities.policies,
             },
             host,
             connection_key: keys.shown,

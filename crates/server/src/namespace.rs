@@ -1,6 +1,8 @@
 //! Namespace: all entities with their settings and rules, as they are now.
 
-use broker::{Answer, EntityInfo, Listing, Order, RuleDescription, SubscriptionSettings};
+use broker::{
+    Answer, EntityInfo, Listing, Order, Policy, PolicyLayer, RuleDescription, SubscriptionSettings,
+};
 use entity::{Namespace, QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
 use crate::shard_client::{ShardClient, ShardError};
@@ -15,6 +17,7 @@ const PAGE: usize = 1_000;
 pub(crate) struct NamespaceSnapshot {
     pub queues: Vec<EntityInfo>,
     pub topics: Vec<TopicSnapshot>,
+    pub policies: Vec<Policy>,
     /// What the broker called its state before the first of it was asked for.
     pub version: Option<u64>,
 }
@@ -38,7 +41,7 @@ impl NamespaceSnapshot {
             Ok(Answer::Namespace(info)) => Some(info.version),
             _ => None,
         };
-        let queues = list(shard_client, &Listing::Queues).await?;
+        let queues = list_queues(shard_client).await?;
         let mut topics = Vec::new();
         for info in list(shard_client, &Listing::Topics).await? {
             let subscriptions = subscriptions(shard_client, &info.queue.path).await?;
@@ -47,9 +50,12 @@ impl NamespaceSnapshot {
                 subscriptions,
             });
         }
+        let mut policies = list_policies(shard_client, PolicyLayer::User).await?;
+        policies.extend(list_policies(shard_client, PolicyLayer::Operator).await?);
         Ok(Self {
             queues,
             topics,
+            policies,
             version,
         })
     }
@@ -61,6 +67,7 @@ impl From<NamespaceSnapshot> for Namespace {
         let topics = snapshot.topics.into_iter();
         Self {
             version: snapshot.version,
+            policies: snapshot.policies,
             queues: queues
                 .map(|info| QueueDefinition {
                     path: info.queue.path,
@@ -114,6 +121,24 @@ pub(crate) async fn subscriptions(
         all.push(SubscriptionSnapshot { info, rules });
     }
     Ok(all)
+}
+
+/// The policies of a layer, by name.
+pub(crate) async fn list_policies(
+    shard_client: &mut ShardClient,
+    layer: PolicyLayer,
+) -> Result<Vec<Policy>, ShardError> {
+    match shard_client.order(Order::ListPolicies(layer)).await? {
+        Ok(Answer::Policies(policies)) => Ok(policies),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Every queue.
+pub(crate) async fn list_queues(
+    shard_client: &mut ShardClient,
+) -> Result<Vec<EntityInfo>, ShardError> {
+    list(shard_client, &Listing::Queues).await
 }
 
 async fn list(shard_client: &mut ShardClient, of: &Listing) -> Result<Vec<EntityInfo>, ShardError> {

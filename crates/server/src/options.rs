@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::AccessRules;
-use broker::BrokerSettings;
+use broker::{BrokerSettings, Policy};
 use entity::{QueueDefinition, TopicDefinition};
 use rustls::ServerConfig;
 use tokio::sync::watch;
@@ -47,6 +47,8 @@ pub struct Options {
     pub queues: Vec<QueueDefinition>,
     /// Topics with their subscriptions, likewise.
     pub topics: Vec<TopicDefinition>,
+    /// Policies that are there at the start.
+    pub policies: Vec<Policy>,
 }
 
 /// Whose connections may go without TLS.

@@ -100,7 +100,14 @@ impl BoundServer {
         let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
         let (task, inbox) = ShardTask::new(shard, clock_of_broker, progress, directory.clone());
         let shard = tokio::spawn(task.run());
-        match setup::prepare(&inbox, options.queues.clone(), options.topics.clone()).await {
+        match setup::prepare(
+            &inbox,
+            options.queues.clone(),
+            options.topics.clone(),
+            options.policies.clone(),
+        )
+        .await
+        {
             Ok(()) => {}
             Err(setup::Error::Refused(error)) => {
                 end(&inbox, shard).await?;

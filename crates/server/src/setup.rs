@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use broker::{Batch, ConnectionId, EntityError, Order, QueueInfo, QueueSettings};
+use broker::{Batch, ConnectionId, EntityError, Order, Policy, QueueInfo, QueueSettings};
 use entity::{QueueDefinition, TopicDefinition, ensured};
 
 use crate::namespace::SUBSCRIPTIONS;
@@ -22,13 +22,14 @@ pub enum Error {
     Shard(#[from] ShardError),
 }
 
-/// Makes queues and topics exist.
+/// Makes queues, topics and policies exist.
 pub async fn prepare(
     inbox: &Inbox,
     mut queues: Vec<QueueDefinition>,
     mut topics: Vec<TopicDefinition>,
+    policies: Vec<Policy>,
 ) -> Result<(), Error> {
-    if queues.is_empty() && topics.is_empty() {
+    if queues.is_empty() && topics.is_empty() && policies.is_empty() {
         return Ok(());
     }
     let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
@@ -45,6 +46,7 @@ pub async fn prepare(
     }
     let batch = Batch {
         ensured: ensured(queues, topics),
+        policies,
         ..Batch::default()
     };
     let result = shard_client.order(Order::Apply(Box::new(batch))).await?;

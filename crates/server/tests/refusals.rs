@@ -132,6 +132,7 @@ fn options(limits: Limits) -> Options {
             settings: broker::QueueSettings::default(),
         }],
         topics: Vec::new(),
+        policies: Vec::new(),
     }
 }
 

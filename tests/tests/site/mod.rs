@@ -148,5 +148,6 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
             settings: QueueSettings::default(),
         }],
         topics: Vec::new(),
+        policies: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use broker::Tier;
+use broker::{Policy, Tier};
 use entity::fault::{self, FaultLocation, RulePart};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
@@ -18,6 +18,8 @@ use super::toml_file::TomlFile;
 pub struct Entities {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
+    /// Of users and of operators.
+    pub policies: Vec<Policy>,
     /// What a user should know about the file, although it is accepted.
     pub warnings: Vec<String>,
 }
@@ -47,6 +49,16 @@ impl Entities {
         let topics = of_settings.topics.into_iter();
         self.topics
             .extend(topics.filter(|topic| is_new("topic", &topic.path)));
+        for policy in of_settings.policies {
+            let same = |known: &Policy| (known.layer, &known.name) == (policy.layer, &policy.name);
+            if self.policies.iter().any(same) {
+                let (layer, name) = (policy.layer, &policy.name);
+                let text = format!("the {layer} {name} is in both files; the entities file holds");
+                self.warnings.push(text);
+            } else {
+                self.policies.push(policy);
+            }
+        }
     }
 }
 
@@ -58,6 +70,8 @@ struct EntitiesConfig {
     queues: Vec<QueueDefinition>,
     #[serde(default)]
     topics: Vec<TopicDefinition>,
+    #[serde(default)]
+    policies: Vec<Policy>,
 }
 
 /// Reads and checks `file` for a namespace of a tier. TOML is recognized by its extension.
@@ -82,8 +96,12 @@ pub fn read_entities(file: &Path, tier: Tier) -> Result<Entities, Error> {
 
 fn read_toml(file: &Path, tier: Tier) -> Result<Entities, Error> {
     let mut file = TomlFile::<EntitiesConfig>::read(file)?;
-    let EntitiesConfig { queues, topics } = std::mem::take(&mut file.value);
-    collect(queues, topics, tier, |path, message| {
+    let EntitiesConfig {
+        queues,
+        topics,
+        policies,
+    } = std::mem::take(&mut file.value);
+    collect(queues, topics, policies, tier, |path, message| {
         file.error(path, message)
     })
 }
@@ -95,8 +113,12 @@ fn read_json(file: &Path, tier: Tier) -> Result<Entities, Error> {
     if emulator::is_emulator(&root)? {
         return emulator::read(&root, tier);
     }
-    let EntitiesConfig { queues, topics } = root.read()?;
-    collect(queues, topics, tier, |path, message| {
+    let EntitiesConfig {
+        queues,
+        topics,
+        policies,
+    } = root.read()?;
+    collect(queues, topics, policies, tier, |path, message| {
         root.error_at(&path, message)
     })
 }
@@ -105,12 +127,25 @@ fn read_json(file: &Path, tier: Tier) -> Result<Entities, Error> {
 pub fn collect(
     queues: Vec<QueueDefinition>,
     topics: Vec<TopicDefinition>,
+    policies: Vec<Policy>,
     tier: Tier,
     refuse: impl Fn(String, String) -> Error,
 ) -> Result<Entities, Error> {
+    for (index, policy) in policies.iter().enumerate() {
+        let at = format!("policies[{index}]");
+        if let Err(error) = policy.check() {
+            return Err(refuse(at, error.to_string()));
+        }
+        let same = |other: &&Policy| (other.layer, &other.name) == (policy.layer, &policy.name);
+        if policies[..index].iter().any(|other| same(&other)) {
+            let text = format!("the {} `{}` is there already", policy.layer, policy.name);
+            return Err(refuse(format!("{at}.name"), text));
+        }
+    }
     let mut entities = Entities {
         queues,
         topics,
+        policies,
         warnings: Vec::new(),
     };
     let checked = fault::check(&entities.queues, &entities.topics)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use broker::Tier;
+use broker::{Policy, Tier};
 use entity::{Count, EntityPath, Millis, NamespaceName, QueueDefinition, Size, TopicDefinition};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,7 @@ pub struct RailbusToml {
     pub limits: LimitsConfig,
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
+    pub policies: Vec<Policy>,
 }
 
 /// `[transactions]`: what they may touch.
@@ -175,7 +176,8 @@ pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> 
     let queues = std::mem::take(&mut file.value.queues);
     let topics = std::mem::take(&mut file.value.topics);
     let tier = file.value.sku.unwrap_or_default();
-    let entities = collect(queues, topics, tier, |path, message| {
+    let policies = std::mem::take(&mut file.value.policies);
+    let entities = collect(queues, topics, policies, tier, |path, message| {
         file.error(path, message)
     })?;
     Ok((file.value, entities))

@@ -23,6 +23,9 @@ pub fn write(found: &ExportedEntities) -> ExportFile {
     let mut writer = Writer {
         warnings: warn_of_missing_rules(found),
     };
+    for policy in &found.policies {
+        writer.warn(&policy.name, "policies");
+    }
     let queues: Vec<_> = found.queues.iter().map(|it| writer.queue(it)).collect();
     let topics: Vec<_> = found.topics.iter().map(|it| writer.topic(it)).collect();
     let file = json!({"UserConfig": {

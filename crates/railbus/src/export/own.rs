@@ -24,7 +24,7 @@ pub fn json(found: &ExportedEntities) -> ExportFile {
 }
 
 fn concise(found: &ExportedEntities) -> (Properties, Vec<String>) {
-    let mut file = of_file(&found.queues, &found.topics);
+    let mut file = of_file(&found.queues, &found.topics, &found.policies);
     let queue = of_queue(&QueueSettings::default());
     for entity in list(&mut file, "queues") {
         drop_defaults(entity, &queue);
@@ -41,6 +41,7 @@ fn concise(found: &ExportedEntities) -> (Properties, Vec<String>) {
     }
     drop_empty(&mut file, "queues");
     drop_empty(&mut file, "topics");
+    drop_empty(&mut file, "policies");
     (file, warn_of_missing_rules(found))
 }
 

@@ -50,8 +50,17 @@ fn read(name: &str, text: &str) -> Entities {
 }
 
 fn found(text: &str) -> ExportedEntities {
-    let Entities { queues, topics, .. } = read("a.toml", text);
-    let mut found = ExportedEntities { queues, topics };
+    let Entities {
+        queues,
+        topics,
+        policies,
+        ..
+    } = read("a.toml", text);
+    let mut found = ExportedEntities {
+        queues,
+        topics,
+        policies,
+    };
     for subscription in found
         .topics
         .iter_mut()
@@ -75,7 +84,7 @@ fn what_is_exported_makes_the_same() {
         let again = read(name, &written.text);
         assert_eq!(again.warnings, [""; 0], "{name}");
         // Settings of a queue that mean nothing for a topic may differ.
-        let [again, same] = [&again, &same].map(|it| of_file(&it.queues, &it.topics));
+        let [again, same] = [&again, &same].map(|it| of_file(&it.queues, &it.topics, &it.policies));
         assert_eq!(again, same, "{name}");
     }
 }
