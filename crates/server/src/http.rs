@@ -20,7 +20,9 @@ mod identity;
 mod metrics;
 mod origin;
 mod plan;
+mod policies;
 mod query;
+mod rabbitmq;
 mod request_head;
 mod routes;
 mod rules;
@@ -303,6 +305,9 @@ async fn respond(
         _ => Operation::Administer,
     };
     let caller = Caller::of(request.headers(), transport);
+    if rabbitmq::is_call(&request) && !is_management {
+        return rabbitmq::respond(request, caller, server).await;
+    }
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
     }
@@ -338,6 +343,7 @@ async fn respond_own(
         Route::TestRule => rules::respond(request, server).await,
         Route::Plan => plan::respond(request, server, ApplyMode::Show).await,
         Route::Apply => plan::respond(request, server, ApplyMode::Apply).await,
+        Route::Policies | Route::Policy => policies::respond(request, path, server).await,
         Route::Entities
         | Route::Entity
         | Route::Rules

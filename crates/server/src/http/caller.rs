@@ -12,6 +12,9 @@ use hyper::header::{AUTHORIZATION, ORIGIN};
 use super::Transport;
 use crate::server_state::ServerState;
 
+/// `guest` and `guest`, as Basic writes it.
+const GUEST: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
+
 /// The sender of a request. It holds a secret, so it has no `Debug`.
 pub struct Caller {
     /// What is no text fits nothing.
@@ -47,6 +50,14 @@ impl Caller {
             None if self.is_loopback && access.is_development() => Ok(()),
             shown => self.check_shown(shown.as_deref(), server, operation, path),
         }
+    }
+
+    /// Whether it shows RabbitMQ's well-known name and password, where no development key is asked
+    /// for. (docs/spec/rabbitmq.md#1)
+    pub fn is_guest(&self, server: &ServerState) -> bool {
+        let shown = self.authorization.as_deref();
+        let is_free = self.is_loopback && server.directory().access().is_development();
+        is_free && !self.has_origin && shown == Some(GUEST)
     }
 
     /// Whether the caller, or the issuer of `token`, may do that at `path` now.

@@ -29,6 +29,9 @@ pub enum Route {
     TestRule,
     Clock,
     Backups,
+    /// All policies.
+    Policies,
+    Policy,
 }
 
 impl Route {
@@ -42,6 +45,8 @@ impl Route {
             "rules/test" => Self::TestRule,
             "clock" => Self::Clock,
             "backups" => Self::Backups,
+            "policies" | "policies/" => Self::Policies,
+            rest if rest.starts_with("policies/") => Self::Policy,
             rest => Self::of_entity(rest.strip_prefix("entities")?, method)?,
         })
     }
@@ -73,7 +78,10 @@ impl Route {
     /// The methods that it can be asked for with.
     pub fn allowed(self) -> &'static str {
         match self {
-            Self::Document | Self::Entities | Self::Rules | Self::Messages => "GET, HEAD",
+            Self::Document | Self::Entities | Self::Rules | Self::Messages | Self::Policies => {
+                "GET, HEAD"
+            }
+            Self::Policy => "GET, HEAD, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Clock => "GET, HEAD, POST",
             Self::Purge
@@ -101,7 +109,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 13] = [
+    const ALL: [Route; 15] = [
         Route::Document,
         Route::Entities,
         Route::Entity,
@@ -115,6 +123,8 @@ mod tests {
         Route::TestRule,
         Route::Clock,
         Route::Backups,
+        Route::Policies,
+        Route::Policy,
     ];
 
     /// As the document writes it. A route that is new has to be in `ALL` too.
@@ -133,6 +143,8 @@ mod tests {
             Route::TestRule => "/$railbus/rules/test",
             Route::Clock => "/$railbus/clock",
             Route::Backups => "/$railbus/backups",
+            Route::Policies => "/$railbus/policies",
+            Route::Policy => "/$railbus/policies/{layer}/{name}",
         }
     }
 
