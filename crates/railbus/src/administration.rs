@@ -1,6 +1,7 @@
-//! `railbus queue`, `topic`, `subscription` and `rule`: administration over HTTP.
+//! `railbus queue`, `topic`, `subscription`, `rule` and `policy`: administration over HTTP.
 
 mod output;
+mod policy;
 pub mod request;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ use crate::arguments::{
 };
 use crate::command_error::CommandError;
 use output::{ApiResponse, OutputShape};
+pub use policy::policy;
 use request::{Request, path_of, rule_path, subscription_path};
 
 type CommandResult = Result<ExitCode, CommandError>;

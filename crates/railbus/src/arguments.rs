@@ -5,6 +5,7 @@ mod authority;
 mod bench;
 mod entity;
 mod message;
+mod policy;
 mod properties;
 mod store;
 
@@ -24,6 +25,7 @@ pub use message::{
     BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
     SendArguments, SourceArguments,
 };
+pub use policy::{PolicyCommand, PolicyName};
 pub use properties::{Kind, PropertyOptions, Queue, Topic};
 
 use crate::config::{LogFormat, choice, parse_address};
@@ -79,6 +81,9 @@ pub enum Command {
     /// Works on rules of subscriptions.
     #[command(subcommand)]
     Rule(RuleCommand),
+    /// Works on policies: settings for all entities whose path matches a pattern.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Sends messages to a queue or topic.
     Send(SendArguments),
     /// Receives messages of a queue or subscription, prints each, and takes it away.

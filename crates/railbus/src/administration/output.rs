@@ -19,6 +19,8 @@ pub enum OutputShape {
     Entities,
     /// Several rules, each in a row.
     Rules,
+    /// Several policies, each in a row.
+    Policies,
     /// One entity or rule, each property in a row.
     Entity,
     /// There is nothing to be said.
@@ -68,6 +70,18 @@ impl ApiResponse {
                     [format_value(&rule["name"]), filter(&rule["filter"]), action]
                 });
                 table(["name", "filter", "action"], rows)
+            }
+            OutputShape::Policies => {
+                let head = [
+                    "name",
+                    "layer",
+                    "apply-to",
+                    "priority",
+                    "pattern",
+                    "definition",
+                ];
+                let rows = self.each(|policy| head.map(|name| format_value(&policy[name])));
+                table(head, rows)
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::runtime::runtime;
 /// Where entities are.
 const ENTITIES: &str = "/$railbus/entities";
 /// What names may be written with as they are.
-const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+pub const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// One request, but for where the broker is.
 #[derive(Debug)]

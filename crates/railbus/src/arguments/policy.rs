@@ -1,0 +1,75 @@
+//! Arguments of what works on policies.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value};
+
+use super::BrokerArguments;
+use super::entity::{ListArguments, OutputArguments};
+
+/// What can be done with policies.
+#[derive(Clone, Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Lists all policies, of users and of operators.
+    List(ListArguments),
+    /// Makes a policy, or puts it in the place of the one of its name; it holds at once.
+    #[command(after_long_help = DEFINITION_HELP)]
+    Set(PolicySetArguments),
+    /// Takes a policy away.
+    Clear(PolicyName),
+}
+
+const DEFINITION_HELP: &str = "\
+Keys of a definition, durations in milliseconds and sizes in bytes:
+  message-ttl, expires, max-length, max-length-bytes, overflow (drop-head, reject-publish), delivery-limit,
+  railbus-lock-duration, railbus-auto-delete-on-idle, railbus-max-size, railbus-dead-letter-on-expiry,
+  railbus-retroactive. Operator policies have the keys of the first line and delivery-limit.
+  railbus policy set ttl '^orders' '{\"message-ttl\": 60000}' --apply-to queues --priority 5";
+
+/// One policy.
+#[derive(Args, Clone, Debug)]
+pub struct PolicyName {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// A policy of operators, which limits what users and their policies set
+    #[arg(long)]
+    pub operator: bool,
+    #[command(flatten)]
+    pub broker: BrokerArguments,
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// One policy and what it says.
+#[derive(Args, Clone, Debug)]
+pub struct PolicySetArguments {
+    #[command(flatten)]
+    pub at: PolicyName,
+    /// A regular expression; the policy is for entities in whose path it is found
+    #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
+    pub pattern: String,
+    /// What holds for them, as an object in JSON: {"message-ttl": 60000}
+    #[arg(value_name = "DEFINITION", value_parser = object)]
+    pub definition: Definition,
+    /// Which kinds of entity: queues, topics, subscriptions or all
+    #[arg(long, value_name = "KIND", default_value = "all")]
+    pub apply_to: String,
+    /// Of several policies that fit, the one with the highest number applies
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    pub priority: i64,
+}
+
+/// A definition, as it is given.
+#[derive(Clone, Debug)]
+pub struct Definition(pub Map<String, Value>);
+
+fn object(text: &str) -> Result<Definition, String> {
+    let read = serde_json::from_str(text);
+    read.map(Definition)
+        .map_err(|error| format!("it is not an object in JSON: {error}"))
+}
