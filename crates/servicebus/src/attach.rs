@@ -51,7 +51,7 @@ impl Client {
                     link: Some(&attach.name),
                     ..Origin::default()
                 };
-                let error = errors::no_transactions();
+                let error = self.tracked(errors::no_transactions());
                 self.refusals.note(Subject::Attach, origin, &error);
                 return self.connection.refuse(link, error);
             }
@@ -68,6 +68,7 @@ impl Client {
             })
         });
         if let Err(error) = result {
+            let error = self.tracked(error);
             let origin = Origin {
                 link: Some(&name),
                 entity: entity.as_deref(),

@@ -353,7 +353,7 @@ impl Dialect for Client {
         if self.idle_deadline().is_some_and(|due| due <= now.mono) {
             let allowed = self.settings.idle_connection.unwrap_or_default();
             self.idle_since = None;
-            let error = errors::idle_connection(allowed);
+            let error = self.tracked(errors::idle_connection(allowed));
             let origin = Origin::default();
             self.refusals.note(Subject::Connection, origin, &error);
             self.connection.close(Some(error));
@@ -395,7 +395,8 @@ impl Dialect for Client {
                 .detach(link, true, Some(errors::link_shut_down()));
         }
         self.detach_others(&errors::link_shut_down());
-        self.close_unrecorded(errors::shut_down());
+        let error = self.tracked(errors::shut_down());
+        self.close_unrecorded(error);
         self.handle_events();
     }
 

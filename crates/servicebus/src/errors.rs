@@ -320,14 +320,20 @@ pub(crate) fn session_lock_lost() -> Error {
     )
 }
 
-/// A message without a session, where there must be one. (docs/spec/entities.md#18)
+/// What a message is refused with that has no session where there must be one.
+/// (docs/spec/entities.md#18)
+const SESSION_REQUIRED: &str = "The SessionId was not set on a message, and it cannot be sent to the \
+     entity. Entities that have session support enabled can only receive messages that have the \
+     SessionId set to a valid value.";
+
+/// A message without a session, where there must be one.
 fn session_required() -> Error {
-    Error::new(
-        condition::NOT_ALLOWED,
-        "The SessionId was not set on a message, and it cannot be sent to the entity. Entities \
-         that have session support enabled can only receive messages that have the SessionId set \
-         to a valid value.",
-    )
+    Error::new(condition::NOT_ALLOWED, SESSION_REQUIRED)
+}
+
+/// Whether it is that error.
+pub(crate) fn is_session_required(error: &Error) -> bool {
+    error.description.as_deref() == Some(SESSION_REQUIRED)
 }
 
 /// A client that sends without credit, far beyond the tolerance of rule 19.

@@ -19,6 +19,7 @@ mod pending_requests;
 mod receiver;
 mod request_response;
 mod sender;
+mod tracking;
 mod transactions;
 
 use amqp::items as fields;

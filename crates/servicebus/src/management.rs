@@ -148,6 +148,7 @@ impl Client {
     }
 
     fn refuse_request(&mut self, pending: &PendingOperation, error: Error) {
+        let error = self.tracked(error);
         let origin = Origin {
             entity: path_of(&pending.resource),
             operation: pending.operation,

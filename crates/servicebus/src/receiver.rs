@@ -310,7 +310,7 @@ impl Client {
         };
         let session = receiver.session;
         if !disposition.settled {
-            let state = DeliveryState::Rejected(Some(error));
+            let state = DeliveryState::Rejected(Some(self.tracked(error)));
             self.connection
                 .settle_sent(session, disposition.delivery_id, state, true);
             return;
@@ -335,7 +335,7 @@ impl Client {
             Some(PendingRequest::Settle(pending)) => {
                 let (state, settled) = match result {
                     Ok(()) => (pending.settlement.state(), true),
-                    Err(error) => refused(&error),
+                    Err(error) => self.refused_settlement(&error),
                 };
                 self.connection
                     .settle_sent(pending.session, pending.delivery_id, state, settled);
@@ -348,18 +348,19 @@ impl Client {
             | None => {}
         }
     }
-}
 
-/// The state of a refused settlement, and whether it settles the delivery: not if it can be settled
-/// another time. One that names an ended transaction settles it. (docs/spec/amqp.md#8.1)
-pub(crate) fn refused(error: &SettleError) -> (DeliveryState, bool) {
-    let again = match error {
-        SettleError::Enlisted => true,
-        SettleError::Transaction(_) => !enlist::is_about_transaction(error),
-        _ => false,
-    };
-    let state = DeliveryState::Rejected(Some(errors::settle(error)));
-    (state, !again)
+    /// The state of a refused settlement, and whether it settles the delivery: not if it can be
+    /// settled another time. One that names an ended transaction settles it.
+    /// (docs/spec/amqp.md#8.1)
+    pub(crate) fn refused_settlement(&mut self, error: &SettleError) -> (DeliveryState, bool) {
+        let again = match error {
+            SettleError::Enlisted => true,
+            SettleError::Transaction(_) => !enlist::is_about_transaction(error),
+            _ => false,
+        };
+        let error = self.tracked(errors::settle(error));
+        (DeliveryState::Rejected(Some(error)), !again)
+    }
 }
 
 /// The lock of a delivery, by the machine's real clock, which clients compare it with.

@@ -108,6 +108,7 @@ impl Client {
         }
         match self.read_request(delivery) {
             Err(error) => {
+                let error = self.tracked(error);
                 self.note_request(Subject::Request, delivery.link, Origin::default(), &error);
                 self.settle_request(delivery, DeliveryState::Rejected(Some(error)));
                 self.request_answered(delivery.link);

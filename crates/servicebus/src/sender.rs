@@ -118,6 +118,7 @@ impl Client {
     /// (docs/spec/amqp.md#3.8)
     fn answer_send(&mut self, pending: &PendingSend, result: Result<(), Error>) {
         if !pending.settled {
+            let result = result.map_err(|error| self.tracked(error));
             let state = pending.state(result);
             self.connection
                 .dispose_received(pending.session, pending.delivery_id, state, true);

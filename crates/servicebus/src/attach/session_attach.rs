@@ -121,6 +121,7 @@ impl Client {
             entity: Some(&pending_attach.path),
             ..Origin::default()
         };
+        let error = self.tracked(error);
         self.refusals.note(Subject::Attach, origin, &error);
         self.connection.refuse(pending_attach.request.link, error);
         self.start_idle_timer();

@@ -75,6 +75,7 @@ impl Client {
     }
 
     pub(crate) fn detach(&mut self, link: LinkId, error: Error) {
+        let error = self.tracked(error);
         if let Some(link) = self.links.get(link) {
             let origin = Origin {
                 link: Some(&link.name),
@@ -142,8 +143,9 @@ impl Client {
 
     /// Closes the connection for an error of its client.
     pub(crate) fn close(&mut self, error: Error) {
-        let origin = Origin::default();
-        self.refusals.note(Subject::Connection, origin, &error);
+        let error = self.tracked(error);
+        self.refusals
+            .note(Subject::Connection, Origin::default(), &error);
         self.close_unrecorded(error);
     }
 

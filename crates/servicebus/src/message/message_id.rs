@@ -80,7 +80,8 @@ impl MessageIds {
         self.expected = self.expected.saturating_sub(bytes);
     }
 
-    fn next_id(&mut self) -> [u8; DIGITS] {
+    /// An id that no message and no error has had.
+    pub(crate) fn next_id(&mut self) -> [u8; DIGITS] {
         let mut id = [0; DIGITS];
         let halves = id.chunks_exact_mut(DIGITS / 2);
         for ((half, state), step) in halves.zip(&mut self.state).zip(STEPS) {

@@ -29,8 +29,7 @@ impl Client {
             Some("put-token") => self.put_token(request),
             _ => {
                 let status = Status::new(501, "The only operation is put-token.".to_owned());
-                self.note_status(Subject::Request, request, &status);
-                status
+                self.refused_status(Subject::Request, request, status)
             }
         };
         if self.failures >= MAX_FAILURES {
@@ -48,15 +47,12 @@ impl Client {
                 // Exactly 202: one client library takes nothing else (rule 9).
                 Status::new(202, "Accepted".to_owned())
             }
-            Err(status) => {
-                self.note_status(Subject::Token, request, &status);
-                status
-            }
+            Err(status) => self.refused_status(Subject::Token, request, status),
         }
     }
 
-    /// Notes a refusal, with the condition that its answer leaves out.
-    fn note_status(&mut self, subject: Subject, request: &Request, status: &Status) {
+    /// Notes a refusal, with the condition that its answer leaves out, and returns the answer.
+    fn refused_status(&mut self, subject: Subject, request: &Request, status: Status) -> Status {
         let condition = match status.code {
             401 => condition::UNAUTHORIZED_ACCESS,
             403 => condition::RESOURCE_LIMIT_EXCEEDED,
@@ -70,8 +66,10 @@ impl Client {
             entity: audience.as_deref(),
             ..Origin::default()
         };
-        let error = Error::new(condition, status.description.clone());
+        let error = self.tracked(Error::new(condition, status.description));
         self.note_request(subject, request.request_link, origin, &error);
+        let description = error.description.unwrap_or_default().into_owned();
+        Status::new(status.code, description)
     }
 
     fn accept_token(&mut self, request: &Request) -> Result<(), Status> {

@@ -41,6 +41,7 @@ impl Client {
     }
 
     fn refuse_oversize_request(&mut self, oversize: &OversizeDelivery, error: Error) {
+        let error = self.tracked(error);
         self.note_request(Subject::Request, oversize.link, Origin::default(), &error);
         if !oversize.settled {
             let state = DeliveryState::Rejected(Some(error));

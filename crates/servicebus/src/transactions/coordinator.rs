@@ -219,9 +219,15 @@ impl Client {
             return;
         };
         coordinator.credit_window.answered();
+        let left = self.connection.credit_left(control.link);
+        let credit = coordinator.credit_window.top_up(left);
+        let understands_rejected = coordinator.understands_rejected;
         let state = match state {
-            DeliveryState::Rejected(Some(error)) if !coordinator.understands_rejected => {
+            DeliveryState::Rejected(Some(error)) if !understands_rejected => {
                 return self.detach(control.link, error);
+            }
+            DeliveryState::Rejected(Some(error)) => {
+                DeliveryState::Rejected(Some(self.tracked(error)))
             }
             state => state,
         };
@@ -229,8 +235,7 @@ impl Client {
             self.connection
                 .dispose_received(control.session, control.delivery_id, state, true);
         }
-        let left = self.connection.credit_left(control.link);
-        if let Some(credit) = coordinator.credit_window.top_up(left) {
+        if let Some(credit) = credit {
             self.connection.set_credit(control.link, credit, false);
         }
     }

@@ -11,8 +11,8 @@ use crate::client::Client;
 use crate::client::events::ReceivedDisposition;
 use crate::errors;
 use crate::pending_requests::{EnlistedDisposition, PendingRequest};
+use crate::receiver::SETTLEMENT;
 use crate::receiver::disposition::Settlement;
-use crate::receiver::{SETTLEMENT, refused};
 use crate::transactions::transactional_state;
 
 /// A request's command as part of a transaction, if it is one that takes part; all others are done
@@ -143,7 +143,7 @@ impl Client {
                 if enlisted.settled && is_about_transaction(&error) {
                     return self.detach_unknown_transaction(enlisted.link);
                 }
-                refused(&error)
+                self.refused_settlement(&error)
             }
         };
         self.connection

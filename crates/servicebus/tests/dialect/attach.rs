@@ -6,6 +6,7 @@ use broker::{Access, Command, ReceiveMode, Subqueue, SubqueueId};
 use dialect::Dialect;
 use endpoint::Event;
 
+use crate::tracking::text;
 use crate::world::{Login, SEND_KEY, World, receiver, sender, target};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -405,7 +406,7 @@ fn a_right_that_is_missing_is_named_and_existence_is_not_told() {
             "Unauthorized access. 'Listen' claim(s) are required to perform this operation. \
              Resource: 'sb://host/{address}'."
         );
-        assert_eq!(error.description.as_deref(), Some(expected.as_str()));
+        assert_eq!(text(&error), expected);
     }
     // A management node may be attached with either right.
     world.pair("orders/$management");

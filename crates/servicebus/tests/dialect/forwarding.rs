@@ -5,6 +5,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Error, Symbol, Value};
 use broker::{ForwardError, QueueSettings};
 
+use crate::tracking::text;
 use crate::world::{World, message, receiver};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -73,8 +74,9 @@ fn a_receiver_at_a_source_is_refused() {
     for address in ["start", "mortal/$DeadLetterQueue"] {
         let error = world.refusal(receiver(address, UNSETTLED));
         assert_eq!(error.condition.as_str(), "amqp:not-allowed", "{address}");
-        let text = "Cannot create a message receiver on an entity with auto-forwarding enabled.";
-        assert_eq!(error.description.as_deref(), Some(text));
+        let expected =
+            "Cannot create a message receiver on an entity with auto-forwarding enabled.";
+        assert_eq!(text(&error), expected);
     }
     world.receiver("start/$Transfer/$DeadLetterQueue", UNSETTLED, 1);
     world.receiver("mortal", UNSETTLED, 1);

@@ -35,6 +35,7 @@ mod sessions;
 mod status;
 
 mod topics;
+mod tracking;
 mod transaction_scopes;
 mod transactional_states;
 mod transactions;

@@ -8,6 +8,7 @@ use dialect::Dialect;
 use endpoint::LinkId;
 
 use crate::sessions::{of_session, seek};
+use crate::tracking::text;
 use crate::world::{Pair, Request, Response, World, message, receiver, sender};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -29,8 +30,7 @@ fn set(world: &mut World, status: Status) {
 
 fn told(world: &World, link: LinkId) -> (String, String) {
     let error = world.detach_error(link).expect("detached with an error");
-    let text = error.description.clone().unwrap_or_default();
-    (error.condition.to_string(), text.into_owned())
+    (error.condition.to_string(), text(error).to_owned())
 }
 
 /// Checks that an open link is detached in the words that SDKs attach again for.
@@ -66,7 +66,7 @@ fn links_to_a_disabled_entity_are_refused_by_what_they_are_for() {
         } else {
             let error = world.refusal(sender("orders"));
             assert_eq!(error.condition, CONDITION, "{status:?}");
-            assert_eq!(error.description.as_deref(), Some(NO_SENDS), "{status:?}");
+            assert_eq!(text(&error), NO_SENDS, "{status:?}");
         }
         if receives {
             world.receiver("orders", UNSETTLED, 1);
@@ -74,7 +74,7 @@ fn links_to_a_disabled_entity_are_refused_by_what_they_are_for() {
         } else {
             let error = world.refusal(receiver("orders", UNSETTLED));
             assert_eq!(error.condition, CONDITION, "{status:?}");
-            assert_eq!(error.description.as_deref(), Some(DISABLED), "{status:?}");
+            assert_eq!(text(&error), DISABLED, "{status:?}");
             let error = world.refusal(receiver("orders/$DeadLetterQueue", UNSETTLED));
             assert_eq!(error.condition, CONDITION, "{status:?}");
         }
@@ -142,7 +142,7 @@ fn a_send_that_is_refused_names_the_entity() {
         panic!("{outcomes:?}");
     };
     assert_eq!(error.condition, CONDITION);
-    assert_eq!(error.description.as_deref(), Some(NO_SENDS));
+    assert_eq!(text(error), NO_SENDS);
 }
 
 #[test]

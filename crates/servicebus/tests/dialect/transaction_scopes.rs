@@ -7,6 +7,7 @@ use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 use servicebus::CrossEntity;
 
+use crate::tracking::text;
 use crate::transactions::{
     answers, condition, coordinator, coordinator_in, declare, discharge, request_within, seen,
     send_within, update, within,
@@ -68,7 +69,7 @@ fn receivers_of_a_coordinated_session_are_on_its_first_entity() {
     let refused = attach_receiver(&mut world, session, "orders2");
     let error = world.detach_error(refused).expect("it is refused");
     assert_eq!(error.condition, ANOTHER);
-    assert_eq!(error.description.as_deref(), Some(TEXT));
+    assert_eq!(text(error), TEXT);
     let other_session = world.session();
     let elsewhere = attach_receiver(&mut world, other_session, "orders2");
     assert!(world.client.is_attached(elsewhere));
