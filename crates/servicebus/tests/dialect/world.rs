@@ -108,7 +108,7 @@ impl World {
         .expect("a new store");
         let mut world = Self {
             client: Connection::new(Side::Client, client_config(login), Mono(0)),
-            server: Client::new(
+            server: crate::shared(Client::new(
                 ConnectionId(7),
                 Arc::new(settings),
                 Arc::new(Directory::new(rules.clone())),
@@ -117,7 +117,7 @@ impl World {
                     mono: Mono(0),
                     wall: Wall(START),
                 },
-            ),
+            )),
             shard,
             events: Vec::new(),
             commands: Vec::new(),

@@ -1,0 +1,174 @@
+//! What consumers get, and what becomes of what they settle. (docs/spec/rabbitmq.md#10)
+
+use amqp::message::{Header, Sections, decode_map_section};
+use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
+use amqp::{Attach, DeliveryState, Map, Value};
+
+use crate::client_frames::{message, receiver};
+use crate::received::Received;
+use crate::world::World;
+
+/// A consumer as clients attach it.
+pub fn consumer(address: &str) -> Attach {
+    Attach {
+        rcv_settle_mode: Some(ReceiverSettleMode::First),
+        ..receiver(address, SenderSettleMode::Unsettled)
+    }
+}
+
+fn consume(world: &mut World, address: &str, credit: u32) -> endpoint::LinkId {
+    let session = world.session();
+    let name = format!("consumer in {session:?}");
+    let link = world.attach(
+        session,
+        Attach {
+            name,
+            ..consumer(address)
+        },
+    );
+    world.credit(link, credit, false);
+    link
+}
+
+fn parts(received: &Received) -> (Header, Map) {
+    let payload = &received.payload;
+    let sections = Sections::scan(payload).expect("a message");
+    let header = Header::decode(&payload[sections.header.clone()]).expect("a header");
+    let annotations = payload.slice(sections.message_annotations);
+    (
+        header,
+        decode_map_section(&annotations).expect("annotations"),
+    )
+}
+
+fn modified(delivery_failed: bool, undeliverable_here: bool) -> DeliveryState {
+    DeliveryState::Modified {
+        delivery_failed,
+        undeliverable_here,
+        message_annotations: None,
+    }
+}
+
+#[test]
+fn rules_19_and_20_the_bare_message_is_forwarded_as_it_came() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume(&mut world, "/queues/orders", 5);
+    let received = world.received(link).remove(0);
+    assert!(!received.settled);
+    assert_eq!(received.tag.len(), 16);
+    assert!(received.payload.ends_with(&message("a")));
+    let (header, annotations) = parts(&received);
+    assert_eq!(header.first_acquirer, Some(true));
+    assert_eq!(header.delivery_count, Some(0));
+    let expected = [("x-exchange", ""), ("x-routing-key", "orders")];
+    let expected = expected.map(|(key, value)| (Value::Symbol(key.into()), Value::from(value)));
+    assert_eq!(annotations, expected);
+}
+
+#[test]
+fn rule_15_only_failures_count_and_the_limit_dead_letters() {
+    // The queue takes three deliveries.
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume(&mut world, "/queues/orders", 50);
+    for (state, count) in [
+        (DeliveryState::Released, 0),
+        (modified(false, false), 0),
+        (modified(true, false), 0),
+        (modified(true, false), 1),
+        (DeliveryState::Released, 2),
+    ] {
+        let received = world.received(link).remove(0);
+        assert_eq!(parts(&received).0.delivery_count, Some(count), "{state:?}");
+        world.dispose(&received, state, true);
+    }
+    let received = world.received(link).remove(0);
+    world.dispose(&received, modified(true, false), true);
+    assert_eq!(world.received(link).len(), 0);
+    let dead = consume(&mut world, "/queues/orders%2F%24DeadLetterQueue", 5);
+    assert_eq!(world.received(dead).len(), 1);
+}
+
+#[test]
+fn rule_14_what_is_rejected_or_undeliverable_is_a_dead_letter() {
+    for state in [
+        DeliveryState::Rejected(None),
+        modified(false, true),
+        modified(true, true),
+    ] {
+        let mut world = World::new();
+        world.enqueue("/queues/orders", &message("a"));
+        let link = consume(&mut world, "/queues/orders", 5);
+        let received = world.received(link).remove(0);
+        world.dispose(&received, state, true);
+        let dead = consume(&mut world, "/queues/orders%2F$DeadLetterQueue", 5);
+        let received = world.received(dead).remove(0);
+        let (_, annotations) = parts(&received);
+        let reason = amqp::value::lookup(&annotations, "x-opt-dead-letter-reason");
+        assert_eq!(reason, Some(&Value::from("rejected")));
+        assert!(received.payload.ends_with(&message("a")));
+    }
+}
+
+#[test]
+fn rule_13_an_unsettled_disposition_is_answered_with_its_own_state() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume(&mut world, "/queues/orders", 5);
+    let received = world.received(link).remove(0);
+    world.dispose(&received, DeliveryState::Accepted, false);
+    assert_eq!(world.outcomes(link), [DeliveryState::Accepted]);
+    world.enqueue("/queues/orders", &message("b"));
+    let received = world.received(link).remove(0);
+    world.dispose(&received, DeliveryState::Accepted, true);
+    assert_eq!(world.outcomes(link), []);
+}
+
+#[test]
+fn a_lock_lasts_until_its_link_goes() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let first = consume(&mut world, "/queues/orders", 5);
+    let second = consume(&mut world, "/queues/orders", 5);
+    assert_eq!(world.received(first).len(), 1);
+    // Thirty seconds are the lock duration of the queue.
+    for _ in 0..3 {
+        world.advance(40_000);
+    }
+    assert_eq!(world.received(second).len(), 0);
+    world.client.detach(first, true, None);
+    world.pump();
+    let again = world.received(second).remove(0);
+    assert_eq!(parts(&again).0.delivery_count, Some(0));
+}
+
+#[test]
+fn a_pre_settled_message_is_gone_with_its_delivery() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let session = world.session();
+    let link = world.attach(
+        session,
+        receiver("/queues/orders", SenderSettleMode::Settled),
+    );
+    world.credit(link, 5, false);
+    assert!(world.received(link).remove(0).settled);
+    world.client.detach(link, true, None);
+    world.pump();
+    let other = consume(&mut world, "/queues/orders", 5);
+    assert_eq!(world.received(other).len(), 0);
+}
+
+#[test]
+fn a_drain_ends_with_what_there_is() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume(&mut world, "/queues/orders", 0);
+    world.credit(link, 5, true);
+    assert_eq!(world.received(link).len(), 1);
+    let is_drained = |event: &endpoint::Event| matches!(event, endpoint::Event::Drained { link: of } if *of == link);
+    assert!(world.events.iter().any(is_drained));
+    world.enqueue("/queues/orders", &message("b"));
+    assert_eq!(world.received(link).len(), 0);
+}

@@ -1,0 +1,193 @@
+//! Queues, exchanges and bindings over the management pair. (docs/spec/rabbitmq.md#5, #6)
+
+use amqp::error::condition;
+use amqp::{Attach, DeliveryState, Value};
+use endpoint::Event;
+
+use crate::client_frames::message;
+use crate::management_client::{entry, map, open, request, requests};
+use crate::world::{LISTEN_KEY, Login, World};
+
+#[test]
+fn rules_05_to_09_a_queue_is_declared_shown_and_deleted() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let ttl = [("x-message-ttl", Value::Int(60_000))];
+    let (status, queue) = management.declare(&mut world, "a%2Fb", &ttl);
+    assert_eq!(status, "201", "{queue:?}");
+    let expected = map(&[
+        ("message_count", Value::Ulong(0)),
+        ("consumer_count", Value::Uint(0)),
+        ("name", Value::from("a/b")),
+        ("vhost", Value::from("/")),
+        ("durable", Value::Bool(true)),
+        ("auto_delete", Value::Bool(false)),
+        ("exclusive", Value::Bool(false)),
+        ("type", Value::from("classic")),
+        (
+            "arguments",
+            map(&[
+                ("x-message-ttl", Value::Long(60_000)),
+                ("x-queue-type", Value::from("classic")),
+            ]),
+        ),
+        ("leader", Value::from("node")),
+        ("replicas", Value::Array(vec![Value::from("node")])),
+    ]);
+    assert_eq!(queue, expected);
+    let again = management.declare(&mut world, "a%2Fb", &ttl);
+    assert_eq!(again, ("200".to_owned(), expected.clone()));
+    let other = management.declare(&mut world, "a%2Fb", &[]);
+    assert_eq!(other.0, "409");
+    let shown = management.call(&mut world, "GET", "/queues/a%2Fb", None);
+    assert_eq!(shown, ("200".to_owned(), expected));
+    world.enqueue("/queues/a%2Fb", &message("a"));
+    let count = |count| map(&[("message_count", Value::Ulong(count))]);
+    let purged = management.call(&mut world, "DELETE", "/queues/a%2Fb/messages", None);
+    assert_eq!(purged, ("200".to_owned(), count(1)));
+    world.enqueue("/queues/a%2Fb", &message("a"));
+    let deleted = management.call(&mut world, "DELETE", "/queues/a%2Fb", None);
+    assert_eq!(deleted, ("200".to_owned(), count(1)));
+    let again = management.call(&mut world, "DELETE", "/queues/a%2Fb", None);
+    assert_eq!(again, ("200".to_owned(), count(0)));
+    let missing = management.call(&mut world, "GET", "/queues/a%2Fb", None);
+    let text = "queue 'a/b' in vhost '/' not found";
+    assert_eq!(missing, ("404".to_owned(), Value::from(text)));
+}
+
+#[test]
+fn a_queue_of_service_bus_is_shown_as_a_quorum_queue() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let (status, queue) = management.call(&mut world, "GET", "/queues/orders", None);
+    assert_eq!(status, "200");
+    assert_eq!(entry(&queue, "type"), &Value::from("quorum"));
+    let quorum = ("x-queue-type", Value::from("quorum"));
+    let equal = [quorum.clone(), ("x-delivery-limit", Value::Int(2))];
+    assert_eq!(management.declare(&mut world, "orders", &equal).0, "200");
+    let unequal = [quorum, ("x-delivery-limit", Value::Int(3))];
+    assert_eq!(management.declare(&mut world, "orders", &unequal).0, "409");
+}
+
+#[test]
+fn rule_08_bad_requests_are_answered_with_a_text() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let body = map(&[]);
+    for (method, to, body, status) in [
+        ("PATCH", "/queues/q", None, "400"),
+        ("GET", "/foo", None, "404"),
+        ("GET", "/queues", None, "404"),
+        ("PUT", "/queues/q", None, "400"),
+        ("PUT", "/queues/", Some(&body), "400"),
+        ("PUT", "/queues/%zz", Some(&body), "400"),
+        ("PUT", "/queues/a%0Ab", Some(&body), "400"),
+        ("PUT", "/queues/amq.q", Some(&body), "403"),
+        ("PUT", "/queues/Orders", Some(&body), "409"),
+        ("DELETE", "/queues/q/messages", None, "404"),
+        ("GET", "/bindings", None, "400"),
+        ("POST", "/bindings", Some(&body), "400"),
+        ("DELETE", "/bindings/src=a", None, "400"),
+    ] {
+        let (answered, text) = management.call(&mut world, method, to, body);
+        assert_eq!(answered, status, "{method} {to}: {text:?}");
+        assert!(matches!(text, Value::String(_)), "{text:?}");
+    }
+    for (key, value) in [
+        ("exclusive", Value::Bool(true)),
+        ("auto_delete", Value::Bool(true)),
+        ("durable", Value::Int(1)),
+        ("nosuch", Value::Bool(true)),
+    ] {
+        let body = map(&[(key, value)]);
+        let (status, text) = management.call(&mut world, "PUT", "/queues/q", Some(&body));
+        assert_eq!(status, "400", "{key}: {text:?}");
+    }
+}
+
+#[test]
+fn a_request_that_is_no_message_is_answered() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    world.send_as(management.requests, 0, true, b"\x00\x53\x73\xff");
+    assert_eq!(world.received(management.responses).len(), 1);
+}
+
+#[test]
+fn a_response_waits_for_credit() {
+    let mut world = World::new();
+    let session = world.session();
+    let asks = world.attach(session, requests());
+    let answers = world.attach(session, crate::management_client::responses());
+    for _ in 0..3 {
+        world.send_as(asks, 0, true, &request("GET", "/queues/orders", None, true));
+    }
+    assert_eq!(world.received(answers).len(), 0);
+    world.credit(answers, 2, false);
+    assert_eq!(world.received(answers).len(), 2);
+    world.credit(answers, 1, false);
+    assert_eq!(world.received(answers).len(), 1);
+}
+
+#[test]
+fn a_pair_that_is_not_whole_or_not_marked_is_refused() {
+    let mut world = World::new();
+    let unmarked = Attach {
+        properties: None,
+        ..requests()
+    };
+    assert_eq!(world.refusal(unmarked).condition, condition::INVALID_FIELD);
+    let unsettled = Attach {
+        snd_settle_mode: None,
+        ..requests()
+    };
+    assert_eq!(world.refusal(unsettled).condition, condition::INVALID_FIELD);
+    let session = world.session();
+    let asks = world.attach(session, requests());
+    world.send_as(asks, 0, true, &request("GET", "/queues/orders", None, true));
+    assert_eq!(ended(&world), [condition::PRECONDITION_FAILED]);
+}
+
+#[test]
+fn a_client_without_the_right_to_configure_loses_its_session() {
+    let mut world = World::with(Login::Plain("listener", LISTEN_KEY), |_| {});
+    let management = open(&mut world);
+    let (status, _) = management.call(&mut world, "GET", "/queues/orders", None);
+    assert_eq!(status, "200", "to look takes no right");
+    let body = map(&[]);
+    let put = request("PUT", "/queues/q", Some(&body), false);
+    world.send_as(management.requests, 0, true, &put);
+    assert_eq!(ended(&world), [condition::UNAUTHORIZED_ACCESS]);
+}
+
+/// The conditions of the sessions that the server has ended.
+pub fn ended(world: &World) -> Vec<amqp::Symbol> {
+    let events = world.events.iter();
+    let ended = events.filter_map(|event| match event {
+        Event::Ended {
+            error: Some(error), ..
+        } => Some(error.condition.clone()),
+        _ => None,
+    });
+    ended.collect()
+}
+
+#[test]
+fn messages_that_are_locked_are_not_counted() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    world.enqueue("/queues/orders2", &message("a"));
+    world.enqueue("/queues/orders2", &message("b"));
+    let session = world.session();
+    let consumer = world.attach(session, crate::consume::consumer("/queues/orders2"));
+    world.credit(consumer, 1, false);
+    let counts = |world: &mut World| {
+        let (_, queue) = management.call(world, "GET", "/queues/orders2", None);
+        let count = |key| entry(&queue, key).clone();
+        (count("message_count"), count("consumer_count"))
+    };
+    assert_eq!(counts(&mut world), (Value::Ulong(1), Value::Uint(1)));
+    let received = world.received(consumer);
+    world.dispose(&received[0], DeliveryState::Released, true);
+    assert_eq!(counts(&mut world), (Value::Ulong(2), Value::Uint(1)));
+}
