@@ -1,0 +1,3 @@
+module railbus.test/railbus
+
+go 1.23
