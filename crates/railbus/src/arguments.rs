@@ -388,6 +388,10 @@ pub struct ServeArguments {
     #[arg(long, value_parser = choice::parser::<servicebus::CrossEntity>(), env = "RAILBUS_TRANSACTIONS_CROSS_ENTITY")]
     pub transactions_cross_entity: Option<servicebus::CrossEntity>,
 
+    /// Who may make dynamic nodes, such as temporary queues [default: manage]
+    #[arg(long, value_parser = choice::parser::<servicebus::DynamicNodeRight>(), env = "RAILBUS_DYNAMIC_NODES")]
+    pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
+
     /// Accept the well-known development key on addresses that others can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]
     pub allow_development_key: bool,

@@ -362,6 +362,10 @@ fn connections(
             .transactions_cross_entity
             .or(config.transactions.cross_entity)
             .unwrap_or_default(),
+        dynamic_nodes: arguments
+            .dynamic_nodes
+            .or(config.dynamic_nodes)
+            .unwrap_or_default(),
         endpoint: endpoint(&config.limits),
         ..default
     })
@@ -395,6 +399,11 @@ fn broker(
         output_buffer_bytes: output_buffer.map_or(default.output_buffer_bytes, |size| {
             usize::try_from(size.0).unwrap_or(usize::MAX)
         }),
+        nodes_per_connection: (config.limits.dynamic_nodes_per_connection)
+            .map_or(default.nodes_per_connection, |count| {
+                usize::try_from(count.0).unwrap_or(usize::MAX)
+            }),
+        node_bytes: (config.limits.dynamic_node_bytes).map_or(default.node_bytes, |size| size.0),
         transactions: transactions(&config.limits),
         ..default
     })

@@ -136,3 +136,24 @@ test("rhea: a wrong key is refused", async () => {
   const [{ error }] = await once(connection, "connection_error");
   assert.equal(error.condition, "amqp:unauthorized-access");
 });
+
+test("rhea: a reply comes to the dynamic node of the requester's receiver", async (entities) => {
+  const queue = await entities.queue();
+  await connected(async (client) => {
+    const replies = client.open_receiver({ source: { dynamic: true } });
+    await once(replies, "receiver_open");
+    const address = replies.source.address;
+    assert.match(address, /^railbus\.temporary\.[0-9a-f]{32}$/);
+    await send(client, queue, { message_id: "one", reply_to: address, body: "question" });
+    const answer = next(replies);
+    await connected(async (service) => {
+      const { message, delivery } = await next(receiver(service, queue));
+      delivery.accept();
+      const reply = { correlation_id: message.message_id, body: "answer" };
+      await send(service, message.reply_to, reply);
+    });
+    const { message } = await answer;
+    assert.equal(message.correlation_id, "one");
+    assert.equal(message.body, "answer");
+  });
+});

@@ -230,6 +230,8 @@ pub struct BrokerSettings {
 pub struct BrokerLimits {
     pub output_buffer_bytes: usize,
     pub forward_retry: ForwardRetry,
+    pub nodes_per_connection: usize,
+    pub node_bytes: u64,
     pub transactions: TransactionSettings,
 }
 
@@ -240,6 +242,8 @@ impl BrokerSettings {
         BrokerLimits {
             output_buffer_bytes: self.output_buffer_bytes,
             forward_retry: self.forward_retry,
+            nodes_per_connection: self.nodes_per_connection,
+            node_bytes: self.node_bytes,
             transactions: self.transactions.clone(),
         }
     }
@@ -248,6 +252,8 @@ impl BrokerSettings {
     pub fn set_limits(&mut self, limits: BrokerLimits) {
         self.output_buffer_bytes = limits.output_buffer_bytes;
         self.forward_retry = limits.forward_retry;
+        self.nodes_per_connection = limits.nodes_per_connection;
+        self.node_bytes = limits.node_bytes;
         self.transactions = limits.transactions;
     }
 }

@@ -7,7 +7,7 @@ use rocks::Durability;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use server::PlaintextPolicy;
-use servicebus::CrossEntity;
+use servicebus::{CrossEntity, DynamicNodeRight};
 
 /// A type of another crate with a few named values.
 pub trait Choice: Copy + Send + Sync + 'static {
@@ -76,6 +76,18 @@ impl Choice for CrossEntity {
         ),
         ("as-cloud", Self::AsCloud, "As in the cloud"),
         ("any", Self::Any, "Every entity of the namespace"),
+    ];
+}
+
+impl Choice for DynamicNodeRight {
+    const VALUES: &'static [(&'static str, Self, &'static str)] = &[
+        ("manage", Self::Manage, "Connections with the right Manage"),
+        (
+            "send-listen",
+            Self::SendListen,
+            "Connections with the rights Send and Listen",
+        ),
+        ("off", Self::Off, "No connection"),
     ];
 }
 

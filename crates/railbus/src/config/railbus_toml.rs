@@ -58,6 +58,9 @@ pub struct RailbusToml {
     pub session_count_on_disconnect: Option<broker::SessionCountOnDisconnect>,
     #[serde(deserialize_with = "choice::read")]
     pub forward_failures: Option<broker::ForwardFailures>,
+    /// Who may make dynamic nodes.
+    #[serde(deserialize_with = "choice::read")]
+    pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
     pub allow_development_key: bool,
     #[serde(deserialize_with = "choice::read")]
     pub plain: Option<server::PlaintextPolicy>,
@@ -148,6 +151,10 @@ pub struct LimitsConfig {
     pub outgoing_bytes_per_connection: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     /// Messages that one batch delete may ask for: 4,000 as Premium has it, by default.
     pub messages_per_batch_delete: Option<Count<1, 4_000>>,
+    /// Dynamic nodes that are there by one connection.
+    pub dynamic_nodes_per_connection: Option<Count<1, 100_000>>,
+    /// What all dynamic nodes take of memory, with their messages.
+    pub dynamic_node_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
     /// From a transaction's first operation to its discharge.
     pub transaction_time_out: Option<TimeOut>,
     /// Between two tries of a forward to a full destination.
@@ -284,6 +291,7 @@ mod tests {
             locks-on-disconnect = "drop"
             session-count-on-disconnect = "raise"
             forward-failures = "dead-letter"
+            dynamic-nodes = "send-listen"
             virtual-clock = true
             [auth]
             anonymous = ["send", "listen"]
@@ -299,6 +307,8 @@ mod tests {
             connections = 10
             idle-time-out = "PT1M"
             messages-per-batch-delete = 500
+            dynamic-nodes-per-connection = 50
+            dynamic-node-bytes = "1MiB"
             unused-connection-time-out = "PT5M"
             transaction-time-out = "PT30S"
             forward-retry-interval = "PT2S"
@@ -330,6 +340,10 @@ mod tests {
             config.auth.rules[0].secondary_key.as_deref(),
             Some("second")
         );
+        let send_listen = Some(servicebus::DynamicNodeRight::SendListen);
+        assert_eq!(config.dynamic_nodes, send_listen);
+        assert_eq!(config.limits.dynamic_nodes_per_connection, Some(Count(50)));
+        assert_eq!(config.limits.dynamic_node_bytes, Some(Size(1 << 20)));
         assert_eq!(config.limits.idle_time_out, Some(Millis(60_000)));
         assert_eq!(config.limits.messages_per_batch_delete, Some(Count(500)));
         assert_eq!(entities.topics[0].path, "events");

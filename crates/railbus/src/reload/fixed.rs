@@ -95,6 +95,10 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.connections.cross_entity != new.server.connections.cross_entity,
         ),
         (
+            "dynamic-nodes",
+            old.server.connections.dynamic_nodes != new.server.connections.dynamic_nodes,
+        ),
+        (
             "forward-failures",
             broker.forward_failures != other.forward_failures,
         ),
@@ -259,6 +263,7 @@ mod tests {
                 "session-count-on-disconnect",
             ),
             ("forward-failures = 'dead-letter'", "forward-failures"),
+            ("dynamic-nodes = 'off'", "dynamic-nodes"),
             (
                 "[transactions]\ncross-entity = 'any'",
                 "transactions.cross-entity",
