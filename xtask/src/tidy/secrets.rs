@@ -16,6 +16,7 @@ const HOLDERS: &[&str] = &[
     "railbus",
     "server",
     "servicebus",
+    "rabbitmq",
 ];
 /// What secrets are called.
 const WORDS: &[&str] = &[
