@@ -15,6 +15,7 @@ fn namespace(json: &str) -> Namespace {
     let mut namespace = Namespace {
         queues,
         topics,
+        policies: Vec::new(),
         version: None,
     };
     for topic in &mut namespace.topics {
