@@ -8,6 +8,7 @@ mod forward;
 mod redrive;
 mod schedule;
 mod topics;
+mod transactions;
 mod watch;
 mod writes;
 

@@ -3,6 +3,7 @@
 //! What is enlisted does nothing before its commit. A commit that was answered did all of it, in
 //! one write set (`transactions/effects.rs`); whatever else ends a transaction did nothing, and its
 //! locks are as they were. No request outside of a transaction can end a lock that is part of it.
+//! What is taken in is about one entity, wherever an operation says which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +52,8 @@ pub(super) enum Work {
 #[derive(Debug)]
 pub(super) struct Part {
     pub work: Work,
+    /// The entity that its transaction has to be about.
+    scope: Option<EntityId>,
     /// Whether it should be taken in.
     lock_state: LockState,
     /// Whether the shard said that it was.
@@ -67,6 +70,18 @@ impl Part {
     /// Whether it may belong to its transaction.
     fn is_possible(&self) -> bool {
         self.taken.unwrap_or(self.lock_state != LockState::Lost)
+    }
+
+    /// The entity that its transaction is about, if the shard said that it is part of it.
+    fn taken_scope(&self) -> Option<EntityId> {
+        let says_which = match &self.work {
+            Work::Send { ids, .. } => !ids.is_empty(),
+            Work::Settle { locks, .. } => !locks.is_empty(),
+            Work::State { .. } => true,
+            Work::Other => false,
+        };
+        self.scope
+            .filter(|_| says_which && self.taken == Some(true))
     }
 
     /// Whether it certainly belongs to its transaction.

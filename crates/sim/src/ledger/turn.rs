@@ -215,8 +215,9 @@ impl Ledger {
                 request,
                 transaction,
                 operation,
+                scope,
                 ..
-            } => self.observe_enlist(*request, *transaction, operation),
+            } => self.observe_enlist(*request, *transaction, operation, *scope),
             Command::Discharge {
                 request,
                 transaction,

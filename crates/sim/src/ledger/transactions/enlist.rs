@@ -17,6 +17,7 @@ impl Ledger {
         request: RequestId,
         id: TransactionId,
         operation: &Operation,
+        scope: Option<EntityId>,
     ) {
         let (work, lock_state) = self.work_of(request, operation);
         let now = self.turn.now.mono;
@@ -53,6 +54,7 @@ impl Ledger {
         if let Some(transaction) = self.transactions.all.get_mut(&id) {
             transaction.parts.push(Part {
                 work,
+                scope,
                 lock_state,
                 taken: None,
                 done: BTreeSet::new(),
@@ -191,12 +193,21 @@ impl Ledger {
         if !taken {
             self.release_locks(id, index);
         }
-        let transaction = self.transactions.all.get_mut(&id);
-        let Some(part) = transaction.and_then(|transaction| transaction.parts.get_mut(index))
-        else {
+        let Some(transaction) = self.transactions.all.get_mut(&id) else {
+            return Ok(None);
+        };
+        let mut scopes = transaction.parts.iter().filter_map(Part::taken_scope);
+        let before = scopes.next();
+        let Some(part) = transaction.parts.get_mut(index) else {
             return Ok(None);
         };
         part.taken = Some(taken);
+        if let (Some(before), Some(scope)) = (before, part.taken_scope())
+            && before != scope
+        {
+            let what = format!("{id:?} is about {before:?}, and took in what is about {scope:?}");
+            return Err(wrong(what));
+        }
         if !taken && part.seen {
             return Err(wrong(format!("{part:?} of {id:?} was refused and done")));
         }
