@@ -8,7 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{Incoming, LockToken, Mono, Now, ReceiverId, Status, Subqueue, Wall};
+use broker::{
+    Incoming, LockToken, Mono, Now, ReceiverId, SessionCountOnDisconnect, Status, Subqueue, Wall,
+};
 use bytes::Bytes;
 use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
@@ -35,6 +37,7 @@ mod moves;
 mod order;
 mod recount;
 mod redrive;
+mod returned;
 mod schedule;
 mod sessions;
 mod settlements;
@@ -140,6 +143,8 @@ pub struct Ledger {
     pub books: Books,
     /// Whether a lost connection ends its locks.
     drops_locks: bool,
+    /// Whether it raises the counts of what it held by session.
+    session_counts: SessionCountOnDisconnect,
     entries: BTreeMap<MessageId, Entry>,
     next_id: MessageId,
     max_wall: Wall,
@@ -191,6 +196,7 @@ impl Ledger {
             queues,
             books: Books::new(kinds),
             drops_locks,
+            session_counts: SessionCountOnDisconnect::Keep,
             entries: BTreeMap::new(),
             next_id: 1,
             max_wall: Wall(0),

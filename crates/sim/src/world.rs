@@ -3,7 +3,8 @@
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
 use broker::{
-    BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, Output, TransactionSettings, Wall,
+    BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, Output, SessionCountOnDisconnect,
+    TransactionSettings, Wall,
 };
 use dialect::Dialect;
 
@@ -76,6 +77,7 @@ pub struct World {
     slow_until: u64,
     nearly_full_until: u64,
     locks_on_disconnect: LocksOnDisconnect,
+    session_counts: SessionCountOnDisconnect,
     definitions: Vec<Definition>,
     /// Those that come and go.
     temporary: Vec<Definition>,
@@ -103,10 +105,16 @@ impl World {
         } else {
             LocksOnDisconnect::Keep
         };
-        let settings = small_memory(&mut rng, locks_on_disconnect);
+        let session_counts = if plan.seed.is_multiple_of(3) {
+            SessionCountOnDisconnect::Raise
+        } else {
+            SessionCountOnDisconnect::Keep
+        };
+        let settings = small_memory(&mut rng, locks_on_disconnect, session_counts);
         let server = Server::start(settings, disk.open(), &disk, &definitions, now);
         let drops_locks = locks_on_disconnect == LocksOnDisconnect::Drop;
-        let ledger = Ledger::new(ledger_queues(&server, &definitions), drops_locks, now);
+        let mut ledger = Ledger::new(ledger_queues(&server, &definitions), drops_locks, now);
+        ledger.count_lost_sessions(session_counts);
         Self {
             plan,
             rng,
@@ -119,6 +127,7 @@ impl World {
             slow_until: 0,
             nearly_full_until: 0,
             locks_on_disconnect,
+            session_counts,
             definitions,
             temporary: administration::temporary(),
             administration: Administration::default(),
@@ -335,10 +344,15 @@ impl World {
 }
 
 /// Windows of 2 to 8, so that everything spills.
-fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> BrokerSettings {
+fn small_memory(
+    rng: &mut Rng,
+    locks_on_disconnect: LocksOnDisconnect,
+    session_count_on_disconnect: SessionCountOnDisconnect,
+) -> BrokerSettings {
     BrokerSettings {
         seed: rng.seed(),
         locks_on_disconnect,
+        session_count_on_disconnect,
         window: 2 + rng.below(7),
         session_window: 1 + rng.below(4),
         body_bytes: [0, 500, 100_000][rng.below(3)],
@@ -349,5 +363,30 @@ fn small_memory(rng: &mut Rng, locks_on_disconnect: LocksOnDisconnect) -> Broker
             ..TransactionSettings::default()
         },
         ..BrokerSettings::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts that are not what the ledger was told are found, whichever they are.
+    #[test]
+    fn a_broker_that_counts_lost_sessions_otherwise_is_found() {
+        for (seed, other) in [
+            (1, SessionCountOnDisconnect::Raise),
+            (3, SessionCountOnDisconnect::Keep),
+        ] {
+            let mut world = World::new(Plan {
+                seed,
+                operations: 20_000,
+                faults: Faults::ALL,
+                storage: StorageKind::Memory,
+            });
+            assert_ne!(world.session_counts, other);
+            world.ledger.count_lost_sessions(other);
+            let violation = world.run().expect_err("it is found");
+            assert_eq!(violation.invariant, "I5", "{violation}");
+        }
     }
 }

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, RequestId, Subqueue, SubqueueId,
+    Command, ConnectionId, Incoming, LockToken, Mono, Now, Outcome, RequestId,
+    SessionCountOnDisconnect, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use store::image::NumberKey;
@@ -16,6 +17,7 @@ use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 use super::administration::Planned;
 use super::answers::{Asked, LockState};
 use super::entry::Hold;
+use super::returned::Returned;
 use super::settlements::ask_of;
 use super::{Ask, Ledger, TurnEnd};
 use crate::books::Due;
@@ -33,6 +35,8 @@ pub(super) struct Turn {
     pub quiet: u64,
     /// Locks that are to end by a token that may be good.
     pub ends: BTreeSet<(MessageId, Ask)>,
+    /// Messages that come back with their sessions.
+    pub returned: Vec<Returned>,
     /// Dead letters that are to go back by a token that may be good.
     pub redriven: BTreeSet<MessageId>,
     /// How many numbers may be set aside for transactions.
@@ -54,6 +58,7 @@ impl Turn {
             index: before.map_or(0, |before| before.index + 1),
             quiet: before.map_or(0, |before| before.quiet),
             ends: BTreeSet::new(),
+            returned: Vec::new(),
             redriven: BTreeSet::new(),
             reserved_numbers: BTreeMap::new(),
             activated: BTreeMap::new(),
@@ -114,6 +119,7 @@ impl Ledger {
             }
             entities.extend(changes.entities);
         }
+        self.check_returned()?;
         self.answers.rest_on(submitted);
         Ok(entities)
     }
@@ -199,7 +205,10 @@ impl Ledger {
                 ..
             } => self.observe_redrive(*request, *subqueue, *token),
             Command::Disconnect { connection } => self.observe_disconnect(*connection),
-            Command::Leave { connection } => self.observe_leave_connection(*connection),
+            Command::Leave { connection } => {
+                self.note_returned(*connection, SessionCountOnDisconnect::Keep);
+                self.observe_leave_connection(*connection);
+            }
             Command::AcceptSession { .. }
             | Command::RenewSession { .. }
             | Command::GetSessionState { .. }
@@ -425,6 +434,7 @@ impl Ledger {
     }
 
     fn observe_disconnect(&mut self, connection: ConnectionId) {
+        self.note_returned(connection, self.session_counts);
         self.observe_leave_connection(connection);
         if !self.drops_locks {
             return;

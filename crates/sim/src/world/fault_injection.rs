@@ -81,7 +81,7 @@ impl World {
         }
         self.forget_callers();
         self.disk.with_current(|image| self.ledger.crashed(image))?;
-        let settings = small_memory(&mut self.rng, self.locks_on_disconnect);
+        let settings = small_memory(&mut self.rng, self.locks_on_disconnect, self.session_counts);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
         self.administration.crashed();
         self.slow_until = 0;
