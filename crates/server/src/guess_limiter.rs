@@ -2,9 +2,9 @@
 //!
 //! An address (for IPv6 a network of 64 bits) may show a number of wrong credentials at once and
 //! ten a second from then on. The answer to each further one is delayed until it is its turn, for
-//! five seconds at most; wrong credentials that come together are answered together, for five
-//! seconds each at most. The answer to a right credential is never delayed, so a client with a right
-//! key is not held up by guesses from its own address. Times are passed in.
+//! five seconds at most. Wrong credentials that come together are answered together, for five
+//! seconds each at most. The answer to a right credential is never delayed, so a client with a
+//! right key is not held up by guesses from its own address. Times are passed in.
 //!
 //! Invariant: the number of addresses that are kept is bounded; all further ones share one entry.
 

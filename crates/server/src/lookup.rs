@@ -1,8 +1,8 @@
 //! Lookup: finds the addresses of a host name, on threads of its own.
 //!
-//! A name server that does not answer holds a thread for long, also after nobody waits any more. The
-//! threads that read the store are few, so none of them is used, and the number of look-ups at a
-//! time is bounded.
+//! A name server that does not answer holds a thread for long, also after the caller has given up.
+//! The threads that read the store are few, so none of them is used, and the number of look-ups at
+//! a time is bounded.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
