@@ -26,6 +26,8 @@ use crate::api::policy::key::KEYS;
 pub const MAX_POLICIES: usize = 1_000;
 /// Bytes of a name or of a pattern.
 const MAX_TEXT: usize = 1_024;
+/// Bytes of a definition in JSON.
+const MAX_DEFINITION: usize = 16 << 10;
 /// Bytes that a compiled pattern may take, and its cache as much again. Matching is linear.
 const MAX_PATTERN: usize = 1 << 18;
 
@@ -121,6 +123,10 @@ impl Policy {
         }
         if self.definition.is_empty() {
             return invalid("no policy provided".to_owned());
+        }
+        let bytes = serde_json::to_vec(&self.definition).map_or(usize::MAX, |json| json.len());
+        if bytes > MAX_DEFINITION {
+            return invalid(format!("definition: it may have {MAX_DEFINITION} bytes"));
         }
         for (name, value) in &self.definition {
             let checked = key::check(name, value, self.layer);

@@ -49,7 +49,7 @@ pub(crate) fn changed(directory: &mut Directory, id: EntityId, cx: &mut Context<
 }
 
 /// The settings of an entity have changed: receivers that would not be let in now have to go.
-pub(super) fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
+fn enforce(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
     let queue = directory.get(entity);
     let queue = queue.expect("its settings have just been changed");
     let clients = &cx.shared.clients;

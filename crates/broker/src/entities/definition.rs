@@ -173,7 +173,7 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
     encode(queue.id, queue.namespace, queue.path.clone(), &stored)
 }
 
-/// The row of a policy. No path of an entity begins with its mark.
+/// The row of a policy. No path of an entity begins as its path does.
 pub(crate) fn policy_row(id: EntityId, namespace: NamespaceId, policy: &Policy) -> EntityRow {
     let stored = Stored {
         kind: StoredKind::Policy(policy.clone()),
@@ -184,7 +184,7 @@ pub(crate) fn policy_row(id: EntityId, namespace: NamespaceId, policy: &Policy) 
         shares_bodies: false,
         ceilings: Ceilings::default(),
     };
-    let path = format!("${} {}", policy.layer, policy.name);
+    let path = format!("$policy {}", id.0);
     encode(id, namespace, path, &stored)
 }
 

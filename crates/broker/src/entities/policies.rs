@@ -17,7 +17,6 @@ use crate::api::policy::key::{in_force, is_retroactive, merged};
 use crate::api::policy::{AppliedPolicy, MAX_POLICIES, Policy, PolicyLayer};
 use crate::api::settings::QueueSettings;
 use crate::context::Context;
-use crate::entities::change::enforce;
 use crate::entities::definition;
 use crate::entities::directory::{CHANGED, Directory, change_of};
 use crate::queue::Queue;
@@ -291,7 +290,6 @@ impl Directory {
             cx.write(Write::PutEntity(definition::row_of(queue)));
         }
         cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
-        enforce(self, id, cx);
         let queue = self.get_mut(id).expect(CHANGED);
         queue.wake_pumps();
         run(queue, cx);

@@ -130,15 +130,7 @@ pub(crate) fn check_room(
     }
     let sizes = messages.iter().map(|message| message.payload.len() as u64);
     check_memory(queue, sizes.clone(), held, cx)?;
-    let now = messages
-        .iter()
-        .filter(|message| !message.is_later(cx.now.wall));
-    let (count, bytes) = now.fold((0, 0), |(count, bytes): (u64, u64), message| {
-        (
-            count + 1,
-            bytes.saturating_add(message.payload.len() as u64),
-        )
-    });
+    let (count, bytes) = length::arriving(messages, cx.now.wall);
     length::check(queue, count, bytes)?;
     check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))
 }
@@ -342,7 +334,7 @@ pub(crate) fn row_of(
 }
 
 /// When a message that is enqueued at this time expires. One that has no time at all gets a moment
-/// where it only passes through, or it could never reach those who wait for it.
+/// where it only passes through, or it could never reach a receiver that waits for it.
 pub(crate) fn deadline(queue: &Queue, enqueued_ms: u64, ttl_ms: u64) -> u64 {
     let passes = ttl_ms == 0 && queue.forwards(Subqueue::Main);
     let ttl_ms = if passes { PASSING_MS } else { ttl_ms };

@@ -4,14 +4,16 @@
 //! dead-letters the oldest messages once its receivers have taken what they could. A queue that
 //! rejects refuses what would be too much before anything is written; what becomes available
 //! otherwise (a lock ends, a schedule is due) may exceed the limit. Queues with sessions reject
-//! whatever they are set to, since their oldest message is not known; subscriptions have nobody to
-//! reject to. (docs/spec/rabbitmq.md#12.4)
+//! whatever they are set to, since their oldest message is not known; subscriptions have no
+//! sender to reject to. (docs/spec/rabbitmq.md#12.4)
 
 use store::SequenceNumber;
 
+use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::Subqueue;
 use crate::api::settings::Overflow;
+use crate::api::time::Wall;
 use crate::context::Context;
 use crate::expire;
 use crate::message::Message;
@@ -54,6 +56,15 @@ impl Queue {
         let too_many = too_many.map(|limit| ("max-length", limit));
         too_many.or(too_large.map(|limit| ("max-length-bytes", limit)))
     }
+}
+
+/// How many of `messages` become available at once, and their bytes.
+pub(crate) fn arriving(messages: &[Incoming], now: Wall) -> (u64, u64) {
+    let messages = messages.iter().filter(|message| !message.is_later(now));
+    messages.fold((0, 0), |(count, bytes): (u64, u64), message| {
+        let size = message.payload.len() as u64;
+        (count + 1, bytes.saturating_add(size))
+    })
 }
 
 /// Whether a queue that rejects has room for `count` messages of `bytes` together.

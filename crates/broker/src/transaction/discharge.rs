@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::receive::run::run;
 use crate::send::activate::erase_scheduled;
-use crate::send::enqueue;
+use crate::send::{enqueue, length};
 use crate::transaction::locks;
 
 /// Why a commit is not possible.
@@ -104,6 +104,8 @@ fn decide_if_ready(directory: &mut Directory, id: TransactionId, cx: &mut Contex
 fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(), Reason> {
     let transaction = cx.shared.transactions.all.get(&id).expect(NOT_OVER);
     let mut held: BTreeMap<EntityId, u64> = BTreeMap::new();
+    // What becomes available in each queue, and its bytes.
+    let mut sent: BTreeMap<EntityId, (u64, u64)> = BTreeMap::new();
     let mut states = Costs::default();
     for (place, operation) in transaction.held.iter().enumerate() {
         let entity = operation.entity();
@@ -113,8 +115,12 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
             Operation::Send { messages, .. } => {
                 let held = held.entry(entity).or_default();
                 let room = enqueue::check_room(queue, messages, *held, cx);
-                room.map_err(|error| error.to_string())?;
                 *held = held.saturating_add(bytes_of(messages));
+                let (count, bytes) = length::arriving(messages, cx.now.wall);
+                let sent = sent.entry(entity).or_default();
+                *sent = (sent.0 + count, sent.1.saturating_add(bytes));
+                let room = room.and_then(|()| length::check(queue, sent.0, sent.1));
+                room.map_err(|error| error.to_string())?;
             }
             Operation::Settle { tokens, .. } if !locks::holds_locks(queue, tokens, cx) => {
                 return Err("a lock was lost before the commit".to_owned());

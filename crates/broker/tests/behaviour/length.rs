@@ -280,3 +280,32 @@ fn a_subscription_drops_its_head() {
         "#]],
     );
 }
+
+#[test]
+fn a_transaction_counts_all_that_it_sends() {
+    check(
+        "
+        0s queue max-length=2 reject-publish
+        0s declare t r1
+        0s in t send a b
+        0s in t send c
+        0s commit t
+        0s declare u r1
+        0s in u send a
+        0s in u send b c+10s
+        0s commit u
+        0s counters
+        ",
+        expect![[r#"
+            0s declare t: done
+            0s in t send a b: held
+            0s in t send c: held
+            0s commit t: the transaction was rolled back: the queue holds as much as its max-length of 2 allows
+            0s declare u: done
+            0s in u send a: held
+            0s in u send b c+10s: held from #1
+            0s commit u: done
+            0s counters
+        "#]],
+    );
+}

@@ -1,4 +1,4 @@
-//! Messages without any time to live: for receivers that wait for them, or for nobody.
+//! Messages without any time to live: for receivers that wait for them, or for none.
 //! (docs/spec/rabbitmq.md#12.2)
 
 use expect_test::expect;
