@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::emulator;
 use super::error::{Error, read};
 use super::json::{self, Cursor};
+use super::policies;
 use super::toml_file::TomlFile;
 
 /// The entities of a file.
@@ -49,16 +50,7 @@ impl Entities {
         let topics = of_settings.topics.into_iter();
         self.topics
             .extend(topics.filter(|topic| is_new("topic", &topic.path)));
-        for policy in of_settings.policies {
-            let same = |known: &Policy| (known.layer, &known.name) == (policy.layer, &policy.name);
-            if self.policies.iter().any(same) {
-                let (layer, name) = (policy.layer, &policy.name);
-                let text = format!("the {layer} {name} is in both files; the entities file holds");
-                self.warnings.push(text);
-            } else {
-                self.policies.push(policy);
-            }
-        }
+        policies::add(&mut self.policies, of_settings.policies, &mut self.warnings);
     }
 }
 
@@ -131,17 +123,7 @@ pub fn collect(
     tier: Tier,
     refuse: impl Fn(String, String) -> Error,
 ) -> Result<Entities, Error> {
-    for (index, policy) in policies.iter().enumerate() {
-        let at = format!("policies[{index}]");
-        if let Err(error) = policy.check() {
-            return Err(refuse(at, error.to_string()));
-        }
-        let same = |other: &&Policy| (other.layer, &other.name) == (policy.layer, &policy.name);
-        if policies[..index].iter().any(|other| same(&other)) {
-            let text = format!("the {} `{}` is there already", policy.layer, policy.name);
-            return Err(refuse(format!("{at}.name"), text));
-        }
-    }
+    policies::check(&policies, &refuse)?;
     let mut entities = Entities {
         queues,
         topics,

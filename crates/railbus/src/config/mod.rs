@@ -11,6 +11,7 @@ mod issuers;
 mod json;
 #[cfg(test)]
 mod mistake_tests;
+mod policies;
 mod railbus_toml;
 mod toml_file;
 #[cfg(test)]
