@@ -30,13 +30,12 @@ use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 /// The prefix of the interface.
 const PREFIX: &str = "/api/";
 /// What it has.
-const RESOURCES: [&str; 6] = [
+const RESOURCES: [&str; 5] = [
     "policies",
     "operator-policies",
     "queues",
     "definitions",
     "overview",
-    "whoami",
 ];
 /// The one virtual host.
 const VHOST: &str = "/";
@@ -175,10 +174,6 @@ async fn handle(server: &ServerState, call: &Call) -> Answered {
         "queues" => queues::handle(&mut shard, call, rest).await,
         "definitions" => definitions::handle(&mut shard, call).await,
         "overview" if is_read(&call.method) => Ok((StatusCode::OK, Some(overview()))),
-        "whoami" if is_read(&call.method) => {
-            let json = json!({"name": "administrator", "tags": ["administrator"]});
-            Ok((StatusCode::OK, Some(json)))
-        }
         _ => Err(not_allowed()),
     }
 }
