@@ -166,7 +166,22 @@ fn every_route_answers_as_the_document_says() {
     own.ask("POST", redrive, &orders, &json!({"part": "active"}), 400);
     own.ask("POST", redrive, &[("path", "nothing")], &none, 404);
 
-    let file = json!({"queues": [{"name": "orders", "max-delivery-count": 4}], "topics": [
+    let policy = "policies/{layer}/{name}";
+    let short = [("layer", "user"), ("name", "short%20life")];
+    let said = json!({"pattern": "^ord", "definition": {"message-ttl": 60_000}, "priority": 1.5});
+    own.ask("PUT", policy, &short, &said, 201);
+    let shown = own.ask("GET", policy, &short, &none, 200);
+    own.ask("PUT", policy, &short, &shown, 200);
+    own.ask("PUT", policy, &short, &json!({"pattern": "^ord"}), 400);
+    own.ask("GET", "policies", &[], &none, 200);
+    let wrong = [("layer", "both"), ("name", "x")];
+    own.ask("GET", policy, &wrong, &none, 400);
+    own.ask("DELETE", policy, &short, &none, 200);
+    own.ask("DELETE", policy, &short, &none, 404);
+    own.ask("GET", policy, &short, &none, 404);
+
+    let file = json!({"policies": [{"name": "p", "pattern": "", "definition": {"expires": 9_000_000}}],
+        "queues": [{"name": "orders", "max-delivery-count": 4}], "topics": [
         {"name": "events", "subscriptions": [{"name": "all", "rules": [{"name": "r", "filter": {"sql": "n > 1"}}]}]}]});
     own.ask("POST", "plan", &[], &file, 200);
     own.ask("POST", "plan", &[], &json!(5), 400);
