@@ -3,6 +3,7 @@
 //! A refusal leaves the session as it is, but for a missing right, which ends the session as it
 //! does in RabbitMQ.
 
+use access::Rights;
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Error, Role, Symbol, TargetTerminus, Value};
 use broker::{
@@ -84,7 +85,11 @@ impl Links {
         let address = far_address(&attach).unwrap_or("/").to_owned();
         let is_ours = address.is_empty() || address::is_ours(&address);
         // An entity that another dialect's clients have given such a path is theirs.
-        if !is_ours || cx.directory.get(address.trim_start_matches('/')).is_some() {
+        let is_entity = || {
+            let path = address.trim_start_matches('/');
+            address != MANAGEMENT && cx.directory.get(path).is_some()
+        };
+        if !is_ours || is_entity() {
             return Some(attach);
         }
         let name = attach.name.clone();
@@ -120,8 +125,16 @@ impl Links {
         if paired != Some(&Value::Bool(true)) {
             return Err(errors::not_paired().into());
         }
+        if !cx.claims.has_any() && cx.directory.access().anonymous() == Rights::NONE {
+            return Err(Refusal::End(errors::no_access(
+                "management",
+                "links",
+                &self.user,
+            )));
+        }
         let asks = attach.role == Role::Sender;
         let id = self.pairs.join(session, &attach.name, link, asks);
+        let id = id.ok_or_else(errors::too_many_pairs)?;
         let reply = reply(attach, pair::MAX_REQUEST);
         let kind = match asks {
             true => LinkKind::Requests(id),
@@ -368,8 +381,8 @@ impl Links {
             return self.detach(cx, link, errors::queue_deleted());
         }
         if !permission.is_kept(cx, path) {
-            let resource = format!("queue '{path}'");
-            let error = errors::no_access(permission.name(), &resource, &self.user);
+            let resource = attached.entity().unwrap_or_default();
+            let error = errors::no_access(permission.name(), resource, &self.user);
             let (session, name) = (attached.session, attached.name.clone());
             self.end_session(cx, session, &name, error);
         }

@@ -164,6 +164,11 @@ pub(crate) fn publish(error: &PublishError) -> Error {
     }
 }
 
+pub(crate) fn too_many_pairs() -> Error {
+    let text = "the connection has the maximum number of management link pairs";
+    Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text)
+}
+
 /// A client that sends requests and gives no credit for their responses.
 pub(crate) fn unread_responses() -> Error {
     let text = "too many responses wait for credit";

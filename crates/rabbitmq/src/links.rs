@@ -136,7 +136,7 @@ impl Links {
 
 impl Link {
     /// The entity that the operator's log names.
-    fn entity(&self) -> Option<&str> {
+    pub(crate) fn entity(&self) -> Option<&str> {
         match &self.kind {
             LinkKind::Publisher(publisher) => publisher.target.name(),
             LinkKind::Consumer(consumer) => Some(&consumer.path),
@@ -248,7 +248,7 @@ impl LinkOwner for Links {
     }
 
     fn unanswered_bytes(&self) -> usize {
-        self.pending.cost()
+        self.pending.cost().saturating_add(self.pairs.bytes())
     }
 }
 

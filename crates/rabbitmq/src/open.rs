@@ -4,7 +4,7 @@
 //! Clients refuse a server of another product or an older version, and choose their features by
 //! the version.
 
-use access::{Access, Credential, Locality};
+use access::{Access, Credential, Locality, Secret};
 use amqp::{Error, Map, Open, Symbol, Value};
 
 use crate::errors;
@@ -61,6 +61,6 @@ pub(crate) fn log_in(
     password: &[u8],
     locality: Locality,
 ) -> Option<Credential> {
-    let is_guest = user == GUEST && password == GUEST.as_bytes();
+    let is_guest = user == GUEST && Secret::new(GUEST.to_owned()).is(password);
     is_guest.then(|| guest(access, locality)).flatten()
 }

@@ -21,6 +21,9 @@ pub(crate) const MAX_REQUEST: u64 = 1 << 20;
 /// Most responses that wait for credit before requests get no more.
 const MAX_RESPONSES: usize = 64;
 
+/// Most pairs of a connection; clients have one.
+const MAX_PAIRS: usize = 8;
+
 /// Names a pair of a connection; never used again.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct PairId(u64);
@@ -61,18 +64,30 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
+    /// Bytes of requests and responses that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        let pairs = self.pairs.values();
+        let sizes = pairs.map(|pair| {
+            let requests = pair.requests.iter().map(|request| request.size);
+            let responses = pair.responses.iter().map(Bytes::len);
+            requests.chain(responses).sum::<usize>()
+        });
+        sizes.sum()
+    }
+
     pub(crate) fn get_mut(&mut self, id: PairId) -> Option<&mut Pair> {
         self.pairs.get_mut(&id)
     }
 
-    /// Adds a half to the pair of its name that lacks it, or begins another.
+    /// Adds a half to the pair of its name that lacks it, or begins another unless there are too
+    /// many.
     pub(crate) fn join(
         &mut self,
         session: SessionId,
         name: &str,
         link: LinkId,
         asks: bool,
-    ) -> PairId {
+    ) -> Option<PairId> {
         let mut halves = self
             .pairs
             .iter_mut()
@@ -81,7 +96,10 @@ impl Pairs {
             halves.find_map(|(id, pair)| pair.half(asks).is_none().then_some((*id, pair)))
         {
             *pair.half(asks) = Some(link);
-            return id;
+            return Some(id);
+        }
+        if self.pairs.len() == MAX_PAIRS {
+            return None;
         }
         let id = PairId(self.next);
         self.next += 1;
@@ -97,7 +115,7 @@ impl Pairs {
         };
         *pair.half(asks) = Some(link);
         self.pairs.insert(id, pair);
-        id
+        Some(id)
     }
 
     /// A half is gone; without both there is no pair.

@@ -218,7 +218,7 @@ impl QueueOperation {
             }
             (Self::Count { name }, Ok(Some(info))) if is_queue(&info, &name) => {
                 *self = Self::Delete {
-                    messages: info.queue.active - info.queue.locked,
+                    messages: info.queue.active.saturating_sub(info.queue.locked),
                 };
                 Step::Order(Order::Remove { path: name })
             }
@@ -276,7 +276,7 @@ fn compare(name: &str, arguments: &Arguments, info: &EntityInfo, node: &str) -> 
 /// A queue as clients see it.
 fn shown(info: &EntityInfo, node: &str) -> Value {
     let arguments = Arguments::of_queue(&info.queue.settings, &info.store_only);
-    let ready = info.queue.active - info.queue.locked;
+    let ready = info.queue.active.saturating_sub(info.queue.locked);
     let consumers = u32::try_from(info.queue.receivers).unwrap_or(u32::MAX);
     let entries = [
         ("message_count", Value::Ulong(ready)),

@@ -26,12 +26,18 @@ pub(crate) struct Request {
     /// Behind the path.
     pub(crate) query: String,
     pub(crate) body: Option<Value>,
+    /// Bytes that it came in.
+    pub(crate) size: usize,
 }
 
 impl Request {
     /// Reads a message; one that is none is a request without a method.
     pub(crate) fn read(payload: &Bytes) -> Self {
-        Self::decode(payload).unwrap_or_default()
+        let request = Self::decode(payload).unwrap_or_default();
+        Self {
+            size: payload.len(),
+            ..request
+        }
     }
 
     fn decode(payload: &Bytes) -> Result<Self, DecodeError> {
@@ -72,6 +78,7 @@ impl Request {
             path: path.to_owned(),
             query: query.to_owned(),
             body,
+            size: 0,
         })
     }
 }

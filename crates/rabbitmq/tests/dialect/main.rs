@@ -11,7 +11,11 @@ mod client_frames;
 #[allow(dead_code, reason = "the tests of servicebus use the rest")]
 mod received;
 #[path = "../../../servicebus/tests/dialect/world.rs"]
-#[allow(dead_code, reason = "the tests of servicebus use the rest")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the tests of servicebus use the rest"
+)]
 mod world;
 
 mod attach;

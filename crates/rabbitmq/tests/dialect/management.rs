@@ -160,6 +160,27 @@ fn a_client_without_the_right_to_configure_loses_its_session() {
     assert_eq!(ended(&world), [condition::UNAUTHORIZED_ACCESS]);
 }
 
+#[test]
+fn a_client_without_a_credential_has_no_management() {
+    let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
+    let session = world.session();
+    world.attach(session, requests());
+    assert_eq!(ended(&world), [condition::UNAUTHORIZED_ACCESS]);
+}
+
+#[test]
+fn a_connection_has_a_bounded_number_of_pairs() {
+    let mut world = World::new();
+    let session = world.session();
+    for number in 0..8 {
+        let name = format!("pair {number}");
+        let link = world.attach(session, Attach { name, ..requests() });
+        assert!(world.client.is_attached(link));
+    }
+    let error = world.refusal(requests());
+    assert_eq!(error.condition, condition::RESOURCE_LIMIT_EXCEEDED);
+}
+
 /// The conditions of the sessions that the server has ended.
 pub fn ended(world: &World) -> Vec<amqp::Symbol> {
     let events = world.events.iter();

@@ -4,14 +4,13 @@ use amqp::message::{Properties, Sections};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, Map, Value, decode, encode, items};
 use bytes::{Bytes, BytesMut};
-use endpoint::{LinkId, SessionId};
+use endpoint::LinkId;
 
 use crate::client_frames::{receiver, sender, target};
 use crate::world::World;
 
 /// An open management pair.
 pub struct Management {
-    pub session: SessionId,
     pub requests: LinkId,
     pub responses: LinkId,
 }
@@ -45,7 +44,6 @@ pub fn open(world: &mut World) -> Management {
     let responses = world.attach(session, responses());
     world.credit(responses, 100, false);
     Management {
-        session,
         requests,
         responses,
     }
