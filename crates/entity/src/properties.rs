@@ -145,7 +145,7 @@ mod tests {
             let given = match (property.slot)(&mut description) {
                 Slot::Flag(flag) => Given::Flag(!*flag),
                 Slot::Duration(..) => Given::Text(&duration),
-                Slot::Count(_) | Slot::Megabytes(_) => Given::Number(3),
+                Slot::Count(_) | Slot::Megabytes(_) | Slot::Limit(_) => Given::Number(3),
                 Slot::Bytes(_) => Given::Number(1_000),
                 Slot::Target(..) | Slot::Text(_) => Given::Text(name),
                 slot => Given::Text(slot.choices().last().unwrap()),
