@@ -21,6 +21,7 @@ mod world;
 mod attach;
 mod both_dialects;
 mod consume;
+mod exchanges;
 mod management;
 mod management_client;
 mod publish;
