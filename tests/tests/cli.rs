@@ -509,3 +509,19 @@ fn shells_complete_the_commands() {
         );
     }
 }
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::TempDir::new().expect("there is room");
+    let said = railbus_at("", &["man", folder.path().to_str().expect("text")], "");
+    assert_eq!(said.code, 0, "{}", said.err);
+    for (page, part) in [
+        ("railbus.1", "railbus\\-serve(1)"),
+        ("railbus-serve.1", "\\-\\-exit\\-on\\-stdin\\-close"),
+        ("railbus-queue-create.1", "lock\\-duration"),
+    ] {
+        let text = std::fs::read_to_string(folder.path().join(page)).expect(page);
+        assert!(text.contains(part), "{part} is not in {page}: {text}");
+    }
+    assert_eq!(railbus_at("", &["man", "/nowhere"], "").code, 2);
+}

@@ -102,6 +102,11 @@ pub enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Writes a manual page for each of these commands.
+    Man {
+        /// The folder for them.
+        folder: PathBuf,
+    },
 }
 
 /// The options of `railbus rule test`.

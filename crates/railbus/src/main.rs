@@ -98,6 +98,9 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
             );
             Ok(())
         }
+        Command::Man { folder } => {
+            clap_mangen::generate_to(Arguments::command(), folder).map_err(CommandError::System)
+        }
     };
     done.map(|()| ExitCode::SUCCESS)
 }
