@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `package`, `tidy`, `fuzz` and
-//! `torture`.
+//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `package`, `dist`, `tidy`, `fuzz`
+//! and `torture`.
 //!
 //! They do all set-up on a fresh machine and say what they install. This program itself needs a
 //! Rust toolchain and nothing else: it must not depend on RocksDB.
@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 use xtask::workspace::Workspace;
-use xtask::{bench, package, run, sim, test, tidy, torture};
+use xtask::{bench, dist, package, run, sim, test, tidy, torture};
 
 /// Developer commands of Railbus.
 #[derive(Parser)]
@@ -64,6 +64,11 @@ enum Command {
         /// Where the program goes
         out: PathBuf,
     },
+    /// Makes all packages that users install, with checksums
+    Dist {
+        /// A new or empty folder for them
+        out: PathBuf,
+    },
     /// Checks the project's own rules
     Tidy,
     /// Runs fuzz targets: all of them, or those named
@@ -113,6 +118,7 @@ fn dispatch(command: Command) -> Result<()> {
         } => sim::run(&workspace, operations, seed, disk),
         Command::Bench { arguments } => bench::run(&workspace, &arguments),
         Command::Package { out } => package::run(&workspace, &out),
+        Command::Dist { out } => dist::run(&workspace, &out),
         Command::Tidy => check_tidy(&workspace),
         Command::Fuzz { seconds, targets } => test::fuzz::run(&workspace, seconds, &targets),
         Command::Torture {

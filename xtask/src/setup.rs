@@ -1,7 +1,7 @@
 //! Set-up: everything a fresh Debian or Ubuntu machine lacks, said before it is installed.
 //!
-//! System packages come from apt, toolchain components from rustup, cargo-deny from its source.
-//! What is there already is left alone, so on a prepared machine this takes no time.
+//! System packages come from apt, toolchain components from rustup, tools of cargo from their
+//! source. What is there already is left alone, so on a prepared machine this takes no time.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,32 @@ use crate::shell;
 use crate::workspace::Workspace;
 
 /// Pinned, since its configuration format changes between versions.
-const CARGO_DENY: &str = "0.20.2";
+const CARGO_DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+    options: &[],
+};
+
+/// Makes the Debian package. Without a library of C for compression: the program `xz` does that.
+const CARGO_DEB: Tool = Tool {
+    name: "cargo-deb",
+    version: "3.8.0",
+    options: &["--no-default-features"],
+};
+
+/// Lists what is linked into the program.
+const CARGO_CYCLONEDX: Tool = Tool {
+    name: "cargo-cyclonedx",
+    version: "0.5.9",
+    options: &[],
+};
+
+/// A subcommand of cargo that is installed from its source.
+struct Tool {
+    name: &'static str,
+    version: &'static str,
+    options: &'static [&'static str],
+}
 
 /// A need of ours and the Debian packages that fill it.
 struct Need {
@@ -68,6 +93,22 @@ const PACKAGING: &[Need] = &[
     },
 ];
 
+/// What packages of other languages and of Debian take. Maven is used if present.
+const DIST: &[Need] = &[
+    Need {
+        is_met: || shell::is_installed("strip"),
+        packages: &["binutils"],
+    },
+    Need {
+        is_met: || shell::is_installed("dpkg-shlibdeps"),
+        packages: &["dpkg-dev"],
+    },
+    Need {
+        is_met: || shell::is_installed("xz"),
+        packages: &["xz-utils"],
+    },
+];
+
 /// What Artemis takes: Maven to get it, Java to run it, and libaio, without which its journal is
 /// slower.
 const ARTEMIS: &[Need] = &[
@@ -111,6 +152,16 @@ pub fn for_packaging() -> Result<()> {
     install(&missing(PACKAGING))
 }
 
+/// Installs what making packages of the program needs.
+///
+/// # Errors
+/// When a package could not be installed.
+pub fn for_dist() -> Result<()> {
+    let mut packages = missing(CLIENTS);
+    packages.extend(missing(DIST));
+    install(&packages)
+}
+
 /// Installs what measuring Artemis needs.
 ///
 /// # Errors
@@ -152,33 +203,56 @@ pub fn components() -> Result<()> {
     Ok(())
 }
 
-/// Installs cargo-deny in the cache unless it is there. Unoptimised: it runs for a second, so a
-/// minute of compiling is enough.
+/// Checks dependencies.
 pub fn cargo_deny(workspace: &Workspace) -> Result<Command> {
-    let home = workspace.tools().join(format!("cargo-deny-{CARGO_DENY}"));
-    let program = home.join("bin/cargo-deny");
-    if !program.is_file() {
-        install_cargo_deny(workspace, &home)?;
-    }
-    let mut command = Command::new(program);
-    command.current_dir(workspace.root());
-    Ok(command)
+    CARGO_DENY.install(workspace)
 }
 
-fn install_cargo_deny(workspace: &Workspace, home: &Path) -> Result<()> {
-    let target = workspace.tools().join("build");
-    let mut install = shell::cargo(workspace, &target);
-    install.args(["install", "cargo-deny", "--locked", "--debug", "--quiet"]);
-    install.args(["--version", CARGO_DENY, "--root"]).arg(home);
-    let outcome = shell::logged(workspace, "cargo-deny-install", install)?;
-    if !outcome.success {
-        bail!(
-            "cargo-deny {CARGO_DENY} did not install:\n{}",
-            outcome.output
-        );
+/// Makes Debian packages.
+///
+/// # Errors
+/// When it could not be installed.
+pub fn cargo_deb(workspace: &Workspace) -> Result<Command> {
+    CARGO_DEB.install(workspace)
+}
+
+/// Lists what a program is made of.
+///
+/// # Errors
+/// When it could not be installed.
+pub fn cargo_cyclonedx(workspace: &Workspace) -> Result<Command> {
+    CARGO_CYCLONEDX.install(workspace)
+}
+
+impl Tool {
+    /// Installs it in the cache unless it is there. Unoptimised: it runs for seconds, so a minute
+    /// of compiling is enough.
+    fn install(&self, workspace: &Workspace) -> Result<Command> {
+        let Self { name, version, .. } = self;
+        let home = workspace.tools().join(format!("{name}-{version}"));
+        let program = home.join("bin").join(name);
+        if !program.is_file() {
+            self.compile(workspace, &home)?;
+        }
+        let mut command = Command::new(program);
+        command.current_dir(workspace.root());
+        Ok(command)
     }
-    // Many times the size of the program, and not needed again.
-    std::fs::remove_dir_all(&target).with_context(|| format!("removing {}", target.display()))
+
+    fn compile(&self, workspace: &Workspace, home: &Path) -> Result<()> {
+        let Self { name, version, .. } = self;
+        let target = workspace.tools().join("build").join(name);
+        let mut install = shell::cargo(workspace, &target);
+        install.args(["install", name, "--locked", "--debug", "--quiet"]);
+        install.args(self.options);
+        install.args(["--version", version, "--root"]).arg(home);
+        let outcome = shell::logged(workspace, &format!("{name}-install"), install)?;
+        if !outcome.success {
+            bail!("{name} {version} did not install:\n{}", outcome.output);
+        }
+        // Many times the size of the program, and not needed again.
+        std::fs::remove_dir_all(&target).with_context(|| format!("removing {}", target.display()))
+    }
 }
 
 fn missing(needs: &[Need]) -> Vec<&'static str> {

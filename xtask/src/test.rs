@@ -20,6 +20,7 @@ pub mod executables;
 pub mod fuzz;
 mod interop;
 mod logs;
+mod packages;
 mod secrets;
 mod step;
 

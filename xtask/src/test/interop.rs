@@ -27,7 +27,7 @@ const AT_ONCE: usize = 3;
 /// The folder of `interop/` whose folders are suites: a language each, with its frameworks.
 const FRAMEWORKS: &str = "frameworks";
 /// What `setup` says when the machine lacks the language.
-const MISSING: i32 = 3;
+pub const MISSING: i32 = 3;
 
 /// A suite and how its set-up went.
 struct Suite {
@@ -219,6 +219,6 @@ fn is_crate(workspace: &Workspace, name: &str) -> bool {
 }
 
 /// Whether a missing language is a failure.
-fn is_ci() -> bool {
+pub fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::{checks, fuzz, interop, logs};
+use super::{checks, fuzz, interop, logs, packages};
 use crate::shell::Logged;
 use crate::workspace::Workspace;
 
@@ -119,6 +119,12 @@ pub fn all(workspace: &Workspace) -> Result<Vec<Step>> {
             Group::Built,
             "lints of every crate",
             checks::clippy_all,
+        ),
+        Step::new(
+            "packages",
+            Group::Built,
+            "packages of the program, each used where nothing else is",
+            packages::check,
         ),
         Step::many("workspace", Group::Tests, "tests of every crate in release"),
     ];
