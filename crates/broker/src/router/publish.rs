@@ -36,7 +36,7 @@ enum Arrival {
     Duplicate,
     Refused(SendError),
     /// The store has to be asked.
-    Ask(IdHash),
+    Ask,
 }
 
 /// What is known of a message's id, by entity.
@@ -99,16 +99,14 @@ fn advance(
         let arrival = check_arrival(queue, &waiting.publication, &answers, cx);
         arrivals.push((id, arrival));
     }
-    for (id, arrival) in &arrivals {
-        if let Arrival::Ask(hash) = arrival {
-            let queue = directory.get_mut(*id).expect(THERE);
-            let purpose = Purpose::Publication(*id, waiting.request.connection);
-            let (duplicates, rows) = (&mut queue.duplicates, &queue.rows);
-            let read = duplicates.look_up_one(*hash, purpose, rows, cx);
-            waiting.reads.insert(read, (*id, None));
+    if arrivals.iter().any(|(_, it)| matches!(it, Arrival::Ask)) {
+        // What was answered already may be forgotten until the other answers come.
+        let asked = arrivals
+            .iter()
+            .filter(|(id, arrival)| matches!(arrival, Arrival::Ask) || answers.contains_key(id));
+        for (id, _) in asked {
+            directory.look_up_id(&mut waiting, *id, cx);
         }
-    }
-    if !waiting.reads.is_empty() {
         return Some(waiting);
     }
     let result = directory.store(&waiting.publication, &arrivals, cx);
@@ -140,7 +138,7 @@ fn check_arrival(
         Some(Err(_)) => return Arrival::Refused(SendError::Unreadable),
         None => match queue.duplicates.known_at_once(id, &queue.rows, cx) {
             Some(_) => &none,
-            None => return Arrival::Ask(id),
+            None => return Arrival::Ask,
         },
     };
     let before = queue
@@ -153,6 +151,17 @@ fn check_arrival(
 }
 
 impl Directory {
+    /// Asks an entity's history for the id of a message that has one.
+    fn look_up_id(&mut self, waiting: &mut Waiting, entity: EntityId, cx: &mut Context<'_>) {
+        let queue = self.get_mut(entity).expect(THERE);
+        let id = IdHash::of(&waiting.publication.message);
+        let id = id.expect("only ids are looked up");
+        let purpose = Purpose::Publication(entity, waiting.request.connection);
+        let (duplicates, rows) = (&mut queue.duplicates, &queue.rows);
+        let read = duplicates.look_up_one(id, purpose, rows, cx);
+        waiting.reads.insert(read, (entity, None));
+    }
+
     /// What the store has answered about a message. An entity may have gone since.
     fn take_answers(&mut self, waiting: &mut Waiting) -> Answers {
         let mut answers = Answers::new();
@@ -192,7 +201,7 @@ impl Directory {
                     });
                 }
                 Arrival::Refused(_) | Arrival::Duplicate => {}
-                Arrival::Ask(_) => unreachable!("the message waits for the answer"),
+                Arrival::Ask => unreachable!("the message waits for the answer"),
             }
         }
         let destinations = arrivals.len();
