@@ -2,7 +2,7 @@
 //! [AMQP 3.5.3, 3.5.10-13] (docs/spec/amqp.md#3.7)
 //!
 //! A node is a queue or a topic like any other, except that it lives in memory
-//! (`context/volatile.rs`) and only its path, which nobody can guess, leads to it. The broker knows
+//! (`context/volatile.rs`) and no client can guess its address. The broker knows
 //! every link that uses a node. A receiver of a topic has a subscription of its own there, which
 //! goes with the receiver's link. Links of a node that goes are told so.
 
@@ -85,7 +85,7 @@ fn join(
     let queue = directory.get(entity).ok_or(NodeError::NotFound)?;
     let kind = queue.kind.seen();
     match (used, &queue.kind) {
-        // Only links of its own subscription name one.
+        // The address of a topic leads to its subscriptions; they have none that clients know.
         (_, Kind::Subscription(_) | Kind::Transfer { .. }) => return Err(NodeError::NotFound),
         (NodeUse::Receive, _) if node.exclusive && node.connection != link.connection => {
             return Err(NodeError::Exclusive);

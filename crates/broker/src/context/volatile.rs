@@ -51,7 +51,7 @@ impl Volatile {
     pub(crate) fn remove_entity(&mut self, queue: &Queue) {
         let parts = queue.rows.head.parts.iter();
         let messages: u64 = parts.map(|part| part.count * MESSAGE + part.bytes).sum();
-        self.bytes -= ENTITY + messages;
+        self.subtract(ENTITY + messages);
     }
 
     /// A message has come, or gone.
@@ -60,8 +60,13 @@ impl Volatile {
         if came {
             self.bytes += bytes;
         } else {
-            self.bytes -= bytes;
+            self.subtract(bytes);
         }
+    }
+
+    fn subtract(&mut self, bytes: u64) {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.expect("what goes was counted when it came");
     }
 
     /// Makes `write` true.

@@ -38,6 +38,7 @@ mod now_or_never;
 mod policies;
 mod random;
 mod random_entities;
+mod random_nodes;
 mod random_sessions;
 mod receiving;
 mod redriving;
