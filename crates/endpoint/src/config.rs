@@ -25,7 +25,11 @@ pub struct Config {
     /// What we announce; silence for this long ends the connection.
     pub idle_time_out: Option<u32>,
     pub properties: Option<Map>,
+    /// What is offered to every peer.
     pub offered_capabilities: Vec<Symbol>,
+    /// What a server offers to peers that desire it.
+    pub available_capabilities: Vec<Symbol>,
+    pub desired_capabilities: Vec<Symbol>,
     /// Tells of a peer's attach whether its name does not count: it steals no link, and none steals
     /// it.
     pub shares_name: fn(&Attach) -> bool,
@@ -60,7 +64,9 @@ impl Default for Config {
             idle_time_out: Some(120_000),
             properties: None,
             offered_capabilities: Vec::new(),
+            available_capabilities: Vec::new(),
             shares_name: |_| false,
+            desired_capabilities: Vec::new(),
             incoming_window: 5_000,
             sasl_mechanisms: ["MSSBCBS", "PLAIN", "ANONYMOUS"].map(Symbol::new).to_vec(),
             client_sasl: None,

@@ -6,7 +6,7 @@
 use amqp::error::condition;
 use amqp::frame::{self, FrameType, MIN_MAX_FRAME_SIZE, ProtocolHeader};
 use amqp::sasl::SaslFrame;
-use amqp::{Error, Open, Performative};
+use amqp::{Error, Open, Performative, Symbol};
 use bytes::{Buf, BytesMut};
 
 use crate::config::Side;
@@ -36,7 +36,7 @@ impl Connection {
     /// Client: AMQP's header and, without waiting for the peer's, our open.
     pub(crate) fn start_amqp(&mut self) {
         self.outbox.header(ProtocolHeader::Amqp);
-        self.send_open();
+        self.send_open(&[]);
     }
 
     /// Takes one header or frame off `input`; false when it is not all there.
@@ -145,7 +145,8 @@ impl Connection {
         }
     }
 
-    pub(crate) fn send_open(&mut self) {
+    /// Offers those of `desired` that there are.
+    pub(crate) fn send_open(&mut self, desired: &[Symbol]) {
         if self.outbox.is_open_sent() {
             return;
         }
@@ -157,11 +158,20 @@ impl Connection {
             idle_time_out: self.config.idle_time_out,
             outgoing_locales: Vec::new(),
             incoming_locales: Vec::new(),
-            offered_capabilities: self.config.offered_capabilities.clone(),
-            desired_capabilities: Vec::new(),
+            offered_capabilities: self.offered_to(desired),
+            desired_capabilities: self.config.desired_capabilities.clone(),
             properties: self.config.properties.clone(),
         }));
         self.outbox.open(&open);
+    }
+
+    fn offered_to(&self, desired: &[Symbol]) -> Vec<Symbol> {
+        let mut offered = self.config.offered_capabilities.clone();
+        let available = self.config.available_capabilities.iter();
+        let wanted = available.filter(|it| desired.contains(it) && !offered.contains(it));
+        let wanted: Vec<_> = wanted.cloned().collect();
+        offered.extend(wanted);
+        offered
     }
 
     /// The largest channel that the peer may use.
@@ -181,7 +191,7 @@ impl Connection {
                 format!("max-frame-size {size} is below the minimum of {MIN_MAX_FRAME_SIZE}");
             return Err(Fault::connection(condition::INVALID_FIELD, text));
         }
-        self.send_open();
+        self.send_open(&open.desired_capabilities);
         self.phase = Phase::Opened;
         let cap = self.config.max_frame_size.max(MAX_FRAME_SIZE_SENT);
         self.outbox.set_max_frame_size(open.max_frame_size.min(cap));

@@ -366,6 +366,7 @@ fn connections(
             .dynamic_nodes
             .or(config.dynamic_nodes)
             .unwrap_or_default(),
+        anonymous_relay: config.anonymous_relay.unwrap_or(true),
         endpoint: endpoint(&config.limits),
         ..default
     })

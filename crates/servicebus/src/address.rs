@@ -22,6 +22,8 @@ pub(crate) enum Node {
     Entity(EntityAddress),
     /// A node that is to be made for the link. (docs/spec/amqp.md#3.7)
     Dynamic,
+    /// The nodes that the messages of a sender name. (docs/spec/amqp.md#3.9)
+    Anonymous,
 }
 
 /// A queue or one of its subqueues.
@@ -79,7 +81,7 @@ impl Node {
             Self::Management(None) => MANAGEMENT.to_owned(),
             Self::Management(Some(entity)) => format!("{}/{MANAGEMENT}", entity.path()),
             Self::Entity(entity) => entity.path(),
-            Self::Dynamic => String::new(),
+            Self::Dynamic | Self::Anonymous => String::new(),
         }
     }
 

@@ -29,10 +29,11 @@ use crate::attach::receiver_source::ReceiverSource;
 use crate::attach::requested_session::RequestedSession;
 use crate::client::Client;
 use crate::errors;
-use crate::links::link::{EntityRef, Link, LinkKind, Sender};
+use crate::links::link::{EntityRef, Link, LinkKind, Sender, SenderDestination};
 use crate::links::node_links::{RequestLink, ResponseLink};
 use crate::links::receiver_link::Receiver;
 use crate::request_response::REQUEST_CREDIT;
+use crate::sender::relay::Relay;
 use crate::transactions::coordinator;
 
 /// Largest request to `$cbs`: a token and little more.
@@ -59,6 +60,7 @@ impl Client {
         }
         let (name, node) = (attach.name.clone(), requested_node(&attach));
         let entity = node.as_ref().ok().map(Node::name);
+        let entity = entity.filter(|name| !name.is_empty());
         let result = node.and_then(|node| {
             self.attach(AttachRequest {
                 link,
@@ -95,6 +97,7 @@ impl Client {
                 Ok(())
             }
             (Node::Management(address), _) => self.attach_management(request, address),
+            (Node::Anonymous, _) => self.attach_relay(request),
             (Node::Dynamic, _) => self.attach_dynamic(request),
             (Node::Entity(address), _) if let Some(node) = broker::node_at(&address.entity) => {
                 self.attach_to_node(request, &address, node)
@@ -178,7 +181,7 @@ impl Client {
         let max_message_size = self.max_message_size(&entity);
         let credit_window = CreditWindow::new(self.settings.sender_credit);
         let kind = LinkKind::Sender(Sender {
-            entity: entity.id,
+            destination: SenderDestination::Entity(entity.id),
             transfer_to: destination.map(|destination| Arc::from(destination.entity)),
             credit_window,
             max_message_size,
@@ -196,6 +199,24 @@ impl Client {
             Some(entity_ref),
             kind,
         );
+        Ok(())
+    }
+
+    /// A sender whose messages name their nodes. (docs/spec/amqp.md#3.9)
+    fn attach_relay(&mut self, request: AttachRequest) -> Result<(), Error> {
+        if !self.settings.anonymous_relay {
+            return Err(errors::no_address());
+        }
+        let max_message_size = self.settings.max_message_size;
+        let kind = LinkKind::Sender(Sender {
+            destination: SenderDestination::Relay(Relay::default()),
+            transfer_to: None,
+            credit_window: CreditWindow::new(self.settings.sender_credit),
+            max_message_size,
+        });
+        let reply = attach_reply::reply(&request.attach, max_message_size);
+        // The right to send is checked for each message.
+        self.accept(request, reply, RequiredRight::Nothing, "", None, kind);
         Ok(())
     }
 
@@ -280,7 +301,7 @@ impl Client {
     }
 
     /// Only the broker writes to a dead-letter subqueue.
-    fn check_send_address(&self, address: &EntityAddress) -> Result<(), Error> {
+    pub(crate) fn check_send_address(&self, address: &EntityAddress) -> Result<(), Error> {
         match address.subqueue {
             Subqueue::Main => Ok(()),
             Subqueue::DeadLetter | Subqueue::TransferDeadLetter => Err(
@@ -336,7 +357,7 @@ impl Client {
     }
 
     /// Checks that the connection has a right at an address, and that its entity exists.
-    fn resolve_entity(
+    pub(crate) fn resolve_entity(
         &self,
         required_right: RequiredRight,
         address: &EntityAddress,
@@ -357,7 +378,7 @@ impl Client {
         Ok((entity_ref, entity))
     }
 
-    fn authorize(&self, required_right: RequiredRight, path: &str) -> Result<(), Error> {
+    pub(crate) fn authorize(&self, required_right: RequiredRight, path: &str) -> Result<(), Error> {
         let access = self.directory.access();
         let rights = self
             .claims
@@ -389,7 +410,10 @@ fn requested_node(attach: &Attach) -> Result<Node, Error> {
         }
         Role::Sender => match attach.target.as_deref() {
             None | Some(TargetTerminus::Coordinator(_)) => return Err(errors::no_address()),
-            Some(TargetTerminus::Node(target)) => &target.address,
+            Some(TargetTerminus::Node(target)) => match &target.address {
+                None | Some(Value::Null) => return Ok(Node::Anonymous),
+                address => address,
+            },
         },
     };
     let address = address

@@ -113,7 +113,7 @@ impl Client {
         let mut client = Self {
             id,
             ids,
-            connection: Connection::new(Side::Server, settings.endpoint.clone(), now.mono),
+            connection: Connection::new(Side::Server, settings.endpoint_config(), now.mono),
             claims: Claims::default(),
             settings,
             directory,

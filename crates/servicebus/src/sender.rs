@@ -7,6 +7,7 @@
 
 pub(crate) mod distribution;
 pub(crate) mod oversize;
+pub(crate) mod relay;
 
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
@@ -16,8 +17,10 @@ use store::{EntityId, SequenceNumber};
 use crate::client::Client;
 use crate::client::events::IncomingDelivery;
 use crate::errors;
+use crate::links::link::SenderDestination;
 use crate::message::incoming;
 use crate::pending_requests::{PendingRequest, PendingSend};
+use crate::sender::relay::Destination;
 use crate::transactions;
 
 /// The cost of every message beside its bytes while it waits for its answer.
@@ -33,7 +36,8 @@ impl Client {
             self.detach(delivery.link, errors::credit_overrun());
             return;
         }
-        let (entity, transfer_to) = (sender.entity, sender.transfer_to.clone());
+        let limit = sender.max_message_size;
+        let transfer_to = sender.transfer_to.clone();
         let IncomingDelivery {
             link,
             session,
@@ -48,9 +52,21 @@ impl Client {
             settled,
             transaction: transactions::of_state(delivery.state.as_ref()),
         };
-        let (format, limit) = (delivery.message_format, sender.max_message_size);
-        let messages = incoming::messages(format, &delivery.payload, limit, &mut self.ids);
-        match messages {
+        let Destination {
+            entity,
+            max_message_size,
+            scope,
+        } = match self.destination_of(delivery, limit) {
+            Ok(destination) => destination,
+            // Nobody would hear of it otherwise. (docs/spec/amqp.md#3.9)
+            Err(error) if settled => {
+                self.refuse_send(&pending, error.clone());
+                return self.detach(link, error);
+            }
+            Err(error) => return self.refuse_send(&pending, error),
+        };
+        let (format, payload) = (delivery.message_format, &delivery.payload);
+        match incoming::messages(format, payload, max_message_size, &mut self.ids) {
             Err(error) => self.refuse_send(&pending, error),
             // An empty batch has no effect. (docs/spec/amqp.md#4.5)
             Ok(messages) if messages.is_empty() && pending.transaction.is_none() => {
@@ -70,10 +86,37 @@ impl Client {
                 let cost = cost.sum();
                 let transaction = pending.transaction;
                 let request = self.register_request(PendingRequest::Send(pending), cost);
-                let scope = self.scope_of(link);
                 self.command(send(request, entity, messages, transaction, scope, settled));
             }
         }
+    }
+
+    /// Where a delivery goes: by its link, or by the message itself.
+    fn destination_of(
+        &mut self,
+        delivery: &IncomingDelivery,
+        max_message_size: u64,
+    ) -> Result<Destination, Error> {
+        let link = delivery.link;
+        let sender = self.links.sender(link).ok_or_else(errors::no_address)?;
+        let relay = match &mut sender.destination {
+            SenderDestination::Entity(entity) => {
+                let entity = *entity;
+                let scope = self.scope_of(link);
+                return Ok(Destination {
+                    entity,
+                    max_message_size,
+                    scope,
+                });
+            }
+            SenderDestination::Relay(relay) => relay,
+        };
+        let mut relay = std::mem::take(relay);
+        let destination = self.relayed(&mut relay, delivery.session, &delivery.payload);
+        if let Some(sender) = self.links.sender(link) {
+            sender.destination = SenderDestination::Relay(relay);
+        }
+        destination
     }
 
     /// Refuses a delivery that the broker has not seen.

@@ -1,5 +1,9 @@
 //! Settings of connections, shared by all of them. Durations are milliseconds, sizes bytes.
 
+use amqp::Symbol;
+
+const ANONYMOUS_RELAY: Symbol = Symbol::new("ANONYMOUS-RELAY");
+
 /// Which entities one transaction may touch. (docs/spec/amqp.md#8.3)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CrossEntity {
@@ -46,8 +50,21 @@ pub struct Settings {
     pub cross_entity: CrossEntity,
     /// Who may make dynamic nodes.
     pub dynamic_nodes: DynamicNodeRight,
+    /// Whether senders without a target address are accepted. (docs/spec/amqp.md#3.9)
+    pub anonymous_relay: bool,
     /// The AMQP engine's settings.
     pub endpoint: endpoint::Config,
+}
+
+impl Settings {
+    /// The settings of a connection's AMQP engine, with what it offers. (docs/spec/amqp.md#1.4)
+    pub(crate) fn endpoint_config(&self) -> endpoint::Config {
+        let mut config = self.endpoint.clone();
+        if self.anonymous_relay {
+            config.available_capabilities.push(ANONYMOUS_RELAY);
+        }
+        config
+    }
 }
 
 impl Default for Settings {
@@ -62,6 +79,7 @@ impl Default for Settings {
             authentication_time_out: 60_000,
             cross_entity: CrossEntity::Auto,
             dynamic_nodes: DynamicNodeRight::Manage,
+            anonymous_relay: false,
             endpoint: endpoint::Config::default(),
         }
     }

@@ -61,6 +61,8 @@ pub struct RailbusToml {
     /// Who may make dynamic nodes.
     #[serde(deserialize_with = "choice::read")]
     pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
+    /// Whether senders without a target address are accepted.
+    pub anonymous_relay: Option<bool>,
     pub allow_development_key: bool,
     #[serde(deserialize_with = "choice::read")]
     pub plain: Option<server::PlaintextPolicy>,
@@ -292,6 +294,7 @@ mod tests {
             session-count-on-disconnect = "raise"
             forward-failures = "dead-letter"
             dynamic-nodes = "send-listen"
+            anonymous-relay = true
             virtual-clock = true
             [auth]
             anonymous = ["send", "listen"]
@@ -342,6 +345,7 @@ mod tests {
         );
         let send_listen = Some(servicebus::DynamicNodeRight::SendListen);
         assert_eq!(config.dynamic_nodes, send_listen);
+        assert_eq!(config.anonymous_relay, Some(true));
         assert_eq!(config.limits.dynamic_nodes_per_connection, Some(Count(50)));
         assert_eq!(config.limits.dynamic_node_bytes, Some(Size(1 << 20)));
         assert_eq!(config.limits.idle_time_out, Some(Millis(60_000)));

@@ -95,6 +95,10 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.connections.cross_entity != new.server.connections.cross_entity,
         ),
         (
+            "anonymous-relay",
+            old.server.connections.anonymous_relay != new.server.connections.anonymous_relay,
+        ),
+        (
             "dynamic-nodes",
             old.server.connections.dynamic_nodes != new.server.connections.dynamic_nodes,
         ),
@@ -264,6 +268,7 @@ mod tests {
             ),
             ("forward-failures = 'dead-letter'", "forward-failures"),
             ("dynamic-nodes = 'off'", "dynamic-nodes"),
+            ("anonymous-relay = true", "anonymous-relay"),
             (
                 "[transactions]\ncross-entity = 'any'",
                 "transactions.cross-entity",

@@ -97,7 +97,7 @@ fn lifetime(value: Option<&Value>) -> Result<LifetimePolicy, Error> {
     known.map(|it| it.0).ok_or_else(errors::unknown_lifetime)
 }
 
-/// Messages of a node move to their receiver: one who wants copies alone cannot have it.
+/// Messages of a node move to their receiver, so a node that only hands out copies is refused.
 fn check_modes(value: Option<&Value>) -> Result<(), Error> {
     let modes = match value {
         None | Some(Value::Null) => return Ok(()),

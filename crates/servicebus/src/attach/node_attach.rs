@@ -21,7 +21,7 @@ use crate::attach::requested_session::{self, RequestedSession};
 use crate::client::Client;
 use crate::errors;
 use crate::links::dynamic_nodes::{PendingNode, Wanted};
-use crate::links::link::{EntityRef, LinkKind, Sender};
+use crate::links::link::{EntityRef, LinkKind, Sender, SenderDestination};
 use crate::settings::DynamicNodeRight;
 
 impl Client {
@@ -192,14 +192,14 @@ impl Client {
                     max_message_size,
                 );
                 let sender = Sender {
-                    entity: opened.entity,
+                    destination: SenderDestination::Entity(opened.entity),
                     credit_window: CreditWindow::new(self.settings.sender_credit),
                     max_message_size,
                     transfer_to: None,
                 };
                 debug_assert!(
                     opened.kind != EntityKind::Subscription,
-                    "nobody sends to one"
+                    "only its topic sends to a subscription"
                 );
                 (Operation::Send, LinkKind::Sender(sender))
             }

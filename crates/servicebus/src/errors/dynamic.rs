@@ -1,4 +1,5 @@
-//! Errors of dynamic nodes. (docs/spec/amqp.md#3.7)
+//! Errors of dynamic nodes, and of senders whose messages name their nodes.
+//! (docs/spec/amqp.md#3.7, #3.9)
 
 use amqp::Error;
 use amqp::error::condition;
@@ -79,5 +80,22 @@ pub(crate) fn node_deleted(resource: &str) -> Error {
     Error::new(
         condition::RESOURCE_DELETED,
         format!("The dynamic node '{resource}' was deleted."),
+    )
+}
+
+/// A message of a sender without a target that names no node. (docs/spec/amqp.md#3.9)
+pub(crate) fn no_to() -> Error {
+    Error::new(
+        condition::PRECONDITION_FAILED,
+        "The link has no target address, so the property 'to' of each message must name its node.",
+    )
+}
+
+/// A message to a node of requests, whose answer needs a link of its own.
+pub(crate) fn no_relay_to_node(to: &str) -> Error {
+    let shown: String = to.chars().take(260).collect();
+    Error::new(
+        condition::NOT_ALLOWED,
+        format!("Requests to '{shown}' are sent on a link of their own."),
     )
 }

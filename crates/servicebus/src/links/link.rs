@@ -14,6 +14,7 @@ use store::EntityId;
 
 use crate::links::node_links::{RequestLink, ResponseLink};
 use crate::links::receiver_link::Receiver;
+use crate::sender::relay::Relay;
 
 /// One attached link.
 #[derive(Debug)]
@@ -64,11 +65,19 @@ pub(crate) enum LinkKind {
 /// A sender link's own state.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(crate) entity: EntityId,
+    pub(crate) destination: SenderDestination,
     /// The path of the entity that messages are sent to via this one. (docs/spec/amqp.md#8.2)
     pub(crate) transfer_to: Option<Arc<str>>,
     pub(crate) credit_window: CreditWindow,
     pub(crate) max_message_size: u64,
+}
+
+/// Where the messages of a sender go.
+#[derive(Debug)]
+pub(crate) enum SenderDestination {
+    Entity(EntityId),
+    /// Each message says it.
+    Relay(Relay),
 }
 
 /// A coordinator link's own state.

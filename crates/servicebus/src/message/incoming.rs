@@ -65,6 +65,18 @@ pub fn read(payload: &Bytes, max_size: u64, ids: &mut MessageIds) -> Result<Inco
     message(payload, ids)
 }
 
+/// The address in the property `to`.
+pub(crate) fn to(payload: &Bytes) -> Result<Option<String>, Error> {
+    let (payload, sections) = ordered(payload)?;
+    if sections.properties.is_empty() {
+        return Ok(None);
+    }
+    let properties = payload.slice(sections.properties);
+    let properties = amqp::message::Properties::decode(&properties).map_err(undecodable)?;
+    let to = properties.to.as_ref().and_then(amqp::Value::as_text);
+    Ok(to.map(str::to_owned))
+}
+
 fn batch(payload: &Bytes, ids: &mut MessageIds) -> Result<Vec<Incoming>, Error> {
     let (payload, sections) = ordered(payload)?;
     if sections.body_sections == 0 {

@@ -123,4 +123,10 @@ impl Client {
         let entity = link.entity.as_ref().map(|entity| entity.top_level);
         self.session_scopes.via(link.session).or(entity)
     }
+
+    /// The same for a message to a top-level entity over a sender without a target.
+    pub(crate) fn scope_at(&self, session: SessionId, entity: EntityId) -> Option<EntityId> {
+        let via = self.session_scopes.via(session);
+        self.is_as_cloud().then(|| via.unwrap_or(entity))
+    }
 }

@@ -25,6 +25,7 @@ mod partition_keys;
 mod receive;
 mod receiver_source;
 mod refusals;
+mod relay;
 mod rotation;
 mod sasl;
 mod schedule;

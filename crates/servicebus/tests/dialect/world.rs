@@ -147,6 +147,15 @@ impl World {
         world
     }
 
+    /// Has the client desire `capabilities` when it opens the connection.
+    pub fn desire(&mut self, login: Login, capabilities: Vec<Symbol>) {
+        let config = endpoint::Config {
+            desired_capabilities: capabilities,
+            ..client_config(login)
+        };
+        self.client = Connection::new(Side::Client, config, Mono(0));
+    }
+
     /// Creates a queue, or changes its settings.
     pub fn create(&mut self, path: &str, settings: QueueSettings) -> EntityId {
         let ensured = Ensured::Queue {

@@ -1,0 +1,82 @@
+//! Relay: a sender without a target address, whose messages name their nodes by `to`.
+//! [AMQP 3.2.4] (docs/spec/amqp.md#3.9)
+//!
+//! Each message is for an entity or a dynamic node, and the right to send there is checked for each
+//! of them. The last address is remembered, since most senders write to one node after the other.
+
+use access::Operation;
+use amqp::Error;
+use bytes::Bytes;
+use endpoint::SessionId;
+use store::EntityId;
+
+use crate::address::{EntityAddress, Node};
+use crate::attach::admission;
+use crate::client::Client;
+use crate::errors;
+use crate::message::incoming;
+
+/// What a sender without a target remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Relay {
+    /// The last `to`, and what it names.
+    last: Option<(String, EntityAddress)>,
+}
+
+impl Relay {
+    /// The entity that `to` names.
+    fn parse(&mut self, to: &str) -> Result<EntityAddress, Error> {
+        if let Some((last, address)) = &self.last
+            && last == to
+        {
+            return Ok(address.clone());
+        }
+        let Node::Entity(address) = Node::parse(to) else {
+            return Err(errors::no_relay_to_node(to));
+        };
+        self.last = Some((to.to_owned(), address.clone()));
+        Ok(address)
+    }
+}
+
+/// Where one message goes.
+pub(crate) struct Destination {
+    pub(crate) entity: EntityId,
+    pub(crate) max_message_size: u64,
+    /// What it counts for in a transaction.
+    pub(crate) scope: Option<EntityId>,
+}
+
+impl Client {
+    /// Where a message of a sender without a target goes, if the client may send there.
+    pub(crate) fn relayed(
+        &self,
+        relay: &mut Relay,
+        session: SessionId,
+        payload: &Bytes,
+    ) -> Result<Destination, Error> {
+        let to = incoming::to(payload)?.ok_or_else(errors::no_to)?;
+        let address = relay.parse(&to)?;
+        if let Some(node) = broker::node_at(&address.entity) {
+            let right = self.right_at_node(Operation::Send, node);
+            self.authorize(right, &address.path())?;
+            self.check_send_address(&address)?;
+            return Ok(Destination {
+                entity: node,
+                max_message_size: self.settings.max_message_size,
+                scope: self.scope_at(session, node),
+            });
+        }
+        let right = Operation::Send.required_right();
+        let (entity_ref, entity) = self.resolve_entity(right, &address)?;
+        self.check_send_address(&address)?;
+        match admission::sender_error(&entity, &self.resource(&address.path())) {
+            Some(error) => Err(error),
+            None => Ok(Destination {
+                entity: entity.id,
+                max_message_size: entity_ref.max_message_size,
+                scope: self.scope_at(session, entity_ref.top_level),
+            }),
+        }
+    }
+}
