@@ -89,7 +89,8 @@ impl Links {
             let path = address.trim_start_matches('/');
             address != MANAGEMENT && cx.directory.get(path).is_some()
         };
-        if !is_ours || is_entity() {
+        let is_left = address.is_empty() && self.leaves_anonymous_senders;
+        if !is_ours || is_left || is_entity() {
             return Some(attach);
         }
         let name = attach.name.clone();

@@ -57,6 +57,8 @@ pub(crate) enum Pending {
 pub struct Links {
     pub(crate) settings: Settings,
     pub(crate) user: String,
+    /// Whether senders without a target address are the host's.
+    pub(crate) leaves_anonymous_senders: bool,
     pub(crate) links: BTreeMap<LinkId, Link>,
     pub(crate) pairs: Pairs,
     pub(crate) pending: PendingRequests<Pending>,
@@ -69,6 +71,7 @@ impl Links {
         Self {
             settings,
             user: ANONYMOUS.to_owned(),
+            leaves_anonymous_senders: false,
             links: BTreeMap::new(),
             pairs: Pairs::default(),
             pending: PendingRequests::default(),
@@ -164,6 +167,7 @@ impl LinkOwner for Links {
         locality: Locality,
     ) -> Result<Option<Credential>, Error> {
         let names_virtual_host = open::check_virtual_host(open)?;
+        self.leaves_anonymous_senders = open::leaves_anonymous_senders(open);
         Ok(open::guest(access, locality).filter(|_| names_virtual_host))
     }
 

@@ -17,7 +17,9 @@ const GUEST: &str = "guest";
 const VIRTUAL_HOST: &str = "vhost:";
 
 /// The capabilities of a connection.
-pub const CAPABILITIES: [Symbol; 1] = [Symbol::new("LINK_PAIR_V1_0")];
+pub const CAPABILITIES: [Symbol; 2] = [Symbol::new("LINK_PAIR_V1_0"), ANONYMOUS_RELAY];
+
+const ANONYMOUS_RELAY: Symbol = Symbol::new("ANONYMOUS-RELAY");
 
 /// The properties of the server's open; values are strings.
 #[must_use]
@@ -46,6 +48,13 @@ pub(crate) fn check_virtual_host(open: &Open) -> Result<bool, Error> {
         Some("/") => Ok(true),
         Some(other) => Err(errors::unknown_virtual_host(other)),
     }
+}
+
+/// Whether senders without a target address are the other dialect's: the client desires them and
+/// names no virtual host, as JMS clients do and RabbitMQ's do not. (docs/spec/rabbitmq.md#1)
+pub(crate) fn leaves_anonymous_senders(open: &Open) -> bool {
+    let host = open.hostname.as_deref().unwrap_or_default();
+    !host.starts_with(VIRTUAL_HOST) && open.desired_capabilities.contains(&ANONYMOUS_RELAY)
 }
 
 /// The credential of the user `guest`: on this machine, with the development key only.
