@@ -41,6 +41,7 @@ enum Operation {
     Queue(QueueOperation),
     /// An exchange or binding that is made or removed in one order.
     Router,
+    RemoveRouter,
     ListBindings,
     /// A binding whose arguments have a hash is looked for among those of its place.
     Unbind {
@@ -214,6 +215,7 @@ impl Links {
         let step = match &mut running.operation {
             Operation::Queue(operation) => operation.go_on(result, &node),
             Operation::Router => exchanges::answer(result).into(),
+            Operation::RemoveRouter => exchanges::removed(result).into(),
             Operation::ListBindings => bindings::listed(result).into(),
             Operation::Unbind { hash } => {
                 let step = bindings::remove_listed(hash, result);

@@ -25,6 +25,14 @@ pub(super) fn answer(result: Result<Answer, EntityError>) -> Response {
     }
 }
 
+/// The response to the removal of an exchange: one that is not there is gone.
+pub(super) fn removed(result: Result<Answer, EntityError>) -> Response {
+    match result {
+        Err(EntityError::Router(RouterError::NotFound(_))) => Response::no_content(),
+        other => answer(other),
+    }
+}
+
 /// RabbitMQ's status and text of a refusal.
 pub(super) fn refusal(error: &RouterError) -> Response {
     match error {
@@ -115,7 +123,7 @@ impl Links {
             return (Operation::Router, Step::End(error));
         }
         let order = Order::Router(RouterOrder::Remove { name });
-        (Operation::Router, Step::Order(order))
+        (Operation::RemoveRouter, Step::Order(order))
     }
 }
 

@@ -72,7 +72,7 @@ fn a_binding_is_listed_and_removed_by_its_place() {
     let management = open(&mut world);
     declare(&management, &mut world, "headers");
     let queue = ("destination_queue", "orders");
-    let arguments = [("x-match", Value::from("any")), ("n", Value::Int(1))];
+    let arguments = [("n", Value::Int(1)), ("x-match", Value::from("any"))];
     for arguments in [&arguments[..], &[]] {
         assert_eq!(
             bind(&management, &mut world, queue, "a/b", arguments).0,
