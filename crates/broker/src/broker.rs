@@ -158,7 +158,7 @@ impl Broker {
         self.now
     }
 
-    /// Every queue that the store keeps as it was in the last step, for the directory and for counters.
+    /// Every stored queue as it was in the last step, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
         self.queues_at(self.now)
     }

@@ -146,7 +146,7 @@ impl Claims {
         self.rights_of(access, path, |_| true)
     }
 
-    /// The rights for the namespace that its credentials give, whatever audience its tokens are for.
+    /// The rights for the namespace that its credentials give, whatever the audience of its tokens.
     #[must_use]
     pub fn namespace_rights(&self, access: &Access, now: Wall) -> Rights {
         let tokens = self.tokens.values().filter(|claim| now < claim.expires);

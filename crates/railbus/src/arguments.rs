@@ -393,7 +393,7 @@ pub struct ServeArguments {
     #[arg(long, value_parser = choice::parser::<servicebus::CrossEntity>(), env = "RAILBUS_TRANSACTIONS_CROSS_ENTITY")]
     pub transactions_cross_entity: Option<servicebus::CrossEntity>,
 
-    /// Who may make dynamic nodes, such as temporary queues [default: manage]
+    /// Connections that may make dynamic nodes, such as temporary queues [default: manage]
     #[arg(long, value_parser = choice::parser::<servicebus::DynamicNodeRight>(), env = "RAILBUS_DYNAMIC_NODES")]
     pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
 

@@ -58,7 +58,7 @@ impl Client {
             scope,
         } = match self.destination_of(delivery, limit) {
             Ok(destination) => destination,
-            // Nobody would hear of it otherwise. (docs/spec/amqp.md#3.9)
+            // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
             Err(error) if settled => {
                 self.refuse_send(&pending, error.clone());
                 return self.detach(link, error);

@@ -16,7 +16,7 @@ pub enum CrossEntity {
     Any,
 }
 
-/// Who may make dynamic nodes. (docs/spec/amqp.md#3.7)
+/// Connections that may make dynamic nodes. (docs/spec/amqp.md#3.7)
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum DynamicNodeRight {
     /// Connections with Manage for the namespace.
@@ -48,7 +48,7 @@ pub struct Settings {
     pub authentication_time_out: u32,
     /// Which entities one transaction may touch.
     pub cross_entity: CrossEntity,
-    /// Who may make dynamic nodes.
+    /// Connections that may make dynamic nodes.
     pub dynamic_nodes: DynamicNodeRight,
     /// Whether senders without a target address are accepted. (docs/spec/amqp.md#3.9)
     pub anonymous_relay: bool,

@@ -494,8 +494,8 @@ pub(crate) fn check_unchanged(
     Ok(())
 }
 
-/// Writes an entity's definition, and tells the server of one that clients see. Volatile entities
-/// are told to the connections that use them only.
+/// Writes an entity's definition, and tells the server of one that clients see. Only the
+/// connections that use a volatile entity are told of it.
 pub(super) fn publish(queue: &Queue, cx: &mut Context<'_>) {
     if queue.id.is_volatile() {
         return;

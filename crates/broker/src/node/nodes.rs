@@ -1,4 +1,4 @@
-//! Nodes: which dynamic nodes there are, by whom, and which links use them.
+//! Nodes: the dynamic nodes of a broker, the connections that made them, and the links in use.
 //!
 //! Invariant: a link is in the list of the node that it uses, and of no other.
 

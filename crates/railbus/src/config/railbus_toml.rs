@@ -58,7 +58,7 @@ pub struct RailbusToml {
     pub session_count_on_disconnect: Option<broker::SessionCountOnDisconnect>,
     #[serde(deserialize_with = "choice::read")]
     pub forward_failures: Option<broker::ForwardFailures>,
-    /// Who may make dynamic nodes.
+    /// Connections that may make dynamic nodes.
     #[serde(deserialize_with = "choice::read")]
     pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
     /// Whether senders without a target address are accepted.

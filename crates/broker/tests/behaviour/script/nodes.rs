@@ -1,5 +1,5 @@
-//! Dynamic nodes as a script writes them: `make replies r1/7 until=no-links exclusive`, `open replies
-//! r2/1 receive as=mine`, `close r1/7`. Elsewhere `in=replies` names the node, and `dynamic` tells
+//! Dynamic nodes as a script writes them: `make replies r1/7 until=no-links exclusive`,
+//! `open replies r2/1 receive as=mine`, `close r1/7`. Elsewhere `in=replies` names the node, and `dynamic` tells
 //! which of them are there.
 
 use std::collections::BTreeMap;
