@@ -1,4 +1,5 @@
-//! Dynamic nodes: what a link gets, which links may use it, and when it goes. (docs/spec/amqp.md#3.7)
+//! Dynamic nodes: what a link gets, which links may use it, and when it goes.
+//! (docs/spec/amqp.md#3.7)
 
 use broker::BrokerSettings;
 use expect_test::expect;

@@ -1,6 +1,6 @@
 //! Dynamic nodes as a script writes them: `make replies r1/7 until=no-links exclusive`,
-//! `open replies r2/1 receive as=mine`, `close r1/7`. Elsewhere `in=replies` names the node, and `dynamic` tells
-//! which of them are there.
+//! `open replies r2/1 receive as=mine`, `close r1/7`. Elsewhere `in=replies` names the node, and
+//! `dynamic` tells which of them are there.
 
 use std::collections::BTreeMap;
 
