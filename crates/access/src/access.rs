@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use broker::{AuthorizationRule, Wall};
 
+use crate::certificate::{self, CertificateRule};
 use crate::issuer::{Identity, Issuer, Locality};
 use crate::rights::{AccessRule, AccessRules, Fingerprint, Rights, Secret};
 use crate::token::VerifiedToken;
@@ -29,12 +30,18 @@ enum Kind {
     Key { rule: String, key: Fingerprint },
     /// What an issuer says of a client.
     Identity(Arc<Identity>),
+    /// The names in a verified certificate.
+    Certificate(Arc<[String]>),
 }
 
 impl Credential {
     fn of_key(rule: &str, key: Fingerprint) -> Self {
         let rule = rule.to_owned();
         Self(Kind::Key { rule, key })
+    }
+
+    pub(crate) fn of_certificate(names: &[String]) -> Self {
+        Self(Kind::Certificate(names.into()))
     }
 
     /// Whether its rights are looked up at the path of what is done. Those of a key are looked up
@@ -59,6 +66,7 @@ impl fmt::Debug for Kind {
         match self {
             Self::Key { rule, .. } => f.debug_tuple("Key").field(rule).finish_non_exhaustive(),
             Self::Identity(identity) => f.debug_tuple("Identity").field(identity).finish(),
+            Self::Certificate(names) => f.debug_tuple("Certificate").field(names).finish(),
         }
     }
 }
@@ -201,6 +209,7 @@ impl Access {
         match &credential.0 {
             Kind::Key { rule, key } => self.rights_of_key(rule, key, path),
             Kind::Identity(identity) => self.rights_of_identity(identity, path),
+            Kind::Certificate(names) => certificate::rights(self.certificate_rules(), names, path),
         }
     }
 
@@ -240,6 +249,10 @@ impl Access {
     #[must_use]
     pub fn issuers(&self) -> &[Issuer] {
         &self.namespace.issuers
+    }
+
+    pub(crate) fn certificate_rules(&self) -> &[CertificateRule] {
+        &self.namespace.certificates
     }
 
     /// The rules at `path` and above it.

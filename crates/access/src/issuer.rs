@@ -104,11 +104,7 @@ impl Grant {
             GrantClaim::Group(group) => identity.groups.contains(group),
             GrantClaim::Subject(subject) => identity.subject.as_ref() == Some(subject),
         };
-        let is_here = match &self.entity {
-            None => true,
-            Some(entity) => scope::belongs(path, &entity.to_lowercase()),
-        };
-        is_claimed && is_here
+        is_claimed && scope::is_within(path, self.entity.as_deref())
     }
 }
 

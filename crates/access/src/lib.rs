@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod authorization;
+pub mod certificate;
 pub mod directory;
 pub mod issuer;
 pub mod jwt;
@@ -20,6 +21,7 @@ pub mod token;
 
 pub use access::{Access, Credential};
 pub use authorization::{Unauthorized, is_guess};
+pub use certificate::CertificateRule;
 pub use directory::{Directory, Entity};
 pub use issuer::{Grant, GrantClaim, Issuer, KeySource, Locality};
 pub use key_set::{IssuerKeys, KeyDigest, KeySet};

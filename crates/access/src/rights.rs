@@ -11,6 +11,7 @@ use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
+use crate::certificate::CertificateRule;
 use crate::issuer::Issuer;
 use crate::scope;
 
@@ -222,10 +223,7 @@ impl AccessRule {
 
     /// Whether the rule holds at `path`, which is normalised and in lower case.
     pub(crate) fn applies_to(&self, path: &str) -> bool {
-        match &self.entity {
-            None => true,
-            Some(entity) => scope::belongs(path, &entity.to_lowercase()),
-        }
+        scope::is_within(path, self.entity.as_deref())
     }
 }
 
@@ -241,6 +239,8 @@ pub struct AccessRules {
     pub is_development: bool,
     /// The issuers of JSON Web Tokens; each name is there once.
     pub issuers: Vec<Issuer>,
+    /// The rights of clients by the names in their TLS certificates.
+    pub certificates: Vec<CertificateRule>,
     /// The names of this broker's hosts, in lower case, without ports: those of its certificate and
     /// of its settings. A token's resource may be one of them. (docs/spec/amqp.md#2.5)
     pub host_names: Vec<String>,

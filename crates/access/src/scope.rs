@@ -92,6 +92,11 @@ pub fn belongs(path: &str, entity: &str) -> bool {
     }
 }
 
+/// Whether `path` is of an entity as configured, in any case; without one all paths are.
+pub(crate) fn is_within(path: &str, entity: Option<&str>) -> bool {
+    entity.is_none_or(|entity| belongs(path, &entity.to_lowercase()))
+}
+
 /// Without scheme, authority, outer slashes and escapes. An authority without a scheme is known by
 /// the colon of its port, which no name has.
 #[must_use]

@@ -152,6 +152,12 @@ impl Connection {
         self.timers.left_over(input.len());
     }
 
+    /// Offers another SASL mechanism to a client that has not begun yet, after those of the
+    /// configuration.
+    pub fn offer_sasl(&mut self, mechanism: Symbol) {
+        self.config.sasl_mechanisms.push(mechanism);
+    }
+
     /// The peer is gone: queues `Closed` unless the connection is over already.
     pub fn handle_eof(&mut self) {
         self.report_closed(None, false);

@@ -1,14 +1,15 @@
 //! Keys: the access rules of clients, and the key that the ready line shows.
 //!
-//! Without configured rules and issuers the well-known development key of the official emulator is
-//! accepted, but only while no other machine can reach the broker. A configured key is never shown.
+//! Without configured rules, issuers and certificates the well-known development key of the
+//! official emulator is accepted, but only while no other machine can reach the broker. A
+//! configured key is never shown.
 
 use std::net::SocketAddr;
 
-use access::{AccessRule, AccessRules, Rights, Secret};
+use access::{AccessRule, AccessRules, CertificateRule, Rights, Secret};
 
 use crate::command_error::CommandError;
-use crate::config::{Auth, AuthRule, Right};
+use crate::config::{Auth, AuthCertificate, AuthRule, Right};
 
 /// The emulator's rule.
 pub const DEVELOPMENT_RULE: &str = "RootManageSharedAccessKey";
@@ -19,7 +20,7 @@ pub const DEVELOPMENT_KEY: &str = "SAS_KEY_VALUE";
 #[derive(Clone, Debug)]
 pub struct Keys {
     pub rules: AccessRules,
-    /// None if there are issuers alone.
+    /// None if there are issuers or certificates alone.
     pub shown: Option<ConnectionKey>,
 }
 
@@ -42,7 +43,9 @@ impl Keys {
     ) -> Result<Self, CommandError> {
         match auth.rules.iter().max_by_key(|rule| prominence(rule)) {
             Some(prominent) => Ok(Self::configured(auth, Some(prominent))),
-            None if !auth.issuers.is_empty() => Ok(Self::configured(auth, None)),
+            None if !auth.issuers.is_empty() || !auth.certificates.is_empty() => {
+                Ok(Self::configured(auth, None))
+            }
             None => {
                 let public = listen.iter().find(|address| !address.ip().is_loopback());
                 match public {
@@ -70,6 +73,7 @@ impl Keys {
                 anonymous: Right::all(&auth.anonymous),
                 is_development: false,
                 issuers: Vec::new(),
+                certificates: auth.certificates.iter().map(certificate).collect(),
                 host_names: Vec::new(),
             },
             shown,
@@ -95,6 +99,7 @@ impl Keys {
                 anonymous: Right::all(&auth.anonymous),
                 is_development: true,
                 issuers: Vec::new(),
+                certificates: Vec::new(),
                 host_names: Vec::new(),
             },
             shown: Some(shown),
@@ -116,6 +121,15 @@ fn prominence(rule: &AuthRule) -> (bool, usize) {
             .filter(|&right| right)
             .count(),
     )
+}
+
+fn certificate(rule: &AuthCertificate) -> CertificateRule {
+    let entity = rule.entity.clone();
+    CertificateRule {
+        name: rule.name.clone(),
+        rights: Right::all(&rule.rights),
+        entity: entity.map(crate::config::EntityPath::into_string),
+    }
 }
 
 fn rule(rule: &AuthRule) -> AccessRule {
@@ -146,7 +160,7 @@ mod tests {
         Auth {
             anonymous: Vec::new(),
             rules: rules.collect(),
-            issuers: Vec::new(),
+            ..Auth::default()
         }
     }
 

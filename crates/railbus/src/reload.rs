@@ -164,7 +164,7 @@ impl Reloader {
         let (config, certificate_source) = opened.await??;
         Ok(Some(tls::ReloadRequest::Replace(
             Box::new(config),
-            certificate_source,
+            Box::new(certificate_source),
         )))
     }
 

@@ -255,8 +255,13 @@ fn tls_source(
 ) -> Result<tls::Source, tls::Error> {
     let choose = |flag: &_, key: &_| choose_path(flag, key, &resolve);
     let certificate = choose(&arguments.tls_certificate, &config.tls_certificate);
+    let clients = config.tls_client_authority.as_ref().map(&resolve);
     match (certificate, choose(&arguments.tls_key, &config.tls_key)) {
-        (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair { certificate, key })),
+        (Some(certificate), Some(key)) => Ok(tls::Source::Files(Pair {
+            certificate,
+            key,
+            clients,
+        })),
         (None, None) => {
             let more = match &*arguments.tls_name {
                 [] => config.tls_name.as_slice(),
@@ -267,6 +272,7 @@ fn tls_source(
             Ok(tls::Source::Local {
                 directory: choose(&arguments.tls_dir, &config.tls_dir),
                 names: tls::machine_names(listen, &more),
+                clients,
             })
         }
         _ => Err(tls::Error::Half),

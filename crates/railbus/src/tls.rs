@@ -33,6 +33,8 @@ pub enum Source {
         directory: Option<PathBuf>,
         /// What the certificate holds for besides this machine.
         names: Vec<String>,
+        /// The authorities of client certificates.
+        clients: Option<PathBuf>,
     },
 }
 
@@ -128,9 +130,14 @@ pub fn open(
 ) -> Result<(rustls::ServerConfig, CertificateSource), Error> {
     match source {
         Source::Files(pair) => CertificateSource::files(pair.clone()),
-        Source::Local { directory, names } => {
+        Source::Local {
+            directory,
+            names,
+            clients,
+        } => {
             let directory = directory.clone().unwrap_or_else(|| directory_in(data));
-            CertificateSource::local(Authority::open(&directory)?, names.clone())
+            let authority = Authority::open(&directory)?;
+            CertificateSource::local(authority, names.clone(), clients.clone())
         }
     }
 }

@@ -25,12 +25,14 @@ pub fn prepared(mut settings: Settings) -> Arc<Settings> {
     Arc::new(settings)
 }
 
-/// The dialect's side of a connection from there that was accepted at `since`.
+/// The dialect's side of a connection from there that was accepted at `since`. The names are those
+/// in the verified certificate of the client, if it has shown one.
 pub fn accept(
     server: &ServerState,
     id: ConnectionId,
     directory: Arc<Directory>,
     locality: Locality,
+    certificate: Option<Vec<String>>,
     since: ClockReading,
 ) -> impl Dialect + use<> {
     let ids = MessageIds::new(random());
@@ -40,5 +42,9 @@ pub fn accept(
         max_message_size: settings.max_message_size,
     });
     let client = Client::new(id, settings, directory, ids, since);
-    client.located(locality).sharing(Box::new(links))
+    let client = client.located(locality).sharing(Box::new(links));
+    match certificate {
+        Some(names) => client.with_certificate(names),
+        None => client,
+    }
 }

@@ -9,6 +9,7 @@ mod apply;
 mod backups;
 mod broker_clock;
 mod budget;
+mod client_certificate;
 mod clock;
 mod commit_mode;
 mod connection;

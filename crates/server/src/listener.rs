@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
-use dialect::ClockReading;
+use dialect::{ClockReading, Dialect};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -25,13 +25,14 @@ use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use crate::client_certificate;
 use crate::connection::Connection;
 use crate::connection_limiter::{self, ConnectionPermit};
 use crate::counts::{RefusalReason, ServedProtocol};
 use crate::dialects;
 use crate::http::{self, Transport, UpgradedStream};
 use crate::server_state::ServerState;
-use crate::shard::Message;
+use crate::shard::{DirectoryReceiver, Message};
 use crate::stream::Stream;
 use crate::tls::Tls;
 use crate::websocket::WebSocket;
@@ -155,13 +156,13 @@ impl AcceptedConnection {
                 } else if !self.may_use_plaintext() {
                     self.require_tls(stream).await;
                 } else {
-                    self.serve_amqp(stream, header, self.since).await;
+                    self.serve_amqp(stream, header, None, self.since).await;
                 }
             }
             Protocol::Http => {
                 let upgraded = Box::pin(self.serve_http(stream, false)).await;
                 if let Some(UpgradedStream { stream, early }) = upgraded {
-                    Box::pin(self.serve_websocket(stream, early)).await;
+                    Box::pin(self.serve_websocket(stream, early, None)).await;
                 }
             }
             Protocol::Tls => Box::pin(self.serve_tls(stream)).await,
@@ -212,15 +213,18 @@ impl AcceptedConnection {
             Some(Ok(&[first, ..])) => first,
             _ => return,
         };
+        let certificate = client_certificate::names(stream.get_ref().1);
         match Protocol::of(first) {
             Protocol::Amqp => {
-                let nothing = BytesMut::new();
-                self.serve_amqp(Tls::new(stream), nothing, self.since).await;
+                let (stream, nothing) = (Tls::new(stream), BytesMut::new());
+                self.serve_amqp(stream, nothing, certificate, self.since)
+                    .await;
             }
             Protocol::Http => {
                 if let Some(upgraded) = Box::pin(self.serve_http(stream, true)).await {
                     let stream = Tls::new(upgraded.stream);
-                    self.serve_websocket(stream, upgraded.early).await;
+                    self.serve_websocket(stream, upgraded.early, certificate)
+                        .await;
                 }
             }
             Protocol::Tls => {
@@ -291,7 +295,12 @@ impl AcceptedConnection {
         http::serve(stream, Arc::clone(&self.server), transport, permit).await
     }
 
-    async fn serve_websocket(&self, stream: impl Stream, early: Bytes) {
+    async fn serve_websocket(
+        &self,
+        stream: impl Stream,
+        early: Bytes,
+        certificate: Option<Vec<String>>,
+    ) {
         self.server
             .counts
             .served
@@ -301,12 +310,20 @@ impl AcceptedConnection {
         let stream = WebSocket::new(stream, early, max_frame_size);
         // A connection may have been one of HTTP for long.
         let since = self.server.clock.moment();
-        self.serve_amqp(stream, BytesMut::new(), since).await;
+        self.serve_amqp(stream, BytesMut::new(), certificate, since)
+            .await;
     }
 
     /// Runs an AMQP connection as a task of its own, so the broker is told of its end even after a
-    /// panic. `early` was read from the stream before; `since` is when the handshake began.
-    async fn serve_amqp(&self, stream: impl Stream, early: BytesMut, since: ClockReading) {
+    /// panic. `early` was read from the stream before, `certificate` has the names in that of the
+    /// client; `since` is when the handshake began.
+    async fn serve_amqp(
+        &self,
+        stream: impl Stream,
+        early: BytesMut,
+        certificate: Option<Vec<String>>,
+        since: ClockReading,
+    ) {
         let server = &self.server;
         server.counts.served.of(ServedProtocol::Amqp).increment();
         let id = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
@@ -318,13 +335,27 @@ impl AcceptedConnection {
         if server.inbox.send(open).await.is_err() {
             return;
         }
-        if let Err(error) = self.start(id, stream, early, outputs, since).await {
+        let client = self.dialect(id, certificate, since);
+        if let Err(error) = self.start(id, stream, early, outputs, client).await {
             tracing::error!(connection = id.0, %error, "a connection ended because of an internal error");
         }
         // The inbox is closed only when the shard has failed or stopped.
         let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);
         drop(server.inbox.send(gone).await);
         drop(server.inbox.send(Message::Close { connection: id }).await);
+    }
+
+    fn dialect(
+        &self,
+        id: ConnectionId,
+        certificate: Option<Vec<String>>,
+        since: ClockReading,
+    ) -> (impl Dialect + use<>, DirectoryReceiver) {
+        let mut directory_receiver = self.server.directory_receiver.clone();
+        let directory = Arc::clone(&directory_receiver.borrow_and_update());
+        let locality = http::locality(self.is_loopback, self.peer);
+        let client = dialects::accept(&self.server, id, directory, locality, certificate, since);
+        (client, directory_receiver)
     }
 
     /// Starts the task. Not asynchronous, since the waiting caller would keep memory for it
@@ -335,14 +366,10 @@ impl AcceptedConnection {
         stream: impl Stream,
         early: BytesMut,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
-        since: ClockReading,
+        (client, directory_receiver): (impl Dialect, DirectoryReceiver),
     ) -> JoinHandle<()> {
-        let server = &self.server;
-        let mut directory_receiver = server.directory_receiver.clone();
-        let directory = Arc::clone(&directory_receiver.borrow_and_update());
-        let locality = http::locality(self.is_loopback, self.peer);
-        let client = dialects::accept(server, id, directory, locality, since);
         let from = (self.peer, id);
+        let server = Arc::clone(&self.server);
         let connection = Connection::new(
             stream,
             early,
@@ -350,7 +377,7 @@ impl AcceptedConnection {
             outputs,
             directory_receiver,
             from,
-            Arc::clone(server),
+            server,
         );
         tokio::spawn(connection.run())
     }

@@ -96,6 +96,8 @@ pub struct Client {
     pub(crate) refusals: Refusals,
     /// Where the client is.
     pub(crate) locality: Locality,
+    /// The names in the client's verified certificate.
+    pub(crate) certificate: Vec<String>,
     /// A token came that needs keys which are not loaded.
     pub(crate) needs_keys: bool,
 }
@@ -141,6 +143,7 @@ impl Client {
             refused_credentials: RefusedCredentials::default(),
             refusals: Refusals::default(),
             locality: Locality::Network,
+            certificate: Vec::new(),
             needs_keys: false,
         };
         client.begin_unauthenticated();

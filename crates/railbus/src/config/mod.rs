@@ -3,6 +3,7 @@
 //! Every error names the file, the line and the path of the value. Reading a file has no effect;
 //! warnings are returned with its contents.
 
+mod certificates;
 pub mod choice;
 mod emulator;
 mod entities;
@@ -17,6 +18,7 @@ mod toml_file;
 #[cfg(test)]
 mod topic_tests;
 
+pub use certificates::AuthCertificate;
 pub use choice::{LogFormat, Right};
 pub use entities::{Entities, read_entities};
 pub use entity::{EntityPath, NamespaceName, Size};

@@ -10,6 +10,7 @@ use entity::{Count, EntityPath, Millis, NamespaceName, QueueDefinition, Size, To
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
+use super::certificates::{self, AuthCertificate};
 use super::choice::{self, LogFormat, Right};
 use super::entities::{Entities, collect};
 use super::error::Error;
@@ -37,6 +38,8 @@ pub struct RailbusToml {
     pub tls_certificate: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
     pub tls_dir: Option<PathBuf>,
+    /// Authorities of client certificates, relative to the file.
+    pub tls_client_authority: Option<PathBuf>,
     pub tls_name: Vec<String>,
     #[serde(deserialize_with = "choice::read")]
     pub durability: Option<rocks::Durability>,
@@ -91,6 +94,7 @@ pub struct Auth {
     pub anonymous: Vec<Right>,
     pub rules: Vec<AuthRule>,
     pub issuers: Vec<AuthIssuer>,
+    pub certificates: Vec<AuthCertificate>,
 }
 
 /// One of `[[auth.rules]]`.
@@ -182,6 +186,7 @@ pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> 
     let mut file = TomlFile::<RailbusToml>::read(file)?;
     check_rules(&file)?;
     issuers::check(&file)?;
+    certificates::check(&file)?;
     let queues = std::mem::take(&mut file.value.queues);
     let topics = std::mem::take(&mut file.value.topics);
     let tier = file.value.sku.unwrap_or_default();
@@ -281,6 +286,7 @@ mod tests {
             tls-certificate = "server.pem"
             tls-key = "server.key"
             tls-dir = "authority"
+            tls-client-authority = "clients.pem"
             tls-name = ["broker.example"]
             durability = "buffered"
             log-format = "json"

@@ -29,9 +29,11 @@ pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
         Some(_) => None,
     });
     let issuers = issuers(old, new);
+    let certificates = old.certificates != new.certificates;
+    let certificates = certificates.then(|| "auth.certificates".to_owned());
     let anonymous = (old.anonymous != new.anonymous).then(|| "auth.anonymous".to_owned());
     let rules = gone.chain(others).chain(issuers);
-    rules.chain(anonymous).collect()
+    rules.chain(certificates).chain(anonymous).collect()
 }
 
 fn issuers(old: &Auth, new: &Auth) -> Vec<String> {

@@ -146,7 +146,10 @@ fn a_local_certificate_holds_for_what_is_listened_on_and_what_is_asked_for() {
         arguments.listen = vec!["10.1.2.3:0".parse().unwrap(), "[::]:0".parse().unwrap()];
         arguments.allow_development_key = true;
     });
-    let tls::Source::Local { directory, names } = settings.tls else {
+    let tls::Source::Local {
+        directory, names, ..
+    } = settings.tls
+    else {
         panic!("files")
     };
     assert_eq!(directory, None);

@@ -54,6 +54,7 @@ impl Authority {
         let own = Pair {
             certificate: authority.certificate_path(),
             key: authority.key_path(),
+            clients: None,
         };
         own.load()?;
         Ok(authority)
@@ -69,6 +70,7 @@ impl Authority {
         Pair {
             certificate: self.directory.join("server.pem"),
             key: self.directory.join("server.key"),
+            clients: None,
         }
     }
 

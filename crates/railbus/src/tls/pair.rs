@@ -1,4 +1,7 @@
 //! Pair: a certificate with its chain, and the key that belongs to it, in PEM files.
+//!
+//! With a file of authorities too, clients are asked for a certificate by one of them. A client may
+//! have none.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,15 +9,19 @@ use std::sync::Arc;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{InconsistentKeys, ServerConfig};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{InconsistentKeys, RootCertStore, ServerConfig};
 
 use super::Error;
 
-/// Two files.
+/// The two files, and the third if there is one.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pair {
     pub certificate: PathBuf,
     pub key: PathBuf,
+    /// The authorities of client certificates.
+    pub clients: Option<PathBuf>,
 }
 
 impl Pair {
@@ -28,8 +35,11 @@ impl Pair {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| self.refuse(&error))?;
+        let builder = match &self.clients {
+            None => builder.with_no_client_auth(),
+            Some(path) => builder.with_client_cert_verifier(verifier(path)?),
+        };
         let mut config = builder
-            .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(|error| self.refuse(&error))?;
         // AMQP has no protocol name, and clients without one are accepted.
@@ -53,6 +63,24 @@ impl Pair {
             },
         }
     }
+}
+
+/// Checks certificates of clients by the authorities in a file.
+fn verifier(path: &Path) -> Result<Arc<dyn ClientCertVerifier>, Error> {
+    let refuse = |reason: String| Error::Certificate {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut roots = RootCertStore::empty();
+    for authority in read_chain(path)? {
+        let added = roots.add(authority);
+        added.map_err(|error| refuse(error.to_string()))?;
+    }
+    let provider = Arc::new(ring::default_provider());
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| refuse(error.to_string()))
 }
 
 /// The certificates in a file, at least one.

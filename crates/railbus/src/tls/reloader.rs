@@ -3,6 +3,7 @@
 //! It polls the files instead of watching them: certificates are often replaced through links, and
 //! on file systems without notifications.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -40,11 +41,16 @@ pub struct CertificateSource {
 #[derive(Debug)]
 enum SourceKind {
     Files(Pair),
-    Local(Authority, Vec<String>),
+    Local {
+        authority: Authority,
+        names: Vec<String>,
+        /// The authorities of client certificates.
+        clients: Option<PathBuf>,
+    },
 }
 
-/// Identifies a version of a pair of files.
-type Stamp = [Option<stamp::Stamp>; 2];
+/// Identifies a version of the files.
+type Stamp = [Option<stamp::Stamp>; 3];
 
 impl CertificateSource {
     /// The certificate of configured files.
@@ -53,9 +59,17 @@ impl CertificateSource {
     }
 
     /// A certificate by `authority` for this machine and `names`.
-    pub fn local(authority: Authority, names: Vec<String>) -> Result<(ServerConfig, Self), Error> {
+    pub fn local(
+        authority: Authority,
+        names: Vec<String>,
+        clients: Option<PathBuf>,
+    ) -> Result<(ServerConfig, Self), Error> {
         authority.issue(&names, SystemTime::now())?;
-        Self::new(SourceKind::Local(authority, names))
+        Self::new(SourceKind::Local {
+            authority,
+            names,
+            clients,
+        })
     }
 
     fn new(source: SourceKind) -> Result<(ServerConfig, Self), Error> {
@@ -73,13 +87,16 @@ impl CertificateSource {
     fn interval(&self) -> Duration {
         match self.source {
             SourceKind::Files(_) => FILES_CHECK_INTERVAL,
-            SourceKind::Local(..) => LOCAL_CHECK_INTERVAL,
+            SourceKind::Local { clients: None, .. } => LOCAL_CHECK_INTERVAL,
+            SourceKind::Local { .. } => FILES_CHECK_INTERVAL,
         }
     }
 
     /// Checks once, at `now`.
     pub fn check(&mut self, now: SystemTime) -> CheckResult {
-        if let SourceKind::Local(authority, names) = &self.source
+        if let SourceKind::Local {
+            authority, names, ..
+        } = &self.source
             && let Err(error) = authority.issue(names, now)
         {
             return self.report_once(error);
@@ -114,13 +131,23 @@ impl SourceKind {
     fn pair(&self) -> Pair {
         match self {
             Self::Files(pair) => pair.clone(),
-            Self::Local(authority, _) => authority.pair(),
+            Self::Local {
+                authority, clients, ..
+            } => Pair {
+                clients: clients.clone(),
+                ..authority.pair()
+            },
         }
     }
 }
 
 fn stamp(pair: &Pair) -> Stamp {
-    [stamp::of(&pair.certificate), stamp::of(&pair.key)]
+    let clients = pair.clients.as_ref();
+    [
+        stamp::of(&pair.certificate),
+        stamp::of(&pair.key),
+        clients.and_then(|clients| stamp::of(clients)),
+    ]
 }
 
 /// A request to the reloader.
@@ -129,7 +156,7 @@ pub enum ReloadRequest {
     /// To check now.
     Check,
     /// To use another certificate, and to check another source from now on.
-    Replace(Box<ServerConfig>, CertificateSource),
+    Replace(Box<ServerConfig>, Box<CertificateSource>),
 }
 
 /// Sends requests to the reloader.
@@ -170,7 +197,7 @@ impl CertificateReloader {
                 // All senders are gone, so the server is about to end.
                 Ok(None) => return,
                 Ok(Some(ReloadRequest::Replace(config, certificate_source))) => {
-                    self.certificate_source = certificate_source;
+                    self.certificate_source = *certificate_source;
                     self.show(config);
                     continue;
                 }
@@ -222,6 +249,7 @@ mod tests {
             let pair = Pair {
                 certificate: directory.path().join("c.pem"),
                 key: directory.path().join("k.pem"),
+                clients: None,
             };
             let site = Self {
                 _directory: directory,
@@ -328,7 +356,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let authority = Authority::open(directory.path()).unwrap();
         let (_, mut certificate_source) =
-            CertificateSource::local(authority, vec!["localhost".to_owned()]).unwrap();
+            CertificateSource::local(authority, vec!["localhost".to_owned()], None).unwrap();
         let now = SystemTime::now();
         assert!(matches!(
             certificate_source.check(now),

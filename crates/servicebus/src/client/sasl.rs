@@ -3,7 +3,8 @@
 //! Every mechanism except PLAIN accepts any client, which then has no rights until it sends a
 //! token. PLAIN names a rule and gives its key; the rule's rights hold for the whole connection.
 //! Or its user is `$jwt` and the password a JSON Web Token, whose rights hold until it expires.
-//! EXTERNAL is not offered, because the server requests no client certificate.
+//! EXTERNAL is offered to a client that has shown a TLS certificate which the server has verified.
+//! If there is a rule for a name in it, the rule's rights hold for the whole connection.
 
 use std::sync::Arc;
 
@@ -16,11 +17,26 @@ use dialect::{Origin, Subject};
 
 use crate::client::Client;
 
+/// The mechanism by which a client logs in with its TLS certificate.
+const EXTERNAL: &str = "EXTERNAL";
+
 impl Client {
+    /// The same for a client whose certificate has been verified and has these names.
+    #[must_use]
+    pub fn with_certificate(mut self, names: Vec<String>) -> Self {
+        self.certificate = names;
+        self.connection.offer_sasl(Symbol::new(EXTERNAL));
+        self
+    }
+
     /// Handles the mechanism that the client selected.
     pub(crate) fn handle_sasl(&mut self, mechanism: &Symbol, initial_response: Option<&Bytes>) {
         let outcome = match mechanism.as_str() {
             "MSSBCBS" | "ANONYMOUS" => Ok(()),
+            EXTERNAL => {
+                self.log_in_by_certificate();
+                Ok(())
+            }
             "PLAIN" => self.log_in(initial_response.map_or(&[][..], Bytes::as_ref)),
             _ => Err(Unauthorized::Malformed),
         };
@@ -64,6 +80,14 @@ impl Client {
         let credential = of_owner.or_else(|| access.log_in(name, password));
         self.claims.log_in(credential.ok_or(Unauthorized::Key)?);
         Ok(())
+    }
+
+    /// A certificate without a rule is no error: a token may follow.
+    fn log_in_by_certificate(&mut self) {
+        let access = self.directory.access();
+        if let Some(credential) = access.log_in_by_certificate(&self.certificate) {
+            self.claims.log_in(credential);
+        }
     }
 
     /// Takes a token for the whole namespace.

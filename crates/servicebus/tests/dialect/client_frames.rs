@@ -184,6 +184,7 @@ pub fn rules() -> AccessRules {
             ),
         ],
         issuers: Vec::new(),
+        certificates: Vec::new(),
         host_names: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! SASL: the accepted mechanisms, and the rights of a connection after each.
 
-use access::{AccessRules, Rights};
+use access::{AccessRules, CertificateRule, Rights};
 use amqp::performative::SenderSettleMode;
 use amqp::sasl::Code;
 use endpoint::Event;
@@ -62,6 +62,58 @@ fn a_mechanism_that_was_not_offered_does_not_let_in() {
     for mechanism in ["SCRAM-SHA-256", "EXTERNAL"] {
         let world = World::with(Login::Mechanism(mechanism), |_| {});
         assert!(!is_open(&world), "{mechanism}");
+    }
+}
+
+/// A client whose verified certificate has these names, where one rule is for `worker`.
+fn with_certificate(names: &[&str], login: Login) -> World {
+    let mut world = World::offline(login, |_| {});
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    world.server = world.server.with_certificate(names);
+    let listen = Rights {
+        listen: true,
+        ..Rights::NONE
+    };
+    let certificates = vec![CertificateRule {
+        name: "worker".to_owned(),
+        rights: listen,
+        entity: Some("orders".to_owned()),
+    }];
+    world.replace_rules(AccessRules {
+        certificates,
+        ..rules()
+    });
+    world
+}
+
+#[test]
+fn external_gives_the_rights_of_a_name_in_the_certificate_while_its_rule_is_there() {
+    let mut world = with_certificate(&["a.example", "worker"], Login::Mechanism("EXTERNAL"));
+    assert_eq!(code(&world), Code::Ok);
+    let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    for attach in [
+        sender("orders"),
+        receiver("orders2", SenderSettleMode::Unsettled),
+    ] {
+        assert_eq!(world.refusal(attach).condition, "amqp:unauthorized-access");
+    }
+    world.replace_rules(rules());
+    assert!(!world.client.is_attached(link));
+}
+
+#[test]
+fn external_without_a_rule_for_the_certificate_gives_no_right_and_neither_does_another_mechanism() {
+    let table: [(&[&str], _); 3] = [
+        (&["other"], "EXTERNAL"),
+        (&[], "EXTERNAL"),
+        (&["worker"], "ANONYMOUS"),
+    ];
+    for (names, mechanism) in table {
+        let mut world = with_certificate(names, Login::Mechanism(mechanism));
+        assert_eq!(code(&world), Code::Ok);
+        let refusal = world.refusal(receiver("orders", SenderSettleMode::Unsettled));
+        assert_eq!(refusal.condition, "amqp:unauthorized-access");
+        world.pair("$cbs");
     }
 }
 
