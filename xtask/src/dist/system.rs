@@ -45,7 +45,7 @@ impl Dist<'_> {
         shell::visible(pages)
     }
 
-    /// The program with its licences, for any Linux or macOS.
+    /// The program with its licences, for any Linux.
     fn archive(&self) -> Result<()> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
         let name = format!("railbus-{VERSION}-{arch}-{os}");
