@@ -1,0 +1,111 @@
+using System.Diagnostics;
+using System.Net.Sockets;
+using System.Text.RegularExpressions;
+using Azure.Core;
+using Azure.Core.Pipeline;
+using Azure.Identity;
+using Azure.Messaging.ServiceBus.Administration;
+
+namespace Railbus.Interop;
+
+/// <summary>
+/// Programs without a connection string: DefaultAzureCredential finds the broker's development issuer by the variables
+/// that <c>railbus identity env</c> prints, and the clients take its tokens. Nothing in the program names Railbus.
+/// </summary>
+public class Identity
+{
+    private static readonly string[] Address = Broker.OfTheRun.Authority.Split(':');
+    private static readonly string Host = Address[0];
+    private static readonly int Port = int.Parse(Address[1]);
+    private static readonly Lazy<TokenCredential> Credential = new(() =>
+    {
+        foreach (var (name, value) in Variables())
+        {
+            Environment.SetEnvironmentVariable(name, value);
+        }
+        return new DefaultAzureCredential();
+    });
+
+    /// <summary>What <c>railbus identity env</c> says, by name.</summary>
+    private static Dictionary<string, string> Variables()
+    {
+        var program = Environment.GetEnvironmentVariable("RAILBUS_BIN")
+            ?? throw new InvalidOperationException("RAILBUS_BIN names no program");
+        var start = new ProcessStartInfo(program, ["identity", "env", "--listen", $"127.0.0.1:{Port}"])
+        {
+            RedirectStandardOutput = true,
+        };
+        using var process = Process.Start(start) ?? throw new InvalidOperationException($"{program} did not start");
+        var printed = process.StandardOutput.ReadToEnd();
+        var found = Regex.Matches(printed, @"^export (\w+)=(\S+)$", RegexOptions.Multiline)
+            .ToDictionary(line => line.Groups[1].Value, line => line.Groups[2].Value);
+        Assert.Equal(["IDENTITY_ENDPOINT", "IDENTITY_HEADER"], found.Keys.Order());
+        return found;
+    }
+
+    private static ServiceBusClient NewClient(TokenCredential credential, ServiceBusTransportType transport) =>
+        new(Host, credential, new ServiceBusClientOptions
+        {
+            CustomEndpointAddress = new Uri($"https://{Broker.OfTheRun.Authority}"),
+            TransportType = transport,
+            RetryOptions = new() { MaxRetries = 0 },
+        });
+
+    [Theory]
+    [InlineData(ServiceBusTransportType.AmqpTcp)]
+    [InlineData(ServiceBusTransportType.AmqpWebSockets)]
+    public async Task AProgramWithoutAConnectionStringSendsAndReceives(ServiceBusTransportType transport)
+    {
+        await using var queue = await Queue.Create();
+        await using var client = NewClient(Credential.Value, transport);
+        await client.CreateSender(queue.Name).SendMessageAsync(new("without a key"));
+        var receiver = client.CreateReceiver(queue.Name);
+        var received = await receiver.ReceiveOne();
+        Assert.Equal("without a key", received.Body.ToString());
+        await receiver.RenewMessageLockAsync(received);
+        await receiver.CompleteMessageAsync(received);
+        Assert.Empty(await queue.Bodies());
+    }
+
+    /// <summary>The client takes no port beside a credential, so its connections are led to the broker's.</summary>
+    [Fact]
+    public async Task QueuesAreAdministeredWithoutAConnectionString()
+    {
+        var handler = new SocketsHttpHandler
+        {
+            ConnectCallback = async (_, cancel) =>
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+                await socket.ConnectAsync(Host, Port, cancel);
+                return new NetworkStream(socket, ownsSocket: true);
+            },
+        };
+        var options = new ServiceBusAdministrationClientOptions { Transport = new HttpClientTransport(handler) };
+        var administration = new ServiceBusAdministrationClient(Host, Credential.Value, options);
+        var name = Queue.NewName();
+        await administration.CreateQueueAsync(name);
+        Assert.True(await Broker.OfTheRun.Administration.QueueExistsAsync(name));
+        await administration.DeleteQueueAsync(name);
+    }
+
+    [Fact]
+    public async Task ATokenForAnotherServiceIsRefused()
+    {
+        await using var queue = await Queue.Create();
+        await using var client = NewClient(new OtherAudience(Credential.Value), ServiceBusTransportType.AmqpTcp);
+        var sender = client.CreateSender(queue.Name);
+        await Assert.ThrowsAsync<UnauthorizedAccessException>(() => sender.SendMessageAsync(new("refused")));
+        Assert.Empty(await queue.Bodies());
+    }
+
+    private sealed class OtherAudience(TokenCredential credential) : TokenCredential
+    {
+        private static readonly TokenRequestContext Vault = new(["https://vault.azure.net/.default"]);
+
+        public override AccessToken GetToken(TokenRequestContext asked, CancellationToken cancel) =>
+            credential.GetToken(Vault, cancel);
+
+        public override ValueTask<AccessToken> GetTokenAsync(TokenRequestContext asked, CancellationToken cancel) =>
+            credential.GetTokenAsync(Vault, cancel);
+    }
+}
