@@ -123,7 +123,10 @@ impl Client {
             Some("jwt" | "amqp:jwt") => access
                 .verify_jwt(token, self.locality, self.now.wall)
                 .map_err(Into::into),
-            _ => return Err(bad_request("The token's type is missing or not known.")),
+            _ => {
+                self.failures += 1;
+                return Err(bad_request("The token's type is missing or not known."));
+            }
         };
         verified.map_err(|reason| self.refuse_token(&reason))
     }
