@@ -157,4 +157,59 @@ public class Administration
         await Client.DeleteTopicAsync(name);
         Assert.False(await Client.TopicExistsAsync(name));
     }
+
+    [Fact]
+    public async Task APartitionedEntityIsShownAsSuch()
+    {
+        await using var queue = await Queue.Create(options =>
+        {
+            options.EnablePartitioning = true;
+            options.MaxSizeInMegabytes = 1024;
+        });
+        QueueProperties shown = await Client.GetQueueAsync(queue.Name);
+        Assert.Equal((true, 16 * 1024), (shown.EnablePartitioning, shown.MaxSizeInMegabytes));
+        await using var topic = await Topic.Create(options => options.EnablePartitioning = true);
+        TopicProperties topicShown = await Client.GetTopicAsync(topic.Name);
+        Assert.True(topicShown.EnablePartitioning);
+    }
+
+    [Fact]
+    public async Task OfManyWhoCreateTheSameOneSucceeds()
+    {
+        var name = Queue.NewName();
+        async Task<bool> Create()
+        {
+            try
+            {
+                await Client.CreateQueueAsync(name);
+                return true;
+            }
+            catch (ServiceBusException exists)
+            {
+                Assert.Equal(ServiceBusFailureReason.MessagingEntityAlreadyExists, exists.Reason);
+                return false;
+            }
+        }
+
+        var outcomes = await Task.WhenAll(Enumerable.Range(0, 8).Select(_ => Task.Run(Create)));
+        await Client.DeleteQueueAsync(name);
+        Assert.Single(outcomes, created => created);
+    }
+
+    [Fact]
+    public async Task AQueueIsGoneWhenItWasNotUsedForItsTime()
+    {
+        await using var broker = await OwnBroker.WithVirtualClock();
+        var name = Queue.NewName();
+        var options = new CreateQueueOptions(name) { AutoDeleteOnIdle = TimeSpan.FromMinutes(5) };
+        await broker.Administration.CreateQueueAsync(options);
+        await using var client = broker.NewClient();
+        await using var sender = client.CreateSender(name);
+        await broker.Advance("PT4M");
+        await sender.SendMessageAsync(new("body"));
+        await broker.Advance("PT4M");
+        Assert.True(await broker.Administration.QueueExistsAsync(name));
+        await broker.Advance("PT1M");
+        Assert.False(await broker.Administration.QueueExistsAsync(name));
+    }
 }

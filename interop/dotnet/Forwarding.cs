@@ -78,4 +78,18 @@ public class Forwarding
         await queue.Send(new ServiceBusMessage("later") { MessageId = "id" });
         Assert.Equal(["first", "later"], await queue.Bodies());
     }
+
+    [Fact]
+    public async Task ABatchIsCheckedMessageByMessage()
+    {
+        await using var queue = await Queue.Create(options => options.RequiresDuplicateDetection = true);
+        await queue.Send(new ServiceBusMessage("first") { MessageId = "one" });
+        using var batch = await queue.Sender.CreateMessageBatchAsync();
+        foreach (var (body, id) in new[] { ("again", "one"), ("second", "two"), ("third", "two") })
+        {
+            Assert.True(batch.TryAddMessage(new ServiceBusMessage(body) { MessageId = id }));
+        }
+        await queue.Sender.SendMessagesAsync(batch);
+        Assert.Equal(["first", "second"], await queue.Bodies());
+    }
 }

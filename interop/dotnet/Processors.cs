@@ -151,6 +151,32 @@ public class Processors
         Assert.Empty(await queue.Bodies());
     }
 
+    [Fact]
+    public async Task AHandlerThatLosesItsLockIsToldAndTheMessageComesAgain()
+    {
+        await using var broker = await OwnBroker.WithVirtualClock();
+        await using var queue = await Queue.Create(options => options.LockDuration = TimeSpan.FromSeconds(5), broker);
+        await queue.Send("body");
+        var handled = new Handled<int>(2);
+        await using var processor = queue.Client.CreateProcessor(queue.Name,
+            new ServiceBusProcessorOptions { MaxAutoLockRenewalDuration = TimeSpan.Zero });
+        processor.ProcessMessageAsync += async arguments =>
+        {
+            if (arguments.Message.DeliveryCount == 1)
+            {
+                await broker.Advance("PT5S");
+            }
+            await handled.Add(arguments.Message.DeliveryCount);
+        };
+        var errors = await Process(processor, handled);
+        Assert.Equal([1, 2], handled.All);
+        Assert.Contains(errors, error => error is ServiceBusException
+        {
+            Reason: ServiceBusFailureReason.MessageLockLost,
+        });
+        Assert.Empty(await queue.Bodies());
+    }
+
     /// <summary>Lets a lock of five seconds nearly run out, twice; in between the SDK renews it.</summary>
     private static async Task OutliveTheLock(OwnBroker broker, Func<DateTimeOffset> lockedUntil)
     {

@@ -106,4 +106,20 @@ public class Subscriptions
         Assert.Equal("FilterException", (await topic.DeadLetters("some").ReceiveOne()).DeadLetterReason);
         Assert.Empty(await subscription.PeekMessagesAsync(10));
     }
+
+    [Fact]
+    public async Task ACopyThatIsAbandonedTooOftenIsDeadLettered()
+    {
+        await using var topic = await Topic.Create();
+        var subscription = await topic.Subscribe("some", configure: options => options.MaxDeliveryCount = 2);
+        await topic.Send(new ServiceBusMessage("body"));
+        for (var delivery = 1; delivery <= 2; delivery++)
+        {
+            var received = await subscription.ReceiveOne();
+            Assert.Equal(delivery, received.DeliveryCount);
+            await subscription.AbandonMessageAsync(received);
+        }
+        Assert.Equal("MaxDeliveryCountExceeded", (await topic.DeadLetters("some").ReceiveOne()).DeadLetterReason);
+        Assert.Empty(await subscription.PeekMessagesAsync(10));
+    }
 }
