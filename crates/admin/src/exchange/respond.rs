@@ -63,7 +63,11 @@ impl ResponseBuilder {
     pub(super) fn created(&self, settings: &Settings, info: &EntityInfo) -> Response {
         let view = self.view(settings, Extent::Created);
         let body = entry::document(Content::Entity(info), &self.address(), view);
-        response(StatusCode::CREATED, ENTRY, body)
+        let response = response(StatusCode::CREATED, ENTRY, body);
+        match info.queue.kind {
+            EntityKind::Queue | EntityKind::Topic => response,
+            EntityKind::Subscription => tagged(response, info),
+        }
     }
 
     /// The answer to an update by the description `sent`.
@@ -248,11 +252,9 @@ fn response(status: StatusCode, kind: &'static str, body: String) -> Response {
     response
 }
 
-/// With the entity tag of a queue or topic. (docs/spec/admin.md#4.4)
+/// With the entity tag. (docs/spec/admin.md#4.4)
 fn tagged(mut response: Response, info: &EntityInfo) -> Response {
-    if info.queue.kind != EntityKind::Subscription
-        && let Ok(tag) = HeaderValue::from_str(&time::tag(info.queue.updated))
-    {
+    if let Ok(tag) = HeaderValue::from_str(&time::tag(info.version)) {
         response.headers_mut().insert(ETAG, tag);
     }
     response

@@ -230,3 +230,19 @@ fn a_topic_is_used_by_the_creation_and_the_use_of_its_subscriptions_and_by_no_up
     assert_eq!(world.delete(uri).status, 200);
     assert_eq!(accessed(&mut world, "/t"), used, "it was used all the same");
 }
+
+#[test]
+fn the_entity_tag_of_a_subscription_is_its_topics() {
+    let mut world = World::new();
+    world.make("/t", "TopicDescription", "");
+    let of_topic = world.get("/t").etag;
+    assert!(of_topic.is_some());
+    world.mono = 1;
+    let made = world.make("/t/subscriptions/s", "SubscriptionDescription", "");
+    assert_eq!((made.status, &made.etag), (201, &of_topic));
+    assert_eq!(world.get("/t/subscriptions/s").etag, of_topic);
+    world.update("/t", &topic(""));
+    let changed = world.get("/t/subscriptions/s").etag;
+    assert_ne!(changed, of_topic);
+    assert_eq!(changed, world.get("/t").etag);
+}

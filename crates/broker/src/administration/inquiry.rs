@@ -154,6 +154,7 @@ fn accessed(directory: &Directory, queue: &Queue) -> Option<Wall> {
 }
 
 fn info(directory: &Directory, queue: &Queue, cx: &Context<'_>) -> EntityInfo {
+    let topic = queue.kind.topic().and_then(|topic| directory.get(topic));
     EntityInfo {
         queue: QueueInfo {
             accessed: accessed(directory, queue),
@@ -166,6 +167,7 @@ fn info(directory: &Directory, queue: &Queue, cx: &Context<'_>) -> EntityInfo {
             Kind::Queue | Kind::Topic(_) | Kind::Transfer { .. } => false,
         },
         store_only: Arc::clone(&queue.store_only),
+        version: topic.unwrap_or(queue).times.updated,
         below: match &queue.kind {
             Kind::Topic(topic) => Below {
                 subscriptions: topic.subscriptions.len(),

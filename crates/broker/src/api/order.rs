@@ -159,6 +159,8 @@ pub struct EntityInfo {
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
     pub store_only: Arc<StoreOnlyProperties>,
     pub below: Below,
+    /// Its last change; of a subscription its topic's. (docs/spec/admin.md#4.4)
+    pub version: Wall,
 }
 
 /// What a topic's subscriptions have together; of any other entity nothing.
