@@ -17,7 +17,7 @@ pub struct CreditWindow {
 }
 
 impl CreditWindow {
-    /// A window of so many deliveries, all of it free.
+    /// A window of `window` deliveries, all of it free.
     #[must_use]
     pub const fn new(window: u32) -> Self {
         Self {

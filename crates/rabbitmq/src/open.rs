@@ -70,6 +70,7 @@ pub(crate) fn log_in(
     password: &[u8],
     locality: Locality,
 ) -> Option<Credential> {
-    let is_guest = user == GUEST && Secret::new(GUEST.to_owned()).is(password);
+    let is_right = Secret::new(GUEST.to_owned()).is(password);
+    let is_guest = user == GUEST && is_right;
     is_guest.then(|| guest(access, locality)).flatten()
 }
