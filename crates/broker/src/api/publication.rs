@@ -35,7 +35,7 @@ impl Publication {
 /// What became of a message that was published.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Routed {
-    /// So many queues and topics have it, each once. One that detects duplicates may have had it
+    /// Each of these queues and topics has it once. One that detects duplicates may have had it
     /// before.
     Stored { destinations: usize },
     /// No binding matched.

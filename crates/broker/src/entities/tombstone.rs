@@ -2,9 +2,10 @@
 //! released.
 //!
 //! The rows of a subscription point to bodies that other subscriptions need, and so may those of a
-//! queue that a router sends to, so it cannot go in one write: clients no longer find it, and its rows are removed in bounded pieces. Its definition
-//! marks it as a tombstone, so a restart continues the removal. When its topic is deleted, all
-//! bodies are, and with them every tombstone of the topic.
+//! queue that a router sends to, so it cannot go in one write: clients no longer find it, and its
+//! rows are removed in bounded pieces. Its definition marks it as a tombstone, so a restart
+//! continues the removal. When the topic of a subscription is deleted, all bodies are, and with
+//! them every tombstone of the topic.
 
 use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
 

@@ -12,8 +12,9 @@ use crate::world::administer;
 
 impl Stage {
     /// `router NAME KIND`, perhaps with `auto-delete`, `internal` or `else=ROUTER`; `unroute NAME`;
-    /// `bind` or `unbind SOURCE KEY` with `to=QUEUE` or `router=NAME` and arguments `arg=NAME:TEXT`;
-    /// `bindings SOURCE`; `publish ROUTER KEY,KEY TEXT`, perhaps with `by=RECEIVER`.
+    /// `bind` or `unbind SOURCE KEY` with `to=QUEUE` or `router=NAME` and perhaps
+    /// `arg=NAME:TEXT`; `bindings SOURCE`; `publish ROUTER KEY,KEY TEXT`, perhaps with
+    /// `by=RECEIVER`.
     pub(super) fn router_command(&mut self, verb: &str, args: &[&str]) {
         let what = format!("{verb} {}", args.join(" "));
         let order = match verb {
