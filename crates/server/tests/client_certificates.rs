@@ -92,6 +92,7 @@ async fn start(clients: &Authority) -> (Server, std::net::SocketAddr, Arc<RootCe
         broker: broker::BrokerSettings::default(),
         queues: Vec::new(),
         topics: Vec::new(),
+        policies: Vec::new(),
     };
     let store = Box::new(store::MemoryStore::new());
     let bound = BoundServer::new(options, store, Arc::default()).await;
