@@ -223,6 +223,7 @@ pub const TASKS: &[Task] = &[
     fuzz("session"),
     fuzz("filter"),
     fuzz("websocket"),
+    fuzz("token"),
     fuzz("admin"),
     fuzz("data"),
 ];
