@@ -39,6 +39,7 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
         broker: broker::BrokerSettings::default(),
         queues: Vec::new(),
         topics: Vec::new(),
+        policies: Vec::new(),
     };
     let store = Box::new(store::MemoryStore::new());
     let bound = BoundServer::new(options, store, Arc::default()).await;
