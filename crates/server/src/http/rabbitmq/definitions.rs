@@ -154,7 +154,7 @@ fn name_of(entry: &Map<String, Json>) -> Result<&str, Failure> {
 mod tests {
     use super::*;
 
-    fn check(file: Json, expected: Result<(usize, usize), &str>) {
+    fn check(file: &Json, expected: Result<(usize, usize), &str>) {
         let read = read(file.as_object().unwrap());
         let found = match read {
             Ok(definitions) => Ok((definitions.queues.len(), definitions.policies.len())),
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn a_file_is_read_as_far_as_it_means_something() {
-        check(json!({}), Ok((0, 0)));
+        check(&json!({}), Ok((0, 0)));
         check(
-            json!({
+            &json!({
                 "users": [{"name": "guest"}], "vhosts": [{"name": "/"}],
                 "queues": [{"name": "q", "vhost": "/", "arguments": {}}],
                 "policies": [{
@@ -187,20 +187,20 @@ mod tests {
     #[test]
     fn what_is_not_there_is_refused_by_name() {
         let exchanges = "exchanges: this broker does not support them yet";
-        check(json!({"exchanges": [{"name": "x"}]}), Err(exchanges));
+        check(&json!({"exchanges": [{"name": "x"}]}), Err(exchanges));
         let parameters = "parameters: this broker knows `operator_policy` alone, not `shovel`";
         check(
-            json!({"parameters": [{"component": "shovel", "name": "s", "value": {}}]}),
+            &json!({"parameters": [{"component": "shovel", "name": "s", "value": {}}]}),
             Err(parameters),
         );
-        check(json!({"queues": [{}]}), Err("[{key_missing,name}]"));
-        check(json!({"queues": {}}), Err("queues: not a list of objects"));
+        check(&json!({"queues": [{}]}), Err("[{key_missing,name}]"));
+        check(&json!({"queues": {}}), Err("queues: not a list of objects"));
         check(
-            json!({"queues": [{"name": "q", "vhost": "x"}]}),
+            &json!({"queues": [{"name": "q", "vhost": "x"}]}),
             Err("queues: there is no vhost 'x'"),
         );
         check(
-            json!({"policies": [{"name": "p", "pattern": "(", "definition": {"expires": 1}}]}),
+            &json!({"policies": [{"name": "p", "pattern": "(", "definition": {"expires": 1}}]}),
             Err("pattern should be regular expression but is invalid: unclosed group"),
         );
     }

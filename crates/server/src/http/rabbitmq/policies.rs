@@ -132,7 +132,7 @@ fn invalid(text: &str, layer: PolicyLayer) -> Failure {
 mod tests {
     use super::*;
 
-    fn reason(body: Json, layer: PolicyLayer) -> String {
+    fn reason(body: &Json, layer: PolicyLayer) -> String {
         let parsed = parse(body.as_object().unwrap(), layer, "p");
         match parsed.map(|policy| policy.check()) {
             Ok(Ok(())) => "taken".to_owned(),
@@ -142,14 +142,14 @@ mod tests {
         }
     }
 
-    fn check(body: Json, expected: &str) {
+    fn check(body: &Json, expected: &str) {
         assert_eq!(reason(body, PolicyLayer::User), expected);
     }
 
     #[test]
     fn what_rabbitmq_takes_is_taken() {
         check(
-            json!({
+            &json!({
                 "pattern": "", "definition": {"max-length": 1}, "priority": 1.5, "vhost": "x",
                 "name": "x", "nosuch": true, "apply-to": "streams",
             }),
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_the_texts_of_rabbitmq() {
-        check(json!({"definition": {}}), "[{key_missing,pattern}]");
-        check(json!({"pattern": ""}), "[{key_missing,definition}]");
+        check(&json!({"definition": {}}), "[{key_missing,pattern}]");
+        check(&json!({"pattern": ""}), "[{key_missing,definition}]");
         let with = |more: Json| {
             let mut body = json!({"pattern": "", "definition": {"max-length": 1}});
             let more = more.as_object().cloned().unwrap();
@@ -169,47 +169,47 @@ mod tests {
         };
         let wrapped = |text: &str| format!("Validation failed\n\n{text}\n");
         check(
-            with(json!({"pattern": 3})),
+            &with(json!({"pattern": 3})),
             &wrapped("pattern should be a binary but was 3"),
         );
         let priority = "priority should be a number, actually was <<\"3\">>";
         let escaped = "priority should be a number, actually was &lt;&lt;\"3\"&gt;&gt;";
-        check(with(json!({"priority": "3"})), &wrapped(escaped));
+        check(&with(json!({"priority": "3"})), &wrapped(escaped));
         assert_eq!(
-            reason(with(json!({"priority": "3"})), PolicyLayer::Operator),
+            reason(&with(json!({"priority": "3"})), PolicyLayer::Operator),
             wrapped(priority)
         );
         check(
-            with(json!({"apply-to": "x"})),
+            &with(json!({"apply-to": "x"})),
             &wrapped(
                 "apply-to 'x' unrecognised; should be one of: 'queues', 'classic_queues',  \
                  'quorum_queues', 'streams', 'exchanges', or 'all'",
             ),
         );
         let defined = |definition: Json| with(json!({ "definition": definition }));
-        check(defined(json!({})), "no policy provided");
+        check(&defined(json!({})), "no policy provided");
         check(
-            defined(json!({"message-ttl": -1})),
+            &defined(json!({"message-ttl": -1})),
             "-1 is not a valid message TTL",
         );
         check(
-            defined(json!({"message-ttl": "1"})),
+            &defined(json!({"message-ttl": "1"})),
             "<<\"1\">> is not a valid message TTL",
         );
         check(
-            defined(json!({"expires": 0})),
+            &defined(json!({"expires": 0})),
             "0 is not a valid queue expiry",
         );
         check(
-            defined(json!({"overflow": "x"})),
+            &defined(json!({"overflow": "x"})),
             "<<\"x\">> is not a valid overflow value",
         );
         check(
-            defined(json!({"nosuch": 0})),
+            &defined(json!({"nosuch": 0})),
             "[{<<\"nosuch\">>,0}] are not recognised policy settings",
         );
         check(
-            defined(json!({"alternate-exchange": "x"})),
+            &defined(json!({"alternate-exchange": "x"})),
             "alternate-exchange: this broker does not support it yet",
         );
     }

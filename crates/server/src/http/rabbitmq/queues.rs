@@ -234,7 +234,7 @@ async fn purge(shard: &mut ShardClient, name: &str) -> Answered {
 mod tests {
     use super::*;
 
-    fn check(given: Json, current: Json, expected: &str) {
+    fn check(given: &Json, current: &Json, expected: &str) {
         let (given, current) = (given.as_object().unwrap(), current.as_object().unwrap());
         let text = match check_equivalent("q", given, current) {
             Ok(()) => "same".to_owned(),
@@ -247,18 +247,18 @@ mod tests {
     #[test]
     fn arguments_that_are_given_have_to_be_those_that_are_there() {
         let current = json!({"x-message-ttl": 600_000, "x-queue-type": "quorum"});
-        check(json!({}), current.clone(), "same");
-        check(json!({"x-message-ttl": 600_000}), current.clone(), "same");
-        check(json!({"x-nosuch": 1}), current.clone(), "same");
+        check(&json!({}), &current, "same");
+        check(&json!({"x-message-ttl": 600_000}), &current, "same");
+        check(&json!({"x-nosuch": 1}), &current, "same");
         check(
-            json!({"x-message-ttl": 600_001}),
-            current.clone(),
+            &json!({"x-message-ttl": 600_001}),
+            &current,
             "inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': received '600001' but \
              current is '600000'",
         );
         check(
-            json!({"x-expires": 1}),
-            current,
+            &json!({"x-expires": 1}),
+            &current,
             "inequivalent arg 'x-expires' for queue 'q' in vhost '/': received '1' but current is \
              none",
         );
