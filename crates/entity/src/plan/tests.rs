@@ -11,11 +11,16 @@ fn wanted(json: &str, authoritative: bool) -> DesiredNamespace {
 
 /// A namespace as a file says: one where a file without rules has become the rule it stands for.
 fn namespace(json: &str) -> Namespace {
-    let DesiredNamespace { queues, topics, .. } = wanted(json, false);
+    let DesiredNamespace {
+        queues,
+        topics,
+        policies,
+        ..
+    } = wanted(json, false);
     let mut namespace = Namespace {
         queues,
         topics,
-        policies: Vec::new(),
+        policies,
         version: None,
     };
     for topic in &mut namespace.topics {
@@ -169,4 +174,23 @@ fn an_idle_time_beside_a_forward_is_kept_as_the_file_says() {
     let stored = r#"{"queues": [{"name": "orders", "forward-to": "dead"}, {"name": "dead"}]}"#;
     let change = "update queue orders: auto-delete-on-idle never -> PT5M";
     check(stored, file, false, &[change]);
+}
+
+#[test]
+fn policies_are_made_changed_and_removed_by_layer_and_name() {
+    let policy = |layer: &str, ttl: u64| {
+        format!(
+            r#"{{"name": "p", "layer": "{layer}", "pattern": "^a", "definition": {{"message-ttl": {ttl}}}}}"#
+        )
+    };
+    let file = |policies: &[String]| format!(r#"{{"policies": [{}]}}"#, policies.join(","));
+    let (user, operator) = (policy("user", 1), policy("operator", 1));
+    let both = file(&[user.clone(), operator]);
+    check(&both, &both, true, &[]);
+    let changed = file(&[policy("user", 2)]);
+    let update = r#"update policy p: definition {"message-ttl":1} -> {"message-ttl":2}"#;
+    check(&both, &changed, false, &[update]);
+    check(&both, &changed, true, &[update, "delete operator policy p"]);
+    let made = r#"create policy p: apply-to - -> all, definition - -> {"message-ttl":1}, pattern - -> ^a, priority - -> 0"#;
+    check("{}", &file(&[user]), false, &[made]);
 }
