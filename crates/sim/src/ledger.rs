@@ -100,6 +100,10 @@ pub struct Queue {
     pub dead_letters_failures: bool,
     /// Milliseconds; `u64::MAX` for never.
     pub auto_delete_on_idle: u64,
+    /// The same without receivers.
+    pub expires: u64,
+    /// Beyond that its oldest available messages are dead-lettered.
+    pub max_length: Option<u64>,
     pub status: Status,
     /// A request to remove it was made.
     pub going: bool,
@@ -109,6 +113,8 @@ pub struct Queue {
     pub unsteady: bool,
     /// When it was last used: it may be idle since then.
     pub used: Mono,
+    /// When it was made, or this process began: it may have no receiver since then.
+    pub began: Mono,
 }
 
 impl Queue {

@@ -64,6 +64,7 @@ impl Ledger {
             let queue = Queue {
                 id,
                 used,
+                began: used,
                 ..queue.clone()
             };
             self.queues.push(queue);
@@ -99,7 +100,8 @@ impl Ledger {
         };
         let now = self.turn.now.mono.0;
         let queue = &mut self.queues[index];
-        let idle = now >= queue.used.0.saturating_add(queue.auto_delete_on_idle);
+        let idle = now >= queue.used.0.saturating_add(queue.auto_delete_on_idle)
+            || now >= queue.began.0.saturating_add(queue.expires);
         if queue.gone || queue.going || idle {
             if !queue.gone && !queue.going {
                 self.versions.note_change();
@@ -132,6 +134,7 @@ impl Ledger {
             queue.going = false;
             queue.status = Status::Active;
             queue.used = now;
+            queue.began = now;
         }
         for (id, entry) in self
             .entries

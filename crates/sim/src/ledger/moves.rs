@@ -216,8 +216,8 @@ impl Ledger {
         Err(Violation::new("I5", what))
     }
 
-    /// A message is dead-lettered by its receiver, after too many deliveries, or past its
-    /// deadline, and says why.
+    /// A message is dead-lettered by its receiver, after too many deliveries, past its deadline, or
+    /// from a queue that has too many, and says why.
     fn explain_dead_letter(
         &mut self,
         moved: &Move,
@@ -232,7 +232,12 @@ impl Ledger {
         let says = |reason: &str| {
             contains(&patch, b"DeadLetterReason") && contains(&patch, reason.as_bytes())
         };
-        let own = !says("MaxDeliveryCountExceeded") && !says("TTLExpiredException");
+        let reasons = [
+            "MaxDeliveryCountExceeded",
+            "TTLExpiredException",
+            "MaxLengthExceeded",
+        ];
+        let own = !reasons.into_iter().any(&says);
         if own && self.ended(id, Ask::DeadLetter, commit)? && says("") {
             return Ok(());
         }
@@ -243,6 +248,9 @@ impl Ledger {
         }
         if expires && queue.dead_letters_expired && says("TTLExpiredException") {
             return self.check_not_locked(id, "expired");
+        }
+        if queue.max_length.is_some() && from.part == Part::Active && says("MaxLengthExceeded") {
+            return self.check_not_locked(id, "dropped");
         }
         let what = format!("message {id} was dead-lettered for no reason, or without saying it");
         Err(Violation::new("I6", what))

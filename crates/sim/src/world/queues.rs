@@ -85,7 +85,10 @@ pub fn definitions() -> Vec<Definition> {
 pub fn temporary() -> Vec<Definition> {
     let queue = Definition {
         path: "temporary",
-        settings: plain(),
+        settings: QueueSettings {
+            expires: 20_000,
+            ..plain()
+        },
         what: What::Queue,
     };
     std::iter::once(queue).chain(topics::temporary()).collect()
@@ -123,6 +126,10 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         forward_to: Some(topics::SECOND.to_owned()),
         ..plain.clone()
     };
+    let short = QueueSettings {
+        max_length: Some(6),
+        ..away.clone()
+    };
     let [sessions, once, cloud] = with_sessions(&plain, &away, &detects, &dead);
     vec![
         ("plain", plain),
@@ -136,6 +143,7 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         ("sessions-once", once),
         ("sessions-cloud", cloud),
         ("publishes", publishes),
+        ("short", short),
     ]
 }
 

@@ -56,11 +56,14 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
         topic,
         dead_letters_failures,
         auto_delete_on_idle: settings.auto_delete_on_idle,
+        expires: settings.expires,
+        max_length: settings.max_length,
         status: settings.status,
         going: false,
         gone: false,
         unsteady: false,
         used: Mono(0),
+        began: Mono(0),
     }
 }
 

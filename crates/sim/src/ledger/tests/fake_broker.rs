@@ -90,11 +90,14 @@ impl FakeBroker {
             topic: None,
             dead_letters_failures: false,
             auto_delete_on_idle: u64::MAX,
+            expires: u64::MAX,
+            max_length: None,
             status: Status::Active,
             going: false,
             gone: false,
             unsteady: false,
             used: now.mono,
+            began: now.mono,
         };
         let mut fake = Self {
             ledger: Ledger::new(vec![queue], false, now),

@@ -46,11 +46,14 @@ fn queue(path: &'static str, id: EntityId, topic: Option<usize>) -> Queue {
         topic,
         dead_letters_failures: true,
         auto_delete_on_idle: u64::MAX,
+        expires: u64::MAX,
+        max_length: None,
         status: Status::Active,
         going: false,
         gone: false,
         unsteady: false,
         used: Mono(0),
+        began: Mono(0),
     }
 }
 
