@@ -305,7 +305,7 @@ fn a_transaction_counts_all_that_it_sends() {
             0s in u send a: held
             0s in u send b c+10s: held from #1
             0s commit u: done
-            0s counters
+            0s active 2 dead 0 deferred 0 bytes 3 scheduled 1
         "#]],
     );
 }

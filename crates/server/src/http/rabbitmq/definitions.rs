@@ -1,9 +1,9 @@
 //! `/api/definitions`: queues, policies and operator policies as one file, to export and import.
 //!
 //! An import adds to what is there and deletes nothing; it ends at the first queue or policy that
-//! is refused. Exchanges, bindings and other parameters
-//! are refused before anything is done; users, permissions and virtual hosts are passed over, since
-//! rights are the configuration's. (docs/spec/rabbitmq.md#13)
+//! is refused. Exchanges, bindings and other parameters are refused before anything is done; users,
+//! permissions and virtual hosts are passed over, since rights are the configuration's.
+//! (docs/spec/rabbitmq.md#13)
 
 use broker::{Policy, PolicyLayer};
 use hyper::{Method, StatusCode};
