@@ -10,6 +10,8 @@ use broker::Subqueue;
 use crate::address::{EntityAddress, Node};
 use crate::errors;
 
+/// Most bytes of a path: longer ones name nothing, and would be kept. (docs/spec/entities.md#1.1)
+const MAX_PATH: usize = 260;
 const PROPERTY: &str = "com.microsoft:transfer-destination-address";
 
 /// The address that an attach names, if it does.
@@ -25,7 +27,11 @@ pub(super) fn of(attach: &Attach) -> Result<Option<EntityAddress>, Error> {
             };
             let address = address.as_text().ok_or_else(invalid)?;
             match Node::parse(address) {
-                Node::Entity(entity) if entity.subqueue == Subqueue::Main => Ok(Some(entity)),
+                Node::Entity(entity)
+                    if entity.subqueue == Subqueue::Main && entity.entity.len() <= MAX_PATH =>
+                {
+                    Ok(Some(entity))
+                }
                 _ => Err(invalid()),
             }
         }

@@ -122,7 +122,13 @@ fn sending_is_needed_on_both_and_the_text_names_the_one_that_lacks_it() {
 #[test]
 fn an_address_that_is_no_queue_or_topic_is_refused() {
     let mut world = World::new();
-    let addresses = ["orders2/$DeadLetterQueue", "orders2/$management", "$cbs"];
+    let long = "x".repeat(261);
+    let addresses = [
+        "orders2/$DeadLetterQueue",
+        "orders2/$management",
+        "$cbs",
+        &long,
+    ];
     let values = addresses.map(Value::from).into_iter();
     for value in values.chain([Value::Uint(1)]) {
         let error = world.refusal(via("orders", value));
