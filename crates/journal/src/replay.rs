@@ -127,6 +127,9 @@ pub fn replay(
         let Some(file) = files.whole(id).map_err(reading)? else {
             continue;
         };
+        // After the death of a process it may be read from memory. Neither the index, which may
+        // make permanent at any moment what it gets, nor what comes behind must outlive it.
+        file.sync().map_err(reading)?;
         let mut segment = SegmentReader::open(id, &*file).map_err(reading)?;
         if let Some(next) = ids.get(at + 1) {
             segment.synced_next = synced_first(files, *next)?;
@@ -155,8 +158,6 @@ pub fn replay(
             recovered.doubt(id, damaged);
         }
         look_beyond(&segment, &mut recovered).map_err(reading)?;
-        // Read from memory it may be, and what comes behind it must not outlive it.
-        file.sync().map_err(reading)?;
         let end = (id, segment.sealed.position, segment.offset);
         if let Some((id, position, offset)) = before.replace(end)
             && first != Some(position + 1)
