@@ -171,6 +171,9 @@ pub struct Books {
     names: BTreeMap<NumberKey, MessageId>,
     /// How many copies were ever made of what was sent.
     copies: BTreeMap<MessageId, u16>,
+    routers: BTreeSet<EntityId>,
+    /// What was published to a router, so that whatever arrives of it is a copy.
+    published: BTreeSet<MessageId>,
     hashes: Hashes,
     /// Numbers that were left out, and that no message has got yet.
     skipped: BTreeSet<NumberKey>,
@@ -199,12 +202,20 @@ impl Books {
             live: image
                 .entities
                 .values()
-                .filter(|row| !entities::is_tombstone(row))
+                .filter(|row| !entities::is_tombstone(row) && !entities::is_router(row))
                 .map(|row| row.id)
                 .collect(),
             expected: self.expected.clone(),
             names: self.names.clone(),
             copies: self.copies.clone(),
+            routers: {
+                let routers = image
+                    .entities
+                    .values()
+                    .filter(|row| entities::is_router(row));
+                routers.map(|row| row.id).collect()
+            },
+            published: self.published.clone(),
             hashes: self.hashes.clone(),
             counts: image.delivery_counts.clone(),
             patches: image.patches.clone(),
@@ -310,6 +321,8 @@ impl Books {
                 page,
             ),
             Write::RemoveBody { pointer } => self.remove_body(pointer, page),
+            // It numbers bodies, not messages.
+            Write::PutHead { entity, .. } if self.routers.contains(&entity) => Ok(()),
             Write::PutHead { entity, ref head } => {
                 self.heads.insert(entity, head.clone());
                 page.changes.entities.insert(entity);

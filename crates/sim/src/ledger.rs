@@ -38,6 +38,7 @@ mod order;
 mod recount;
 mod redrive;
 mod returned;
+pub mod routing;
 mod schedule;
 mod sessions;
 mod settlements;
@@ -163,6 +164,7 @@ pub struct Ledger {
     schedules: Schedules,
     history: History,
     forwarding: Forwarding,
+    routing: routing::Routing,
     sessions: Sessions,
     states: States,
     expired_sessions: ExpiredSessions,
@@ -213,6 +215,7 @@ impl Ledger {
             schedules: Schedules::default(),
             history: History::default(),
             forwarding: Forwarding::default(),
+            routing: routing::Routing::new(),
             sessions: Sessions::default(),
             states: States::default(),
             expired_sessions: ExpiredSessions::default(),
@@ -383,6 +386,7 @@ impl Ledger {
         self.undurable.clear();
         self.books = self.books.after_crash(image)?;
         self.forwarding = Forwarding::default();
+        self.routing.crashed();
         self.sessions = Sessions::default();
         // Sessions that began to expire go on to do so after a crash.
         self.expired_sessions.retain(|(entity, _), until| {

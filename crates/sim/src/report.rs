@@ -40,6 +40,8 @@ counters! {
     published,
     /// Copies that subscriptions took.
     copies,
+    /// Copies that queues took of what was published to routers.
+    routed,
     /// Messages that clients deleted.
     deleted,
     /// Messages that were shown to callers.

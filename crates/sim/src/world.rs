@@ -25,6 +25,7 @@ mod callers;
 mod drain;
 mod fault_injection;
 pub(crate) mod queues;
+mod routing;
 mod script;
 mod setup;
 mod sweep;
@@ -36,6 +37,7 @@ pub use sweep::Swept;
 use administration::Administration;
 use callers::Callers;
 use queues::Definition;
+use routing::Routing;
 use setup::{clients, ledger_queue, ledger_queues};
 
 /// A run to make.
@@ -83,6 +85,7 @@ pub struct World {
     temporary: Vec<Definition>,
     administration: Administration,
     callers: Callers,
+    routing: Routing,
     /// Outputs for connections that are neither a client's nor a caller's.
     script_outputs: Vec<Output>,
     /// No more faults are injected.
@@ -132,6 +135,7 @@ impl World {
             temporary: administration::temporary(),
             administration: Administration::default(),
             callers: Callers::default(),
+            routing: Routing::default(),
             script_outputs: Vec::new(),
             faults_stopped: false,
         }
@@ -166,7 +170,7 @@ impl World {
     fn step(&mut self) -> Result<(), Violation> {
         self.ledger.report.steps += 1;
         let client = self.rng.below(self.clients.len());
-        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1]) {
+        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1, 1]) {
             0 => self.act(client),
             1 => self.bytes_to_server(client),
             2 => self.serve(client),
@@ -176,7 +180,8 @@ impl World {
             6 => self.server.answer_read(&mut self.rng),
             7 => self.pass_time(),
             8 => self.call(),
-            _ if self.rng.chance(100) => self.administer(),
+            9 if self.rng.chance(100) => self.administer(),
+            10 => self.route(),
             _ => {}
         }
         if !self.faults_stopped {

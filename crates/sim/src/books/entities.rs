@@ -23,6 +23,10 @@ impl Books {
     }
 
     pub(super) fn define(&mut self, row: &EntityRow, page: &mut Page) {
+        if is_router(row) {
+            self.routers.insert(row.id);
+            return;
+        }
         if is_tombstone(row) {
             self.live.remove(&row.id);
             page.changes.tombstones.push(row.id);
@@ -88,9 +92,17 @@ impl Books {
     }
 }
 
-/// Whether that is what is left of a subscription.
+/// Whether that is what is left of a subscription or queue.
 pub(super) fn is_tombstone(row: &EntityRow) -> bool {
-    let mark = b"\"grave\"";
+    has_mark(row, b"\"grave\"")
+}
+
+/// Whether that is a router, which has no messages.
+pub(super) fn is_router(row: &EntityRow) -> bool {
+    has_mark(row, b"{\"router\"")
+}
+
+fn has_mark(row: &EntityRow, mark: &[u8]) -> bool {
     row.definition.windows(mark.len()).any(|part| part == mark)
 }
 

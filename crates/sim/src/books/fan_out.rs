@@ -42,7 +42,11 @@ impl Books {
                 Some(parent) => (self.name_copy(root), Some(parent)),
                 None => (root, None),
             },
-            None => (page.last_left(root, None).unwrap_or(root), None),
+            None => match page.last_left(root, None) {
+                Some(left) => (left, None),
+                None if self.published.contains(&root) => (self.name_copy(root), Some(root)),
+                None => (root, None),
+            },
         };
         self.names.insert(key, id);
         if let Some(parent) = parent {
@@ -52,6 +56,11 @@ impl Books {
             }
         }
         (id, parent)
+    }
+
+    /// A client publishes that to a router: each queue that it comes to has a copy.
+    pub fn note_published(&mut self, root: MessageId) {
+        self.published.insert(root);
     }
 
     fn name_copy(&mut self, root: MessageId) -> MessageId {

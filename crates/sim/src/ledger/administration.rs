@@ -131,6 +131,9 @@ impl Ledger {
         let Some(Asked::Change(change)) = asked else {
             return Ok(());
         };
+        if let Ok(Answer::Router(answer)) = result {
+            self.routing.learn(answer);
+        }
         if let Ok(Answer::Namespace(namespace)) = result {
             let changes = self.versions.seen.entry(namespace.version);
             let changes = *changes.or_insert(change.changes);

@@ -75,6 +75,7 @@ pub(super) enum Asked {
         at: Mono,
         lock_state: LockState,
     },
+    Publish(MessageId),
     Declare,
     /// An entity or a rule.
     Change(Change),
@@ -208,7 +209,10 @@ impl Ledger {
                 let first = result.as_ref().ok().copied();
                 self.verify_sent(*request, first, duplicates, durable)
             }
-            Output::Published { request, .. } => self.take(*request, durable).map(drop),
+            Output::Published { request, result } => {
+                let asked = self.take(*request, durable)?;
+                self.verify_published(asked.as_ref(), result)
+            }
             Output::Settled { request, result } => self.verify_settled(*request, result, durable),
             Output::Renewed { request, result } => {
                 self.verify_renewed(*request, result.as_ref().ok().copied(), durable)

@@ -21,6 +21,9 @@ impl Ledger {
     ) -> Result<(), Violation> {
         match (moved.from, moved.to) {
             (None, Some(to)) => match moved.copy_of {
+                Some(parent) if self.routing.is_published(parent) => {
+                    self.explain_routed(moved, parent, to, commit)
+                }
                 Some(parent) => self.explain_copy(moved, parent, to, commit),
                 None => self.explain_arrival(moved, to, commit),
             },

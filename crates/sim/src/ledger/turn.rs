@@ -113,6 +113,7 @@ impl Ledger {
             for fan_out in &changes.fan_outs {
                 self.explain_fan_out(fan_out, &changes)?;
             }
+            self.check_routed()?;
             self.check_whole(*commit)?;
             for forgotten in &changes.forgotten {
                 self.explain_forgotten(*forgotten)?;
@@ -247,8 +248,11 @@ impl Ledger {
             Command::AddRule { .. } | Command::RemoveRule { .. } => self.observe_rule(command),
             // What receivers want is the clients' business; the rest asks for nothing. A
             // transaction that has failed may fail as it likes.
-            Command::Publish { .. }
-            | Command::FailTransaction { .. }
+            Command::Publish {
+                request,
+                publication,
+            } => self.observe_publish(*request, publication),
+            Command::FailTransaction { .. }
             | Command::CreateNode { .. }
             | Command::OpenNode { .. }
             | Command::CloseNode { .. }

@@ -84,6 +84,7 @@ impl World {
         let settings = small_memory(&mut self.rng, self.locks_on_disconnect, self.session_counts);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
         self.administration.crashed();
+        self.routing.crashed();
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);

@@ -18,7 +18,8 @@ use crate::violation::Violation;
 
 mod asks;
 
-use asks::{credit, incoming, outcome};
+pub(in crate::world) use asks::incoming;
+use asks::{credit, outcome};
 
 /// The only client.
 const CONNECTION: ConnectionId = ConnectionId(1 << 32);

@@ -34,10 +34,12 @@ impl Ledger {
                 Ok(Shown::Entities(paths, more))
             }
             Order::DescribeNamespace => Ok(Shown::Namespace),
-            // The simulator gives no order about routers.
-            Order::Router(_) => Err(Reason::Missing),
             Order::PutPolicy(_) | Order::RemovePolicy { .. } | Order::ListPolicies(_) => {
                 unreachable!("no client of a simulation asks about policies")
+            }
+            Order::Router(order) => {
+                self.routing.observe(order);
+                Ok(Shown::Nothing)
             }
             Order::CreateRule { subscription, rule } => {
                 let path = self.subscription(subscription)?;

@@ -35,7 +35,7 @@ pub(super) fn outcome(ask: Ask) -> Outcome {
 }
 
 /// A message as the dialect hands it on.
-pub(super) fn incoming(id: MessageId, payload: Bytes, options: SendOptions) -> Incoming {
+pub(in crate::world) fn incoming(id: MessageId, payload: Bytes, options: SendOptions) -> Incoming {
     let mut message_id = BytesMut::new();
     encode::value(&mut message_id, &Value::Ulong(options.key.unwrap_or(id)));
     Incoming {
