@@ -41,7 +41,8 @@ enum Operation {
     Queue(QueueOperation),
     /// An exchange or binding that is made or removed in one order.
     Router,
-    RemoveRouter,
+    /// The same that is removed, which is done too if it is not there.
+    Removal,
     ListBindings,
     /// A binding whose arguments have a hash is looked for among those of its place.
     Unbind {
@@ -215,11 +216,11 @@ impl Links {
         let step = match &mut running.operation {
             Operation::Queue(operation) => operation.go_on(result, &node),
             Operation::Router => exchanges::answer(result).into(),
-            Operation::RemoveRouter => exchanges::removed(result).into(),
+            Operation::Removal => exchanges::removed(result).into(),
             Operation::ListBindings => bindings::listed(result).into(),
             Operation::Unbind { hash } => {
                 let step = bindings::remove_listed(hash, result);
-                running.operation = Operation::Router;
+                running.operation = Operation::Removal;
                 step
             }
         };

@@ -25,11 +25,11 @@ pub(super) fn answer(result: Result<Answer, EntityError>) -> Response {
     }
 }
 
-/// The response to the removal of an exchange: one that is not there is gone.
+/// The response to a removal; what is not there is removed already.
 pub(super) fn removed(result: Result<Answer, EntityError>) -> Response {
     match result {
         Err(EntityError::Router(RouterError::NotFound(_))) => Response::no_content(),
-        other => answer(other),
+        result => answer(result),
     }
 }
 
@@ -123,7 +123,7 @@ impl Links {
             return (Operation::Router, Step::End(error));
         }
         let order = Order::Router(RouterOrder::Remove { name });
-        (Operation::RemoveRouter, Step::Order(order))
+        (Operation::Removal, Step::Order(order))
     }
 }
 
