@@ -16,7 +16,7 @@ use crate::key::{self, KeyKind};
 /// their own, with 4 the places of bodies in rows, with 5 the periods of remembered message ids,
 /// with 6 records that tell whether everything before them was synced, with 7 session ids that are
 /// folded.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {

@@ -25,7 +25,8 @@ pub enum Index {
     DuplicateId = 3,
     /// The same by time of acceptance, the format before periods.
     DuplicateTime = 4,
-    /// A subscription's rules, by name; all of them are read at a start.
+    /// A subscription's rules, by name, and a router's bindings, by number; all of them are read at
+    /// a start.
     Rule = 5,
     /// Sessions whose messages expire as a whole, while it takes more than one set.
     SessionExpiry = 6,

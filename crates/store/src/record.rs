@@ -14,12 +14,14 @@ use crate::id::{EntityId, NamespaceId, Part, SequenceNumber};
 pub struct EntityRow {
     pub id: EntityId,
     pub namespace: NamespaceId,
-    /// As written at creation; unique within the namespace without regard to case.
+    /// As written at creation; unique within the namespace without regard to case, but for the name
+    /// of a router.
     pub path: String,
     pub definition: Bytes,
 }
 
-/// Where a message's body lies: under the number and entity it first arrived at.
+/// Where a message's body lies: under the number and entity it first arrived at, or, if queues
+/// share it from the beginning, under a number of the entity that is its home.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct BodyPointer {
     pub home: EntityId,
