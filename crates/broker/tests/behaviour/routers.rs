@@ -381,3 +381,54 @@ fn a_message_is_in_all_its_queues_or_in_none_after_a_crash() {
         "#]],
     );
 }
+
+#[test]
+fn copies_are_forwarded_published_and_scheduled_like_other_messages() {
+    check(
+        "
+        0s queue name=a
+        0s queue name=end
+        0s queue name=away forward=end
+        0s topic t
+        0s subscription s of=t
+        1s bind amq.fanout - to=a
+        1s bind amq.fanout - to=away
+        1s bind amq.fanout - to=t
+        1s publish amq.fanout - now
+        1s publish amq.fanout - later+10s
+        1s rows
+        2s attach r1 in=end
+        2s limit r1 10
+        2s attach r2 in=t/Subscriptions/s
+        2s limit r2 10
+        2s attach r3 in=a
+        2s limit r3 10
+        3s reject r3 #1 in=a
+        12s rows
+        ",
+        expect![[r""]],
+    );
+}
+
+#[test]
+fn several_queues_that_detect_duplicates_are_asked_together() {
+    check(
+        "
+        0s queue name=one window=10m
+        0s queue name=two window=10m
+        1s bind amq.fanout - to=one
+        1s bind amq.direct - to=two
+        1s bind amq.direct - router=amq.fanout
+        1s publish amq.fanout - first@id
+        2s restart
+        2s reads late
+        2s publish amq.direct - again@id
+        3s answer
+        4s attach r1 in=one
+        4s limit r1 10
+        4s attach r2 in=two
+        4s limit r2 10
+        ",
+        expect![[r""]],
+    );
+}

@@ -6,6 +6,7 @@ mod duplicates;
 mod fake_broker;
 mod forward;
 mod redrive;
+mod routing;
 mod schedule;
 mod topics;
 mod transactions;
