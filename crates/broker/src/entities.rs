@@ -6,5 +6,6 @@ pub(crate) mod change;
 pub(crate) mod definition;
 pub(crate) mod directory;
 pub(crate) mod policies;
+mod recovery;
 pub(crate) mod remove;
 pub(crate) mod tombstone;

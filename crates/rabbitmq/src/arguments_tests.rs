@@ -1,3 +1,5 @@
+//! Tests of the arguments of queues.
+
 use super::*;
 
 fn map(entries: &[(&str, Value)]) -> Map {

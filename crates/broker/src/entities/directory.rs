@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use store::{EntityId, Entry, NamespaceId, Recovery, StoreError, Write};
+use store::{EntityId, NamespaceId, Write};
 
 use crate::api::error::RequestError;
 use crate::api::id::SubqueueId;
@@ -15,11 +15,10 @@ use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
 use crate::api::output::{EntityChange, Eviction, Output};
 use crate::api::rule::RuleSnapshot;
-use crate::api::settings::{BrokerSettings, QueueSettings};
+use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
-use crate::context::token;
-use crate::entities::definition::{self, Definition};
+use crate::entities::definition;
 use crate::entities::policies::Policies;
 use crate::entities::tombstone::Tombstone;
 use crate::forward::transfer_queue;
@@ -39,110 +38,20 @@ pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
     pub(super) queues: BTreeMap<EntityId, Box<Queue>>,
     pub(super) policies: Policies,
-    by_path: BTreeMap<(NamespaceId, String), EntityId>,
+    pub(super) by_path: BTreeMap<(NamespaceId, String), EntityId>,
     pub routers: Routers,
     /// Transfer queues by their via entity and the destination. No path leads to them.
     pub(crate) transfers: BTreeMap<(EntityId, String), EntityId>,
     /// Deleted entities whose rows are being removed. No path leads to them.
-    tombstones: BTreeMap<EntityId, Tombstone>,
+    pub(super) tombstones: BTreeMap<EntityId, Tombstone>,
     /// Topics whose rules may have changed in this turn.
-    changed_rules: BTreeSet<EntityId>,
-    last: u64,
+    pub(super) changed_rules: BTreeSet<EntityId>,
+    pub(super) last: u64,
     /// Counts changes of entities and rules, from a random number on.
-    version: u64,
+    pub(super) version: u64,
 }
 
 impl Directory {
-    /// The entities that a store has recovered.
-    pub(crate) fn recover(
-        settings: &BrokerSettings,
-        recovery: Recovery,
-    ) -> Result<Self, StoreError> {
-        let mut directory = Self {
-            last: recovery.last_entity.map_or(0, |id| id.0),
-            version: token::first_version(settings.seed),
-            ..Self::default()
-        };
-        let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
-        for row in recovery.entities {
-            let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
-            let mut description = match Definition::decode(&row)? {
-                Definition::Entity(description) => *description,
-                Definition::Router(settings) => {
-                    directory.last = directory.last.max(row.id.0);
-                    directory.routers.recover(&row, *settings, head);
-                    continue;
-                }
-                Definition::Tombstone { topic } => {
-                    let tombstone = Tombstone::new(row.id, topic, head);
-                    directory.last = directory.last.max(row.id.0);
-                    directory.tombstones.insert(row.id, tombstone);
-                    continue;
-                }
-                Definition::Policy(policy) => {
-                    directory.last = directory.last.max(row.id.0);
-                    directory.policies.recover(row.id, row.namespace, policy)?;
-                    continue;
-                }
-            };
-            let kind = std::mem::replace(&mut description.kind, Kind::Queue);
-            // Ids rise, so the via entity is there before.
-            description.kind = directory.recovered_kind(row.namespace, &row.path, kind);
-            let window = settings.window;
-            let queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
-            directory.insert(queue);
-        }
-        directory.check_topics()?;
-        let rules = directory.recover_bindings(recovery.rules)?;
-        directory.govern_all();
-        directory.recover_rules(&rules)?;
-        for row in recovery.expiries {
-            if let Some(queue) = directory.get_mut(row.entity)
-                && row.part == store::Part::Active
-            {
-                queue.expiry.recover(row.block, row.due_ms);
-            }
-        }
-        directory.iter_mut().for_each(Queue::recheck_lives);
-        Ok(directory)
-    }
-
-    /// Takes what is of routers out of what is of routers and subscriptions.
-    fn recover_bindings(
-        &mut self,
-        entries: Vec<(EntityId, Entry)>,
-    ) -> Result<Vec<(EntityId, Entry)>, StoreError> {
-        let Self {
-            routers, queues, ..
-        } = self;
-        let mut rules = Vec::with_capacity(entries.len());
-        for (id, entry) in entries {
-            if !routers.recover_binding(id, &entry, |it| queues.contains_key(&it))? {
-                rules.push((id, entry));
-            }
-        }
-        Ok(rules)
-    }
-
-    /// A subscription goes with its topic in one write set, so without it the store has lost
-    /// something: nothing would arrive there any more, and no client would be told.
-    fn check_topics(&self) -> Result<(), StoreError> {
-        let is_lost = |queue: &&Queue| {
-            let topic = queue.kind.topic();
-            topic.is_some_and(|topic| {
-                let topic = self.get(topic).map(|queue| &queue.kind);
-                !matches!(topic, Some(Kind::Topic(_)))
-            })
-        };
-        match self.iter().find(is_lost) {
-            None => Ok(()),
-            Some(queue) => Err(StoreError::Corrupt {
-                what: format!("the subscription {}", queue.path),
-                detail: "its topic is missing; restore a backup".to_owned(),
-            }),
-        }
-    }
-
     /// Another one after each change of an entity or a rule.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -413,7 +322,7 @@ impl Directory {
         }
     }
 
-    fn insert(&mut self, mut queue: Queue) {
+    pub(super) fn insert(&mut self, mut queue: Queue) {
         if !queue.id.is_volatile() {
             match transfer_queue::key_of(&queue) {
                 Some(transfer) => self.transfers.insert(transfer, queue.id),

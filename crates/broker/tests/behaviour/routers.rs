@@ -406,7 +406,20 @@ fn copies_are_forwarded_published_and_scheduled_like_other_messages() {
         3s reject r3 #1 in=a
         12s rows
         ",
-        expect![[r""]],
+        expect![[r#"
+            1s bind amq.fanout - to=a: done
+            1s bind amq.fanout - to=away: done
+            1s bind amq.fanout - to=t: done
+            1s publish amq.fanout - now: stored by 3
+            1s publish amq.fanout - later+10s: stored by 3
+            1s 5 rows and 5 bodies
+            2s r1 gets #1 now until 32s
+            2s r3 gets #1 now until 32s
+            3s reject r3 #1 in=a: done
+            10s r3 gets #3 later until 40s
+            10s r1 gets #2 later first #3 until 40s
+            12s 4 rows and 4 bodies
+        "#]],
     );
 }
 
@@ -429,6 +442,14 @@ fn several_queues_that_detect_duplicates_are_asked_together() {
         4s attach r2 in=two
         4s limit r2 10
         ",
-        expect![[r""]],
+        expect![[r#"
+            1s bind amq.fanout - to=one: done
+            1s bind amq.direct - to=two: done
+            1s bind amq.direct - router=amq.fanout: done
+            1s publish amq.fanout - first@id: stored by 1
+            3s publish amq.direct - again@id: stored by 2
+            4s r2 gets #1 again until 34s
+            4s r1 gets #1 first until 34s
+        "#]],
     );
 }

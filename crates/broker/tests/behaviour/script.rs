@@ -5,7 +5,7 @@
 //! script says `reads late` (or `reads fresh`, if they see what was written meanwhile). At the end
 //! the store must be in good order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -28,6 +28,7 @@ const NOWHERE: EntityId = EntityId(99);
 
 mod asked;
 mod attaching;
+pub mod audits;
 mod deleting;
 mod entities;
 mod limits;
@@ -774,48 +775,10 @@ impl Stage {
     fn audit(&self) {
         assert_eq!(self.disk.violations(), vec![]);
         assert_eq!(self.disk.with_durable(store::Image::audit), vec![]);
-        audit_expiries(&self.disk);
-        audit_schedule(&self.disk);
+        audits::expiries(&self.disk);
+        audits::schedule(&self.disk);
         audit_sessions(&self.disk);
     }
-}
-
-/// Every scheduled message has its entry, every entry its message, and a restart finds them all.
-pub fn audit_schedule(disk: &MemoryDisk) {
-    disk.with_current(|image| {
-        let rows = image.messages.iter();
-        let rows = rows.filter(|((_, part, _), _)| *part == store::Part::Scheduled);
-        let rows: BTreeSet<_> = rows
-            .map(|((entity, _, number), row)| (*entity, row.enqueued_ms, *number))
-            .collect();
-        let entries = image.entries.keys();
-        let entries = entries.filter(|(_, index, _)| *index == store::Index::Schedule);
-        let entries: BTreeSet<_> = entries
-            .map(|(entity, _, key)| (*entity, key.group_u64().unwrap(), key.number))
-            .collect();
-        assert_eq!(rows, entries);
-        for (entity, at, number) in rows {
-            let from = image.heads[&entity].schedule_from;
-            assert!(from <= (at, number), "{number} would not be found");
-        }
-    });
-}
-
-/// Every message that may expire is in a block whose stored deadline is not later than its own.
-pub fn audit_expiries(disk: &MemoryDisk) {
-    disk.with_current(|image| {
-        for ((entity, part, number), row) in &image.messages {
-            if *part == store::Part::Active && row.expires_ms != u64::MAX {
-                let block = number.0 / store::record::EXPIRY_BLOCK;
-                let due = image.expiries.get(&(*entity, *part, block));
-                let due = due.copied().unwrap_or(u64::MAX);
-                assert!(
-                    due <= row.expires_ms,
-                    "{number} is in no block that is due in time"
-                );
-            }
-        }
-    });
 }
 
 /// A broker must be able to move between threads with its shard.

@@ -384,7 +384,7 @@ impl Model {
         assert_eq!(delivery.message.payload, payload(message.n));
         match role.mode {
             ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
-                message.lock = Some((delivery.token, until))
+                message.lock = Some((delivery.token, until));
             }
             ReceiveMode::ReceiveAndDelete => drop(self.messages.remove(&number)),
         }

@@ -128,8 +128,8 @@ impl World {
             assert_eq!(info.scheduled, count(store::Part::Scheduled));
             assert_eq!(info.dead_letter, dead);
         });
-        crate::script::audit_expiries(&self.disk);
-        crate::script::audit_schedule(&self.disk);
+        crate::script::audits::expiries(&self.disk);
+        crate::script::audits::schedule(&self.disk);
         crate::script::audit_sessions(&self.disk);
     }
 }

@@ -400,7 +400,7 @@ fn the_receivers_that_were_detached_last_are_remembered() {
     let session = world.session();
     let detach_another = |world: &mut World, number: usize| {
         let attach = Attach {
-            name: format!("another {number}").into(),
+            name: format!("another {number}"),
             ..receiver("orders", SenderSettleMode::Unsettled)
         };
         let link = world.attach(session, attach);

@@ -1,0 +1,108 @@
+//! Recovery: the directory as a store has kept it.
+//!
+//! Rows come in the order of their ids, so what an entity belongs to is there before it: its topic,
+//! its via entity. What the store must have and has not is corruption, and nothing is served then.
+
+use std::collections::BTreeMap;
+
+use store::{EntityId, Entry, Recovery, StoreError};
+
+use crate::api::settings::BrokerSettings;
+use crate::context::token;
+use crate::entities::definition::Definition;
+use crate::entities::directory::Directory;
+use crate::entities::tombstone::Tombstone;
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+
+impl Directory {
+    /// The entities that a store has recovered.
+    pub(crate) fn recover(
+        settings: &BrokerSettings,
+        recovery: Recovery,
+    ) -> Result<Self, StoreError> {
+        let mut directory = Self {
+            last: recovery.last_entity.map_or(0, |id| id.0),
+            version: token::first_version(settings.seed),
+            ..Self::default()
+        };
+        let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
+        for row in recovery.entities {
+            let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
+            let mut description = match Definition::decode(&row)? {
+                Definition::Entity(description) => *description,
+                Definition::Router(settings) => {
+                    directory.last = directory.last.max(row.id.0);
+                    directory.routers.recover(&row, *settings, head);
+                    continue;
+                }
+                Definition::Tombstone { topic } => {
+                    let tombstone = Tombstone::new(row.id, topic, head);
+                    directory.last = directory.last.max(row.id.0);
+                    directory.tombstones.insert(row.id, tombstone);
+                    continue;
+                }
+                Definition::Policy(policy) => {
+                    directory.last = directory.last.max(row.id.0);
+                    directory.policies.recover(row.id, row.namespace, policy)?;
+                    continue;
+                }
+            };
+            let kind = std::mem::replace(&mut description.kind, Kind::Queue);
+            // Ids rise, so the via entity is there before.
+            description.kind = directory.recovered_kind(row.namespace, &row.path, kind);
+            let window = settings.window;
+            let queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
+            directory.insert(queue);
+        }
+        directory.check_topics()?;
+        let rules = directory.recover_bindings(recovery.rules)?;
+        directory.govern_all();
+        directory.recover_rules(&rules)?;
+        for row in recovery.expiries {
+            if let Some(queue) = directory.get_mut(row.entity)
+                && row.part == store::Part::Active
+            {
+                queue.expiry.recover(row.block, row.due_ms);
+            }
+        }
+        directory.iter_mut().for_each(Queue::recheck_lives);
+        Ok(directory)
+    }
+
+    /// Takes what is of routers out of what is of routers and subscriptions.
+    fn recover_bindings(
+        &mut self,
+        entries: Vec<(EntityId, Entry)>,
+    ) -> Result<Vec<(EntityId, Entry)>, StoreError> {
+        let Self {
+            routers, queues, ..
+        } = self;
+        let mut rules = Vec::with_capacity(entries.len());
+        for (id, entry) in entries {
+            if !routers.recover_binding(id, &entry, |it| queues.contains_key(&it))? {
+                rules.push((id, entry));
+            }
+        }
+        Ok(rules)
+    }
+
+    /// A subscription goes with its topic in one write set, so without it the store has lost
+    /// something: nothing would arrive there any more, and no client would be told.
+    fn check_topics(&self) -> Result<(), StoreError> {
+        let is_lost = |queue: &&Queue| {
+            let topic = queue.kind.topic();
+            topic.is_some_and(|topic| {
+                let topic = self.get(topic).map(|queue| &queue.kind);
+                !matches!(topic, Some(Kind::Topic(_)))
+            })
+        };
+        match self.iter().find(is_lost) {
+            None => Ok(()),
+            Some(queue) => Err(StoreError::Corrupt {
+                what: format!("the subscription {}", queue.path),
+                detail: "its topic is missing; restore a backup".to_owned(),
+            }),
+        }
+    }
+}
