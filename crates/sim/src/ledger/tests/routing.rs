@@ -58,6 +58,9 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         gone: false,
         unsteady: false,
         used: Mono(0),
+        began: Mono(0),
+        expires: u64::MAX,
+        max_length: None,
     }
 }
 
