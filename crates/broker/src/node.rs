@@ -25,6 +25,7 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::entities::remove;
 use crate::node::nodes::DynamicNode;
+use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
@@ -183,6 +184,10 @@ pub(crate) fn close(directory: &mut Directory, link: NodeLinkId, cx: &mut Contex
 
 /// A connection is gone, and all its links with it.
 pub(crate) fn close_all(directory: &mut Directory, connection: ConnectionId, cx: &mut Context<'_>) {
+    // Nobody else could ever empty them.
+    for node in cx.shared.nodes.exclusive_of(connection) {
+        end(directory, node, cx);
+    }
     for link in cx.shared.nodes.links_of(connection) {
         close(directory, link, cx);
     }
@@ -210,10 +215,7 @@ fn end_if_over(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>
     let Some(queue) = directory.get(entity) else {
         return;
     };
-    let below = match &queue.kind {
-        Kind::Topic(topic) => topic.subscriptions.clone(),
-        Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => BTreeSet::new(),
-    };
+    let below = below(queue);
     // The subscriptions of a topic are there by links that use the topic.
     let used_below = node.lifetime == LifetimePolicy::DeleteOnNoLinks
         || node.lifetime == LifetimePolicy::DeleteOnNoLinksOrMessages;
@@ -227,10 +229,24 @@ fn end_if_over(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>
     if !node.is_over(has_messages(&entity) || below.iter().any(has_messages)) {
         return;
     }
-    for id in below.iter().chain([&entity]) {
+    end(directory, entity, cx);
+}
+
+/// The subscriptions of a topic.
+fn below(queue: &Queue) -> BTreeSet<EntityId> {
+    match &queue.kind {
+        Kind::Topic(topic) => topic.subscriptions.clone(),
+        Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => BTreeSet::new(),
+    }
+}
+
+/// A node ends, and a topic's subscriptions with it.
+fn end(directory: &mut Directory, node: EntityId, cx: &mut Context<'_>) {
+    let below = directory.get(node).map(below).unwrap_or_default();
+    for id in below.iter().chain([&node]) {
         for link in cx.shared.nodes.remove(*id) {
             cx.emit(Output::NodeClosed { link });
         }
     }
-    remove::end(directory, entity, cx);
+    remove::end(directory, node, cx);
 }

@@ -186,7 +186,8 @@ impl Queue {
         if self.rows.count(active) == 0 {
             self.sub_mut(Subqueue::Main).ceilings.clear();
         } else if !self.sub(Subqueue::Main).ceilings.is_empty() {
-            let (first, _) = self.place_of_first(Subqueue::Main);
+            let (first, stragglers) = self.place_of_first(Subqueue::Main);
+            let first = stragglers.into_iter().fold(first, SequenceNumber::min);
             self.expiry.recheck(first, self.rows.end());
         }
     }

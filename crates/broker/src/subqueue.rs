@@ -153,7 +153,7 @@ impl SubqueueState {
 
     /// Whether an available message is, and no receiver may have it for its moment either.
     pub(crate) fn is_past(&self, number: SequenceNumber, row: &MessageRow, now: Wall) -> bool {
-        self.is_expired(number, row, now) && self.now_or_never.binary_search(&number).is_err()
+        self.is_expired(number, row, now) && !self.now_or_never.contains(&number)
     }
 
     /// A message becomes available, with `beyond` others that the window does not account for.

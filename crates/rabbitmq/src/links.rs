@@ -57,6 +57,8 @@ pub(crate) enum Pending {
 pub struct Links {
     pub(crate) settings: Settings,
     pub(crate) user: String,
+    /// Whether the client has logged in by that name. Messages may only then have a user id.
+    pub(crate) is_named: bool,
     /// Whether senders without a target address are the host's.
     pub(crate) leaves_anonymous_senders: bool,
     pub(crate) links: BTreeMap<LinkId, Link>,
@@ -71,6 +73,7 @@ impl Links {
         Self {
             settings,
             user: ANONYMOUS.to_owned(),
+            is_named: false,
             leaves_anonymous_senders: false,
             links: BTreeMap::new(),
             pairs: Pairs::default(),
@@ -157,6 +160,7 @@ impl LinkOwner for Links {
         locality: Locality,
     ) -> Option<Credential> {
         name.clone_into(&mut self.user);
+        self.is_named = true;
         open::log_in(access, name, password, locality)
     }
 
@@ -168,7 +172,9 @@ impl LinkOwner for Links {
     ) -> Result<Option<Credential>, Error> {
         let names_virtual_host = open::check_virtual_host(open)?;
         self.leaves_anonymous_senders = open::leaves_anonymous_senders(open);
-        Ok(open::guest(access, locality).filter(|_| names_virtual_host))
+        let guest = open::guest(access, locality).filter(|_| names_virtual_host);
+        self.is_named |= guest.is_some();
+        Ok(guest)
     }
 
     fn handle_attach(

@@ -138,11 +138,19 @@ impl Links {
             delivery_id,
             settled,
             payload,
+            state,
             ..
         } = event
         else {
             return;
         };
+        if matches!(
+            state,
+            Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. })
+        ) {
+            let error = errors::not_implemented("a transactional state");
+            return self.end_session(cx, session, "", error);
+        }
         let Some(publisher) = self.publisher(link) else {
             return;
         };
@@ -157,7 +165,7 @@ impl Links {
             settled,
             queue: None,
         };
-        let parsed = match incoming::parse(&payload, &self.user) {
+        let parsed = match incoming::parse(&payload, self.is_named.then_some(self.user.as_str())) {
             Ok(parsed) => parsed,
             Err(error) => return self.detach(cx, link, error),
         };

@@ -15,8 +15,8 @@ mod from_broker;
 
 pub(crate) use dynamic::{
     bad_distribution_modes, bad_lifetime_policy, dynamic_with_address, no_dynamic_nodes,
-    no_dynamic_topic_for_receiver, no_relay_to_node, no_to, node, node_deleted, unknown_lifetime,
-    unsupported_distribution_modes,
+    no_dynamic_topic_for_receiver, no_relay_to_node, no_to, node, node_deleted,
+    relay_address_too_long, unknown_lifetime, unsupported_distribution_modes,
 };
 pub use from_broker::describe_forward_error;
 pub(crate) use from_broker::{message_not_found, request, rule, send, settle};

@@ -375,7 +375,8 @@ fn small_memory(
 mod tests {
     use super::*;
 
-    /// Counts that are not what the ledger was told are found, whichever they are.
+    /// Counts that are not what the ledger was told are found, whichever they are: by themselves, or
+    /// by a message that has become a dead letter too early.
     #[test]
     fn a_broker_that_counts_lost_sessions_otherwise_is_found() {
         for (seed, other) in [
@@ -391,7 +392,7 @@ mod tests {
             assert_ne!(world.session_counts, other);
             world.ledger.count_lost_sessions(other);
             let violation = world.run().expect_err("it is found");
-            assert_eq!(violation.invariant, "I5", "{violation}");
+            assert!(matches!(violation.invariant, "I5" | "I6"), "{violation}");
         }
     }
 }

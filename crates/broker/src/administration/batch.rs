@@ -82,13 +82,17 @@ pub(super) fn carry_out(
     let steps = draft.finish()?;
     directory.check_policies(namespace, &batch.policies, &batch.removed_policies)?;
     if !batch.dry_run {
+        let mut concerned = Vec::new();
         for (layer, name) in batch.removed_policies {
-            let removed = directory.remove_policy(namespace, layer, &name, cx);
+            let removed = directory.take_policy(namespace, layer, &name, &mut concerned, cx);
             assert!(removed.is_ok(), "it was seen to be there");
         }
         for policy in batch.policies {
-            let put = directory.put_policy(namespace, policy, cx);
+            let put = directory.insert_policy(namespace, policy, &mut concerned, cx);
             assert!(put.is_ok(), "it was seen to be possible");
+        }
+        if !concerned.is_empty() {
+            directory.apply_policies(concerned, cx);
         }
         for step in steps {
             take(directory, namespace, step, cx);

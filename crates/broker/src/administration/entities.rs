@@ -138,7 +138,7 @@ fn check_free(
 fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
     let Some(topic) = kind.topic() else {
         let others = directory
-            .iter()
+            .iter_seen()
             .filter(|queue| queue.kind.topic().is_none());
         return check_count(others.count());
     };

@@ -171,6 +171,20 @@ impl Directory {
         policy: Policy,
         cx: &mut Context<'_>,
     ) -> Result<bool, EntityError> {
+        let mut concerned = Vec::new();
+        let is_new = self.insert_policy(namespace, policy, &mut concerned, cx)?;
+        self.apply_policies(concerned, cx);
+        Ok(is_new)
+    }
+
+    /// The same, but for the entities that are `concerned`: [`Self::apply_policies`] follows.
+    pub(crate) fn insert_policy(
+        &mut self,
+        namespace: NamespaceId,
+        policy: Policy,
+        concerned: &mut Vec<EntityId>,
+        cx: &mut Context<'_>,
+    ) -> Result<bool, EntityError> {
         let pattern = policy.compile()?;
         let key = (namespace, policy.layer, policy.name.clone());
         let before = self.policies.all.get(&key);
@@ -189,12 +203,11 @@ impl Directory {
             policy,
             pattern,
         };
-        let mut concerned = self.concerned(namespace, &known);
+        concerned.extend(self.concerned(namespace, &known));
         let before = self.policies.all.insert(key.clone(), known);
         if let Some(before) = &before {
             concerned.extend(self.concerned(namespace, before));
         }
-        self.apply_policies(concerned, cx);
         Ok(before.is_none())
     }
 
@@ -243,12 +256,26 @@ impl Directory {
         name: &str,
         cx: &mut Context<'_>,
     ) -> Result<(), EntityError> {
+        let mut concerned = Vec::new();
+        self.take_policy(namespace, layer, name, &mut concerned, cx)?;
+        self.apply_policies(concerned, cx);
+        Ok(())
+    }
+
+    /// The same, but for the entities that are `concerned`: [`Self::apply_policies`] follows.
+    pub(crate) fn take_policy(
+        &mut self,
+        namespace: NamespaceId,
+        layer: PolicyLayer,
+        name: &str,
+        concerned: &mut Vec<EntityId>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), EntityError> {
         let key = (namespace, layer, name.to_owned());
         let known = self.policies.all.remove(&key);
         let known = known.ok_or(EntityError::NotFound)?;
         cx.write(Write::RemoveEntity(known.id));
-        let concerned = self.concerned(namespace, &known);
-        self.apply_policies(concerned, cx);
+        concerned.extend(self.concerned(namespace, &known));
         Ok(())
     }
 
@@ -261,7 +288,8 @@ impl Directory {
         fitting.map(|queue| queue.id).collect()
     }
 
-    fn apply_policies(&mut self, mut concerned: Vec<EntityId>, cx: &mut Context<'_>) {
+    /// What policies say of these entities has changed: that holds at once.
+    pub(crate) fn apply_policies(&mut self, mut concerned: Vec<EntityId>, cx: &mut Context<'_>) {
         concerned.sort_unstable();
         concerned.dedup();
         for id in concerned {
@@ -270,7 +298,6 @@ impl Directory {
         self.note_change_of_namespace();
     }
 
-    /// What policies say of an entity has changed: that holds at once.
     fn apply_policy(&mut self, id: EntityId, cx: &mut Context<'_>) {
         let Self {
             policies, queues, ..

@@ -24,6 +24,7 @@ use crate::forward::transfer::Transfer;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::receive::run::run;
+use crate::send::enqueue::{below, check_sizes};
 
 /// Between the path of the via entity and that of the destination. Names cannot have it.
 const SEPARATOR: &str = "/$Transfer/";
@@ -45,7 +46,10 @@ pub(crate) fn route(
     let destination = messages.first().and_then(|it| it.transfer_to.as_deref());
     match destination {
         None => Ok(entity),
-        Some(destination) => queue_of(directory, entity, destination, cx),
+        Some(destination) => {
+            let sizes = messages.iter().map(|message| message.payload.len() as u64);
+            queue_of(directory, entity, destination, sizes, cx)
+        }
     }
 }
 
@@ -53,6 +57,7 @@ fn queue_of(
     directory: &mut Directory,
     via: EntityId,
     destination: &str,
+    sizes: impl Iterator<Item = u64>,
     cx: &mut Context<'_>,
 ) -> Result<EntityId, SendError> {
     // A transfer queue is kept, which a dynamic node is not.
@@ -64,6 +69,17 @@ fn queue_of(
     if !queue.settings.status.allows_send() {
         return Err(SendError::Disabled);
     }
+    if cx.shared.nearly_full {
+        return Err(SendError::DiskNearlyFull);
+    }
+    // What waits counts for the via entity, where it is dead-lettered if it cannot go on.
+    let waiting = directory
+        .transfer_queues(via)
+        .filter_map(|id| directory.get(id));
+    let held = waiting
+        .map(Queue::bytes)
+        .fold(below(queue, cx), u64::saturating_add);
+    check_sizes(queue, sizes, held)?;
     let (max_size, max_message_size) = (queue.settings.max_size, queue.settings.max_message_size);
     let (namespace, path) = (queue.namespace, queue.path.clone());
     directory.note_use(via, cx);
@@ -71,6 +87,8 @@ fn queue_of(
         let settings = &mut directory.get_mut(id).expect(HAS_VIA).settings;
         settings.max_size = max_size;
         settings.max_message_size = max_message_size;
+        // It stays at least for the life of a transaction that has a message for it.
+        directory.note_use(id, cx);
         return Ok(id);
     }
     if directory.transfer_queues(via).count() >= MOST_DESTINATIONS {

@@ -52,6 +52,23 @@ impl Nodes {
         self.made.get(&connection).copied().unwrap_or(0)
     }
 
+    /// The nodes that only a connection receives from and that outlive their links.
+    pub(crate) fn exclusive_of(&self, connection: ConnectionId) -> Vec<EntityId> {
+        if self.made_by(connection) == 0 {
+            return Vec::new();
+        }
+        let nodes = self.nodes.iter();
+        let exclusive = nodes.filter(|(_, node)| {
+            node.exclusive
+                && node.connection == connection
+                && matches!(
+                    node.lifetime,
+                    LifetimePolicy::DeleteOnNoMessages | LifetimePolicy::DeleteOnNoLinksOrMessages
+                )
+        });
+        exclusive.map(|(id, _)| *id).collect()
+    }
+
     pub(crate) fn get(&self, node: EntityId) -> Option<&DynamicNode> {
         self.nodes.get(&node)
     }

@@ -44,7 +44,9 @@ fn renew_all(
     let until = cx.now.mono.after(duration);
     for (subqueue, number) in held {
         let locks = &mut queue.sub_mut(subqueue).locks;
-        locks.extend(number, until, duration);
+        if !locks.lasts_with_link(number) {
+            locks.extend(number, until, duration);
+        }
     }
     run(queue, cx);
     Ok(duration)

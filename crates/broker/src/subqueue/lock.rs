@@ -188,6 +188,12 @@ impl Locks {
         assert!(before.is_none(), "message {number} is locked already");
     }
 
+    /// Whether a lock that was found ends with its receiver's link alone.
+    pub(crate) fn lasts_with_link(&self, number: SequenceNumber) -> bool {
+        let lock = self.held.get(number).expect(FOUND);
+        lock.session.is_none() && lock.until == Mono(u64::MAX)
+    }
+
     /// Sets a new end to a lock that was found.
     pub(crate) fn extend(&mut self, number: SequenceNumber, until: Mono, duration: u64) {
         let lock = self.held.get_mut(number).expect(FOUND);

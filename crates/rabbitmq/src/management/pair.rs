@@ -18,8 +18,9 @@ use crate::management::request::Request;
 pub(crate) const CREDIT: u32 = 8;
 /// Largest request, in bytes.
 pub(crate) const MAX_REQUEST: u64 = 1 << 20;
-/// Most responses that wait for credit before requests get no more.
+/// Most responses that wait for credit, and bytes of them, before the link is detached.
 const MAX_RESPONSES: usize = 64;
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// Most pairs of a connection; clients have one.
 const MAX_PAIRS: usize = 8;
@@ -64,15 +65,11 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Bytes of requests and responses that wait.
+    /// Bytes of requests that wait for those before them. Responses do not count: they wait for the
+    /// client, which has to be read for that.
     pub(crate) fn bytes(&self) -> usize {
-        let pairs = self.pairs.values();
-        let sizes = pairs.map(|pair| {
-            let requests = pair.requests.iter().map(|request| request.size);
-            let responses = pair.responses.iter().map(Bytes::len);
-            requests.chain(responses).sum::<usize>()
-        });
-        sizes.sum()
+        let requests = self.pairs.values().flat_map(|pair| &pair.requests);
+        requests.map(|request| request.size).sum()
     }
 
     pub(crate) fn get_mut(&mut self, id: PairId) -> Option<&mut Pair> {
@@ -157,7 +154,8 @@ impl Links {
         if drain {
             cx.connection.drained(link);
         }
-        if pair.responses.len() > MAX_RESPONSES {
+        let waiting_bytes: usize = pair.responses.iter().map(Bytes::len).sum();
+        if pair.responses.len() > MAX_RESPONSES || waiting_bytes > MAX_RESPONSE_BYTES {
             self.detach(cx, link, crate::errors::unread_responses());
         }
     }

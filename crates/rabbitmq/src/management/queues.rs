@@ -2,7 +2,7 @@
 //!
 //! A declaration looks for the queue first: one that is there is compared, one that is not is made.
 
-use amqp::{Map, Value};
+use amqp::{Error, Map, Value};
 use broker::{
     Answer, Command, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
     RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId, Wall, check_path,
@@ -101,9 +101,27 @@ impl Links {
             Ok(arguments) => arguments,
             Err(response) => return (Operation::Router, response.into()),
         };
+        if let Some(error) = self.deny_dead_letters(cx, &name, &arguments) {
+            return (Operation::Router, Step::End(error));
+        }
         let step = describe(&name);
         let operation = QueueOperation::Compare { name, arguments };
         (Operation::Queue(operation), step)
+    }
+
+    /// The error for a client that may not move dead letters from the queue to where it says.
+    fn deny_dead_letters(
+        &self,
+        cx: &LinkContext<'_>,
+        name: &str,
+        arguments: &Arguments,
+    ) -> Option<Error> {
+        let target = arguments.settings().forward_dead_lettered_messages_to?;
+        let from = self.deny(cx, Permission::Read, name, &format!("queue '{name}'"));
+        from.or_else(|| {
+            let resource = "exchange 'amq.default'";
+            self.deny(cx, Permission::Write, &target, resource)
+        })
     }
 
     pub(super) fn delete_queue(&self, cx: &LinkContext<'_>, segment: &str) -> (Operation, Step) {

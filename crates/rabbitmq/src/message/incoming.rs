@@ -31,8 +31,8 @@ pub(crate) struct Parsed {
     is_marked: bool,
 }
 
-/// Reads a message of `user`.
-pub(crate) fn parse(payload: &Bytes, user: &str) -> Result<Parsed, Error> {
+/// Reads a message of `user`, or of a client that has shown no name.
+pub(crate) fn parse(payload: &Bytes, user: Option<&str>) -> Result<Parsed, Error> {
     let sections = Sections::scan(payload).map_err(undecodable)?;
     if sections.body_kind == BodyKind::None {
         return Err(errors::no_body());
@@ -89,7 +89,7 @@ impl Parsed {
         Ok(())
     }
 
-    fn read_properties(&mut self, user: &str) -> Result<(), Error> {
+    fn read_properties(&mut self, user: Option<&str>) -> Result<(), Error> {
         let section = self.section(|it| &it.properties);
         if section.is_empty() {
             return Ok(());
@@ -106,10 +106,10 @@ impl Parsed {
         let properties = Properties::decode(&section).map_err(undecodable)?;
         if let Some(claimed) = properties
             .user_id
-            .filter(|it| it.as_ref() != user.as_bytes())
+            .filter(|it| Some(it.as_ref()) != user.map(str::as_bytes))
         {
             let claimed = String::from_utf8_lossy(&claimed);
-            return Err(errors::wrong_user(&claimed, user));
+            return Err(errors::wrong_user(&claimed, user.unwrap_or_default()));
         }
         self.to = properties
             .to

@@ -93,6 +93,7 @@ impl Client {
             return Some(output);
         }
         self.with_owner(|owner, cx| owner.handle_output(cx, output));
+        self.start_idle_timer();
         None
     }
 
@@ -100,6 +101,7 @@ impl Client {
     pub(crate) fn check_others(&mut self) {
         if self.has_others() {
             self.with_owner(|owner, cx| owner.check_links(cx));
+            self.start_idle_timer();
         }
     }
 

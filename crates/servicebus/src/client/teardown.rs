@@ -23,9 +23,12 @@ impl Client {
     /// the link's name, its required right and its resource.
     pub(crate) fn recheck_links(&mut self, why: impl Fn(&str, RequiredRight, &str) -> Error) {
         let lost = |link: &Link| {
-            !self
-                .rights_within_grace(&link.path)
-                .allow(link.required_right)
+            let allowed = |path: &str| {
+                let rights = self.rights_within_grace(path);
+                rights.allow(link.required_right)
+            };
+            let destination = link.kind.transfer_to().map(str::to_lowercase);
+            !allowed(&link.path) || !destination.is_none_or(|path| allowed(&path))
         };
         let lost = self.links.iter().filter(|(_, link)| lost(link));
         let lost =

@@ -91,6 +91,14 @@ pub(crate) fn no_to() -> Error {
     )
 }
 
+/// A message whose `to` is too long to name anything.
+pub(crate) fn relay_address_too_long(limit: usize) -> Error {
+    Error::new(
+        condition::NOT_ALLOWED,
+        format!("The address in the property to has more than {limit} bytes."),
+    )
+}
+
 /// A message to a node of requests, whose answer needs a link of its own.
 pub(crate) fn no_relay_to_node(to: &str) -> Error {
     let shown: String = to.chars().take(260).collect();

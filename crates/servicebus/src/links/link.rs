@@ -62,6 +62,16 @@ pub(crate) enum LinkKind {
     Coordinator(Coordinator),
 }
 
+impl LinkKind {
+    /// The path of the entity that a sender sends to via its own.
+    pub(crate) fn transfer_to(&self) -> Option<&str> {
+        match self {
+            Self::Sender(sender) => sender.transfer_to.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// A sender link's own state.
 #[derive(Debug)]
 pub(crate) struct Sender {

@@ -16,6 +16,9 @@ use crate::client::Client;
 use crate::errors;
 use crate::message::incoming;
 
+/// Most bytes of a `to`: a path, with the name of a host and a scheme before it.
+const MAX_TO: usize = 1_024;
+
 /// What a sender without a target remembers.
 #[derive(Debug, Default)]
 pub(crate) struct Relay {
@@ -25,17 +28,19 @@ pub(crate) struct Relay {
 
 impl Relay {
     /// The entity that `to` names.
-    fn parse(&mut self, to: &str) -> Result<EntityAddress, Error> {
+    fn parse(&self, to: &str) -> Result<EntityAddress, Error> {
         if let Some((last, address)) = &self.last
             && last == to
         {
             return Ok(address.clone());
         }
-        let Node::Entity(address) = Node::parse(to) else {
-            return Err(errors::no_relay_to_node(to));
-        };
-        self.last = Some((to.to_owned(), address.clone()));
-        Ok(address)
+        if to.len() > MAX_TO {
+            return Err(errors::relay_address_too_long(MAX_TO));
+        }
+        match Node::parse(to) {
+            Node::Entity(address) => Ok(address),
+            _ => Err(errors::no_relay_to_node(to)),
+        }
     }
 }
 
@@ -57,10 +62,21 @@ impl Client {
     ) -> Result<Destination, Error> {
         let to = incoming::to(payload)?.ok_or_else(errors::no_to)?;
         let address = relay.parse(&to)?;
+        let destination = self.destination(session, &address)?;
+        // What the client may not send to is not kept.
+        relay.last = Some((to, address));
+        Ok(destination)
+    }
+
+    fn destination(
+        &self,
+        session: SessionId,
+        address: &EntityAddress,
+    ) -> Result<Destination, Error> {
         if let Some(node) = broker::node_at(&address.entity) {
             let right = self.right_at_node(Operation::Send, node);
             self.authorize(right, &address.path())?;
-            self.check_send_address(&address)?;
+            self.check_send_address(address)?;
             return Ok(Destination {
                 entity: node,
                 max_message_size: self.settings.max_message_size,
@@ -68,8 +84,8 @@ impl Client {
             });
         }
         let right = Operation::Send.required_right();
-        let (entity_ref, entity) = self.resolve_entity(right, &address)?;
-        self.check_send_address(&address)?;
+        let (entity_ref, entity) = self.resolve_entity(right, address)?;
+        self.check_send_address(address)?;
         match admission::sender_error(&entity, &self.resource(&address.path())) {
             Some(error) => Err(error),
             None => Ok(Destination {

@@ -291,7 +291,7 @@ impl<'a> Draft<'a> {
         let (directory, gone) = (self.directory, &self.gone);
         let count = self.entities.get_or_insert_with(|| {
             let roots = directory
-                .iter()
+                .iter_seen()
                 .filter(|queue| queue.kind.topic().is_none());
             roots.filter(|queue| !gone.contains(&queue.id)).count()
         });
