@@ -170,7 +170,8 @@ fn rabbitmqs_interface_answers_as_rabbitmq_does() {
     let vhost = json!({"error": "not_found", "reason": "vhost_not_found"});
     check("GET", "policies/other", &none, (404, vhost));
 
-    let queue = json!({"durable": true, "arguments": {"x-message-ttl": 600_000}});
+    let arguments = json!({"x-message-ttl": 600_000, "x-queue-type": "quorum"});
+    let queue = json!({"durable": true, "arguments": arguments});
     check("PUT", "queues/%2F/q", &queue, (201, none.clone()));
     check("PUT", "queues/%2F/q", &queue, (204, none.clone()));
     let cap = json!({"pattern": "", "definition": {"max-length": 3}});
@@ -188,7 +189,6 @@ fn rabbitmqs_interface_answers_as_rabbitmq_does() {
         shown["effective_policy_definition"],
         json!({"max-length": 3})
     );
-    let arguments = json!({"x-message-ttl": 600_000, "x-queue-type": "quorum"});
     assert_eq!(
         (&shown["arguments"], &shown["type"]),
         (&arguments, &json!("quorum"))

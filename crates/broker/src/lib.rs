@@ -51,7 +51,7 @@ pub use api::output::{
     Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
     SendError, SessionError, SessionPage, SettleError, TransactionError,
 };
-pub use api::policy::arguments::{arguments_of, is_known_argument, settings_of_arguments};
+pub use api::policy::arguments::QueueArguments;
 pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer};
 pub use api::publication::{Publication, PublishError, Routed};
 pub use api::router::{

@@ -5,12 +5,12 @@
 use amqp::{Error, Map, Value};
 use broker::{
     Answer, Command, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
-    RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId, Wall, check_path,
+    QueueArguments, RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId, Wall, check_path,
 };
 use dialect::LinkContext;
 
 use crate::address;
-use crate::arguments::{self, Arguments};
+use crate::arguments;
 use crate::links::Links;
 use crate::management::request::Request;
 use crate::management::response::Response;
@@ -23,11 +23,11 @@ pub(super) enum QueueOperation {
     /// Looked for, to be compared or made.
     Compare {
         name: String,
-        arguments: Arguments,
+        arguments: QueueArguments,
     },
     Make {
         name: String,
-        arguments: Arguments,
+        arguments: QueueArguments,
     },
     Show {
         name: String,
@@ -164,7 +164,7 @@ impl Links {
 }
 
 /// The arguments of a declaration whose other properties can be met.
-fn read_properties(body: &Map, name: &str) -> Result<Arguments, Response> {
+fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
     let empty = Map::new();
     let mut given = &empty;
     let mut flags = [
@@ -186,7 +186,7 @@ fn read_properties(body: &Map, name: &str) -> Result<Arguments, Response> {
             }
         }
     }
-    let arguments = Arguments::read(given, name).map_err(|text| Response::new(409, text))?;
+    let arguments = arguments::read(given, name).map_err(|text| Response::new(409, text))?;
     let unmet = match flags {
         [(_, false), ..] => Some("non-durable"),
         [_, (_, true), _] => Some("exclusive-owner"),
@@ -259,7 +259,7 @@ fn is_queue(info: &EntityInfo, name: &str) -> bool {
     info.queue.kind == EntityKind::Queue && info.queue.path == name
 }
 
-fn create(name: &str, arguments: &Arguments) -> Order {
+fn create(name: &str, arguments: &QueueArguments) -> Order {
     let description = EntityDescription {
         settings: arguments.settings(),
         store_only: StoreOnlyProperties {
@@ -275,7 +275,7 @@ fn create(name: &str, arguments: &Arguments) -> Order {
     }
 }
 
-fn compare(name: &str, arguments: &Arguments, info: &EntityInfo, node: &str) -> Response {
+fn compare(name: &str, arguments: &QueueArguments, info: &EntityInfo, node: &str) -> Response {
     if !is_queue(info, name) {
         let text = format!(
             "the name '{name}' is taken by the {} '{}'",
@@ -283,9 +283,7 @@ fn compare(name: &str, arguments: &Arguments, info: &EntityInfo, node: &str) -> 
         );
         return Response::new(409, text);
     }
-    let current = Arguments::of_queue(&info.queue.settings, &info.store_only);
-    let was_declared = arguments::was_declared(&info.store_only);
-    match arguments.difference(&current, was_declared, name) {
+    match arguments.difference(info) {
         Some(text) => Response::new(409, text),
         None => Response::with(200, shown(info, node)),
     }
@@ -293,7 +291,7 @@ fn compare(name: &str, arguments: &Arguments, info: &EntityInfo, node: &str) -> 
 
 /// A queue as clients see it.
 fn shown(info: &EntityInfo, node: &str) -> Value {
-    let arguments = Arguments::of_queue(&info.queue.settings, &info.store_only);
+    let arguments = QueueArguments::of(info);
     let ready = info.queue.active.saturating_sub(info.queue.locked);
     let consumers = u32::try_from(info.queue.receivers).unwrap_or(u32::MAX);
     let entries = [
@@ -305,7 +303,7 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
         ("auto_delete", Value::Bool(false)),
         ("exclusive", Value::Bool(false)),
         ("type", Value::from(arguments.kind())),
-        ("arguments", Value::Map(arguments.map())),
+        ("arguments", Value::Map(arguments::map(&arguments))),
         ("leader", Value::from(node)),
         ("replicas", Value::Array(vec![Value::from(node)])),
     ];

@@ -37,8 +37,24 @@ fn rules_05_to_09_a_queue_is_declared_shown_and_deleted() {
     assert_eq!(queue, expected);
     let again = management.declare(&mut world, "a%2Fb", &ttl);
     assert_eq!(again, ("200".to_owned(), expected.clone()));
-    let other = management.declare(&mut world, "a%2Fb", &[]);
-    assert_eq!(other.0, "409");
+    let equal = [ttl[0].clone(), ("x-queue-type", Value::from("classic"))];
+    let again = management.declare(&mut world, "a%2Fb", &equal);
+    assert_eq!(again, ("200".to_owned(), expected.clone()));
+    let inequivalent = "inequivalent arg 'x-message-ttl' for queue 'a/b' in vhost '/': received";
+    for (given, difference) in [
+        (
+            vec![],
+            "none but current is the value '60000' of type 'long'",
+        ),
+        (
+            vec![("x-message-ttl", Value::Ulong(6))],
+            "'6' but current is '60000'",
+        ),
+    ] {
+        let other = management.declare(&mut world, "a%2Fb", &given);
+        let text = format!("{inequivalent} {difference}");
+        assert_eq!(other, ("409".to_owned(), Value::from(text.as_str())));
+    }
     let shown = management.call(&mut world, "GET", "/queues/a%2Fb", None);
     assert_eq!(shown, ("200".to_owned(), expected));
     world.enqueue("/queues/a%2Fb", &message("a"));
@@ -65,8 +81,24 @@ fn a_queue_of_service_bus_is_shown_as_a_quorum_queue() {
     let quorum = ("x-queue-type", Value::from("quorum"));
     let equal = [quorum.clone(), ("x-delivery-limit", Value::Int(2))];
     assert_eq!(management.declare(&mut world, "orders", &equal).0, "200");
+    assert_eq!(management.declare(&mut world, "orders", &[]).0, "200");
+    let classic = [("x-queue-type", Value::from("classic"))];
+    assert_eq!(management.declare(&mut world, "orders", &classic).0, "409");
     let unequal = [quorum, ("x-delivery-limit", Value::Int(3))];
     assert_eq!(management.declare(&mut world, "orders", &unequal).0, "409");
+}
+
+#[test]
+fn a_queue_expires_when_it_has_had_no_consumer_for_its_time() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let expires = [("x-expires", Value::Int(1_000))];
+    assert_eq!(management.declare(&mut world, "q", &expires).0, "201");
+    let status = |world: &mut World| management.call(world, "GET", "/queues/q", None).0;
+    world.advance(999);
+    assert_eq!(status(&mut world), "200");
+    world.advance(1);
+    assert_eq!(status(&mut world), "404");
 }
 
 #[test]

@@ -5,8 +5,10 @@ use amqp::message::Properties;
 use amqp::{Attach, DeliveryState, Value};
 use broker::QueueSettings;
 use bytes::{Bytes, BytesMut};
+use endpoint::LinkId;
 
 use crate::client_frames::{message, sender, target};
+use crate::management_client::{entry, map, open};
 use crate::world::World;
 
 fn to(address: Option<&str>, user: Option<&'static [u8]>) -> Bytes {
@@ -73,20 +75,59 @@ fn a_full_queue_rejects_with_its_name() {
         },
     );
     let (_, link) = world.sender("/queues/small");
+    check_full(&mut world, link);
+}
+
+/// Sends two messages to the queue `small`, which refuses the second; returns the first outcome.
+fn check_full(world: &mut World, link: LinkId) -> DeliveryState {
     world.send(link, &message("a"));
     world.send(link, &message("b"));
-    let outcomes = world.outcomes(link);
-    let error = rejection(outcomes.last().expect("two outcomes"));
+    let mut outcomes = world.outcomes(link);
+    let error = rejection(&outcomes[1]);
     assert_eq!(error.condition, condition::RESOURCE_LIMIT_EXCEEDED);
     assert_eq!(
         error.description.as_deref(),
         Some("queue 'small' exceeded maximum length")
     );
     let info = error.info.as_ref().expect("info");
-    assert_eq!(
-        amqp::value::lookup(info, "queue"),
-        Some(&Value::from("small"))
-    );
+    let entry = |key| amqp::value::lookup(info, key);
+    assert_eq!(entry("queue"), Some(&Value::from("small")));
+    assert_eq!(entry("reason"), Some(&Value::Symbol("maxlen".into())));
+    outcomes.remove(0)
+}
+
+#[test]
+fn a_queue_at_its_maximum_length_rejects_if_it_was_declared_so() {
+    let limit = ("x-max-length", Value::Int(1));
+    let rejects = ("x-overflow", Value::from("reject-publish"));
+    for address in ["/queues/small", "/exchanges/amq.direct/k"] {
+        let mut world = World::new();
+        let management = open(&mut world);
+        let arguments = [limit.clone(), rejects.clone()];
+        let declared = management.declare(&mut world, "small", &arguments);
+        assert_eq!(declared.0, "201");
+        let binding = map(&[
+            ("source", Value::from("amq.direct")),
+            ("destination_queue", Value::from("small")),
+            ("binding_key", Value::from("k")),
+            ("arguments", map(&[])),
+        ]);
+        let bound = management.call(&mut world, "POST", "/bindings", Some(&binding));
+        assert_eq!(bound.0, "204");
+        let (_, link) = world.sender(address);
+        assert_eq!(check_full(&mut world, link), DeliveryState::Accepted);
+    }
+    let mut world = World::new();
+    let management = open(&mut world);
+    assert_eq!(management.declare(&mut world, "small", &[limit]).0, "201");
+    let (_, link) = world.sender("/queues/small");
+    for text in ["a", "b"] {
+        world.send(link, &message(text));
+    }
+    let accepted = [DeliveryState::Accepted, DeliveryState::Accepted];
+    assert_eq!(world.outcomes(link), accepted);
+    let (_, queue) = management.call(&mut world, "GET", "/queues/small", None);
+    assert_eq!(entry(&queue, "message_count"), &Value::Ulong(1));
 }
 
 #[test]

@@ -1,171 +1,291 @@
 //! Arguments: what RabbitMQ's clients say of a queue when they declare it, and what they read back.
-//! (docs/spec/rabbitmq.md#7)
+//! (docs/spec/rabbitmq.md#6.2, #7)
 //!
-//! An argument is a key of policies with `x-` before it, which says what a queue has of its own.
-//! Those that this broker does not know are kept by the caller and mean nothing.
+//! Most arguments are keys of policies with `x-` before them. An argument that would have to act
+//! and cannot is refused, since a queue without it is another queue; unknown ones are kept.
+//! Arguments are kept with the queue, as metadata, to be shown and compared.
 
 use serde_json::{Map, Value as Json};
 
+use crate::api::order::EntityInfo;
 use crate::api::policy::PolicyLayer;
-use crate::api::policy::key::{KEYS, Key, NOT_YET};
+use crate::api::policy::key::Key;
 use crate::api::settings::{Overflow, QueueSettings};
 
+/// How the metadata of a queue begins that a client of RabbitMQ has declared.
+const METADATA: &str = "rabbitmq:";
+/// Most bytes of it, as of any metadata.
+const MAX_METADATA: usize = 1_024;
+/// Ten years, in milliseconds.
+const MAX_SPAN: u64 = 315_360_000_000;
 /// Failed deliveries of a quorum queue that says nothing of them.
 const DELIVERY_LIMIT: u32 = 20;
-/// Ten years, in milliseconds.
-const LONGEST: u64 = 315_360_000_000;
-/// What needs something that is not there yet, besides keys of policies.
-const ARGUMENTS_NOT_YET: &[&str] = &["x-single-active-consumer", "x-max-priority"];
 
-/// The settings of a queue that is declared with these arguments.
-///
-/// # Errors
-/// When one of them cannot be; with its name and the reason.
-pub fn settings_of_arguments(
-    arguments: &Map<String, Json>,
-) -> Result<QueueSettings, (String, String)> {
-    let mut settings = QueueSettings {
-        max_delivery_count: DELIVERY_LIMIT + 1,
-        ..QueueSettings::default()
-    };
-    let is_unlimited = |limit: &Json| limit.as_i64().is_some_and(|limit| limit < 0);
-    if arguments.contains_key("x-delivery-limit")
-        || arguments.get("x-queue-type") == Some(&"classic".into())
-    {
-        settings.max_delivery_count = u32::MAX;
+const TYPE: &str = "x-queue-type";
+const LIMIT: &str = "x-delivery-limit";
+const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
+const DEAD_LETTER_KEY: &str = "x-dead-letter-routing-key";
+const SINGLE_CONSUMER: &str = "x-single-active-consumer";
+const CLASSIC: &str = "classic";
+const QUORUM: &str = "quorum";
+
+/// Arguments that are compared, besides keys of policies.
+const OTHERS: &[&str] = &[
+    TYPE,
+    DEAD_LETTER_EXCHANGE,
+    DEAD_LETTER_KEY,
+    SINGLE_CONSUMER,
+    "x-quorum-initial-group-size",
+    "x-quorum-target-group-size",
+];
+/// Arguments that act in RabbitMQ alone.
+const NOT_YET: &[&str] = &[
+    SINGLE_CONSUMER,
+    "x-max-priority",
+    "x-consumer-timeout",
+    "x-delayed-retry-type",
+    "x-delayed-retry-min",
+    "x-delayed-retry-max",
+];
+
+/// What a queue is declared with.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct QueueArguments(Map<String, Json>);
+
+impl QueueArguments {
+    /// Checks the arguments of a declaration.
+    ///
+    /// # Errors
+    /// When one is invalid or would have no effect; the text is RabbitMQ's where it has one.
+    pub fn read(arguments: Map<String, Json>, queue: &str) -> Result<Self, String> {
+        for (name, value) in &arguments {
+            check(name, value).map_err(|why| invalid(name, queue, &format!(": {why}")))?;
+        }
+        let arguments = Self(arguments);
+        arguments.check_together(queue)?;
+        if arguments.metadata().len() > MAX_METADATA {
+            return Err(format!("the arguments of queue '{queue}' are too long"));
+        }
+        Ok(arguments)
     }
-    for (name, value) in arguments {
-        let refused = |why: String| Err((name.clone(), why));
-        let key = name.strip_prefix("x-").unwrap_or_default();
-        if name == "x-queue-type" && !["quorum", "classic"].map(Json::from).contains(value) {
-            return refused(format!("\"unsupported queue type '{}'\"", text(value)));
+
+    fn check_together(&self, queue: &str) -> Result<(), String> {
+        let refused = |name: &str, why: &str| Err(invalid(name, queue, why));
+        if self.kind() == CLASSIC && self.0.contains_key(LIMIT) {
+            return refused(LIMIT, " of queue type rabbit_classic_queue");
         }
-        if NOT_YET.contains(&key) || ARGUMENTS_NOT_YET.contains(&name.as_str()) {
-            return refused("this broker does not support it yet".to_owned());
+        match (self.text(DEAD_LETTER_EXCHANGE), self.text(DEAD_LETTER_KEY)) {
+            (None, Some(_)) => refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined"),
+            (Some(""), None) => refused(
+                DEAD_LETTER_EXCHANGE,
+                ": the default exchange needs x-dead-letter-routing-key here",
+            ),
+            (Some(exchange), _) if !exchange.is_empty() => refused(
+                DEAD_LETTER_EXCHANGE,
+                ": only the default exchange takes dead letters here",
+            ),
+            _ => Ok(()),
         }
-        let is_own = key.starts_with("railbus-");
-        let Some(known) = Key::find(key, PolicyLayer::User) else {
-            continue;
+    }
+
+    /// Those of a queue: as it was declared, or as its settings are.
+    #[must_use]
+    pub fn of(info: &EntityInfo) -> Self {
+        let declared = declared(info);
+        let mut arguments = declared.unwrap_or_else(|| of_settings(&info.queue.settings));
+        let kind = || QUORUM.into();
+        arguments.entry(TYPE).or_insert_with(kind);
+        Self(arguments)
+    }
+
+    /// The settings of a queue that is declared so.
+    #[must_use]
+    pub fn settings(&self) -> QueueSettings {
+        let has_default_limit = self.kind() == QUORUM && !self.0.contains_key(LIMIT);
+        let dead_letters = self.text(DEAD_LETTER_KEY).map(str::to_owned);
+        let mut settings = QueueSettings {
+            max_delivery_count: if has_default_limit {
+                DELIVERY_LIMIT + 1
+            } else {
+                u32::MAX
+            },
+            dead_lettering_on_message_expiration: dead_letters.is_some(),
+            forward_dead_lettered_messages_to: dead_letters,
+            ..QueueSettings::default()
         };
-        if is_own || key == "delivery-limit" && is_unlimited(value) {
-            continue;
+        for (name, value) in &self.0 {
+            if let Some(key) = key_of(name) {
+                key.apply(&mut settings, value);
+            }
         }
-        if known.check(value).is_err() {
-            return refused(why_not(key, value));
-        }
-        let is_span = matches!(key, "message-ttl" | "expires");
-        if is_span && value.as_u64().is_some_and(|span| span > LONGEST) {
-            return refused(format!("{{value_too_large,{value}}}"));
-        }
-        known.apply(&mut settings, value);
+        settings
     }
-    Ok(settings)
+
+    /// With the type, which may be left out.
+    fn with_type(&self) -> Self {
+        let mut arguments = self.0.clone();
+        arguments.entry(TYPE).or_insert_with(|| CLASSIC.into());
+        Self(arguments)
+    }
+
+    /// As they are kept with the queue.
+    #[must_use]
+    pub fn metadata(&self) -> String {
+        format!("{METADATA}{}", Json::Object(self.with_type().0))
+    }
+
+    /// As clients are told.
+    #[must_use]
+    pub fn entries(&self) -> &Map<String, Json> {
+        &self.0
+    }
+
+    /// `classic` or `quorum`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.text(TYPE).unwrap_or(CLASSIC)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// The text of the first difference that counts from a queue that is there.
+    /// A queue that was not declared by a client of RabbitMQ is compared by what is given.
+    #[must_use]
+    pub fn difference(&self, info: &EntityInfo) -> Option<String> {
+        let current = Self::of(info);
+        let was_declared = declared(info).is_some();
+        let given = if was_declared {
+            self.with_type()
+        } else {
+            self.clone()
+        };
+        let names = given.0.keys().chain(current.0.keys());
+        let mut names = names.filter(|name| is_known(name));
+        let name = names.find(|name| {
+            let (given, current) = (given.0.get(*name), current.0.get(*name));
+            given != current && (was_declared || given.is_some())
+        })?;
+        let whole = |value: Option<&Json>| match value {
+            Some(it) => format!("the value '{}' of type '{}'", text(it), type_name(it)),
+            None => "none".to_owned(),
+        };
+        let (received, existing) = match (given.0.get(name), current.0.get(name)) {
+            (Some(given), Some(current)) => {
+                (format!("'{}'", text(given)), format!("'{}'", text(current)))
+            }
+            (given, current) => (whole(given), whole(current)),
+        };
+        Some(format!(
+            "inequivalent arg '{name}' for queue '{}' in vhost '/': received {received} but \
+             current is {existing}",
+            info.queue.path
+        ))
+    }
+}
+
+/// The arguments with which a queue was declared, if a client of RabbitMQ has done so.
+fn declared(info: &EntityInfo) -> Option<Map<String, Json>> {
+    let metadata = info.store_only.user_metadata.as_deref()?;
+    serde_json::from_str(metadata.strip_prefix(METADATA)?).ok()
 }
 
 /// The arguments that say what a queue has.
-#[must_use]
-pub fn arguments_of(settings: &QueueSettings) -> Map<String, Json> {
-    let mut arguments = Map::new();
-    arguments.insert("x-queue-type".to_owned(), "quorum".into());
-    let never = |span: u64| (span != u64::MAX).then_some(span);
+fn of_settings(settings: &QueueSettings) -> Map<String, Json> {
+    let span = |span: u64| (span <= MAX_SPAN).then_some(span);
     let limit = settings.max_delivery_count;
     let limit = (limit != u32::MAX).then(|| u64::from(limit.saturating_sub(1)));
-    for (name, value) in [
-        (
-            "x-message-ttl",
-            never(settings.default_message_time_to_live),
-        ),
-        ("x-expires", never(settings.expires)),
+    let numbers = [
+        ("x-message-ttl", span(settings.default_message_time_to_live)),
+        ("x-expires", span(settings.expires)),
         ("x-max-length", settings.max_length),
         ("x-max-length-bytes", settings.max_length_bytes),
-        ("x-delivery-limit", limit),
-    ] {
-        if let Some(value) = value {
-            arguments.insert(name.to_owned(), value.into());
-        }
-    }
+        (LIMIT, limit),
+    ];
+    let numbers = numbers.into_iter();
+    let mut arguments: Map<String, Json> = numbers
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+        .collect();
     if settings.overflow == Overflow::RejectPublish {
         arguments.insert("x-overflow".to_owned(), "reject-publish".into());
     }
     arguments
 }
 
-/// Whether an argument is one whose value means something.
-#[must_use]
-pub fn is_known_argument(name: &str) -> bool {
-    let key = name.strip_prefix("x-");
-    key.is_some_and(|key| KEYS.iter().any(|known| known.name == key))
+/// The key of policies that an argument is.
+fn key_of(name: &str) -> Option<&'static Key> {
+    let key = name.strip_prefix("x-")?;
+    let key = (!key.starts_with("railbus-")).then_some(key)?;
+    Key::find(key, PolicyLayer::User)
 }
 
-fn why_not(key: &str, value: &Json) -> String {
+/// Whether an argument is one whose value means something.
+fn is_known(name: &str) -> bool {
+    OTHERS.contains(&name) || key_of(name).is_some()
+}
+
+fn invalid(name: &str, queue: &str, why: &str) -> String {
+    format!("invalid arg '{name}' for queue '{queue}' in vhost '/'{why}")
+}
+
+/// Checks one argument by itself; says why it is invalid.
+fn check(name: &str, value: &Json) -> Result<(), String> {
+    match name {
+        TYPE | DEAD_LETTER_EXCHANGE | DEAD_LETTER_KEY if !value.is_string() => {
+            return Err(format!("{{unacceptable_type,{}}}", type_name(value)));
+        }
+        TYPE if value != CLASSIC && value != QUORUM => {
+            return Err(format!("\"unsupported queue type '{}'\"", text(value)));
+        }
+        // What it says is so without it.
+        SINGLE_CONSUMER if value == false => return Ok(()),
+        _ if NOT_YET.contains(&name) => {
+            return Err("this broker does not support it yet".to_owned());
+        }
+        _ => {}
+    }
+    let Some(key) = key_of(name) else {
+        return Ok(());
+    };
+    if key.check(value).is_err() {
+        return Err(why_not(key, value));
+    }
+    let is_span = matches!(key.name, "message-ttl" | "expires");
+    match value.as_u64().filter(|span| is_span && *span > MAX_SPAN) {
+        Some(large) => Err(format!("{{value_too_large,{large}}}")),
+        None => Ok(()),
+    }
+}
+
+fn why_not(key: &Key, value: &Json) -> String {
     match value {
-        Json::Number(number) if number.is_f64() => "\"expected integer, got double\"".to_owned(),
+        Json::String(_) if key.has_words() => format!("invalid_{}", key.name.replace('-', "_")),
+        _ if key.has_words() => format!("{{unacceptable_type,{}}}", type_name(value)),
         Json::Number(number) if number.as_i64() == Some(0) => "{value_zero,0}".to_owned(),
-        Json::Number(number) => format!("{{value_negative,{number}}}"),
-        Json::String(_) if key == "overflow" => "invalid_overflow".to_owned(),
-        _ => "\"expected integer, got longstr\"".to_owned(),
+        Json::Number(number) if number.is_i64() => format!("{{value_negative,{number}}}"),
+        _ => format!("\"expected integer, got {}\"", type_name(value)),
+    }
+}
+
+/// The type of a value as RabbitMQ's texts name it.
+fn type_name(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "void",
+        Json::Bool(_) => "bool",
+        Json::Number(number) if number.is_f64() => "double",
+        Json::Number(_) => "long",
+        Json::String(_) => "longstr",
+        Json::Array(_) => "array",
+        Json::Object(_) => "table",
     }
 }
 
 fn text(value: &Json) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    let text = value.as_str().map(str::to_owned);
+    text.unwrap_or_else(|| value.to_string())
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn check(arguments: &Json, expected: Result<Json, &str>) {
-        let settings = settings_of_arguments(arguments.as_object().unwrap());
-        let shown = settings.map(|settings| Json::Object(arguments_of(&settings)));
-        let expected = expected.map_err(str::to_owned);
-        assert_eq!(
-            shown.map_err(|(name, why)| format!("{name}: {why}")),
-            expected
-        );
-    }
-
-    #[test]
-    fn what_was_declared_is_shown_again() {
-        let all = json!({
-            "x-queue-type": "quorum", "x-message-ttl": 0, "x-expires": 1, "x-max-length": 0,
-            "x-max-length-bytes": 9, "x-delivery-limit": 3, "x-overflow": "reject-publish",
-        });
-        check(&all, Ok(all.clone()));
-        let default = json!({"x-queue-type": "quorum", "x-delivery-limit": 20});
-        check(&json!({}), Ok(default));
-        let unlimited = json!({"x-queue-type": "quorum"});
-        check(&json!({"x-delivery-limit": -1}), Ok(unlimited.clone()));
-        check(
-            &json!({"x-queue-type": "classic", "x-nosuch": 1}),
-            Ok(unlimited),
-        );
-    }
-
-    #[test]
-    fn what_cannot_be_is_refused_by_name() {
-        let of = |name: &str, value: Json| json!({ name: value });
-        let message_ttl = |value| of("x-message-ttl", value);
-        check(
-            &message_ttl(json!(-1)),
-            Err("x-message-ttl: {value_negative,-1}"),
-        );
-        let longer = "x-message-ttl: {value_too_large,315360000001}";
-        check(&message_ttl(json!(315_360_000_001_u64)), Err(longer));
-        let text = "x-message-ttl: \"expected integer, got longstr\"";
-        check(&message_ttl(json!("1")), Err(text));
-        check(&of("x-expires", json!(0)), Err("x-expires: {value_zero,0}"));
-        check(
-            &of("x-overflow", json!("x")),
-            Err("x-overflow: invalid_overflow"),
-        );
-        let stream = "x-queue-type: \"unsupported queue type 'stream'\"";
-        check(&of("x-queue-type", json!("stream")), Err(stream));
-        let not_yet = "x-dead-letter-exchange: this broker does not support it yet";
-        check(&of("x-dead-letter-exchange", json!("x")), Err(not_yet));
-    }
-}
+#[path = "arguments_tests.rs"]
+mod tests;

@@ -242,7 +242,7 @@ pub(crate) const KEYS: &[Key] = &[
 const RETROACTIVE: &str = "railbus-retroactive";
 
 /// What RabbitMQ knows and this broker does not do yet.
-pub(crate) const NOT_YET: &[&str] = &[
+const NOT_YET: &[&str] = &[
     "alternate-exchange",
     "consumer-timeout",
     "dead-letter-exchange",
@@ -262,6 +262,11 @@ impl Key {
             |key: &&Self| layer == PolicyLayer::User || !matches!(key.merge, Merge::UserOnly);
         let mut keys = KEYS.iter();
         keys.find(|key| key.name == name).filter(is_allowed)
+    }
+
+    /// Whether its values are some words.
+    pub(crate) fn has_words(&self) -> bool {
+        matches!(self.values, Values::Words(..))
     }
 
     /// Whether it may have this value.

@@ -5,7 +5,7 @@
 //! permissions and virtual hosts are passed over, since rights are the configuration's.
 //! (docs/spec/rabbitmq.md#13)
 
-use broker::{Policy, PolicyLayer};
+use broker::{Policy, PolicyLayer, QueueArguments};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
@@ -36,7 +36,7 @@ async fn export(shard: &mut ShardClient) -> Result<Json, ShardError> {
             "vhost": VHOST,
             "durable": true,
             "auto_delete": false,
-            "arguments": queues::arguments_shown(info),
+            "arguments": QueueArguments::of(info).entries(),
         })
     });
     let queues: Vec<_> = queues.collect();

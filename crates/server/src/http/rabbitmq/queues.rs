@@ -1,12 +1,11 @@
 //! `/api/queues`: queues as RabbitMQ shows them, made, deleted and purged.
 //!
-//! Every queue is durable and counts as a quorum queue. The arguments with which one was made are
-//! kept in its `UserMetadata`, so that they are shown as they were given.
+//! Every queue is durable. The arguments with which one was made are kept with it, so that they are
+//! shown as they were given.
 
 use broker::{
     Answer, Command, EntityDescription, EntityInfo, EntityKind, EntityPath, Order, Output,
-    StoreOnlyProperties, Subqueue, SubqueueId, Wall, arguments_of, is_known_argument,
-    settings_of_arguments,
+    QueueArguments, StoreOnlyProperties, Subqueue, SubqueueId, Wall,
 };
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
@@ -16,9 +15,6 @@ use super::{
 };
 use crate::namespace::list_queues;
 use crate::shard_client::{ShardClient, ShardError};
-
-/// Before the arguments in the metadata of a queue that was made with some.
-const ARGUMENTS: &str = "rabbitmq:";
 
 /// Answers a request for all queues, or for the one of a name.
 pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
@@ -65,20 +61,17 @@ pub(super) async fn put(
 ) -> Result<bool, Failure> {
     let arguments = read(name, given)?;
     if let Some(found) = describe(shard, name).await? {
-        return check_equivalent(name, &arguments, &arguments_shown(&found)).map(|()| false);
+        return match arguments.difference(&found) {
+            Some(text) => Err(bad_request(text)),
+            None => Ok(false),
+        };
     }
-    let refused = |(argument, why): (String, String)| {
-        let place = format!("queue '{name}' in vhost '{VHOST}'");
-        bad_request(format!("invalid arg '{argument}' for {place}: {why}"))
-    };
-    let settings = settings_of_arguments(&arguments).map_err(refused)?;
-    let metadata = format!("{ARGUMENTS}{}", Json::Object(arguments));
     let order = Order::Create {
         path: EntityPath::Queue(name.to_owned()),
         description: Box::new(EntityDescription {
-            settings,
+            settings: arguments.settings(),
             store_only: StoreOnlyProperties {
-                user_metadata: Some(metadata),
+                user_metadata: Some(arguments.metadata()),
                 ..StoreOnlyProperties::default()
             },
             ..EntityDescription::default()
@@ -91,7 +84,7 @@ pub(super) async fn put(
 }
 
 /// The arguments of a queue that is to be made.
-fn read(name: &str, given: &Map<String, Json>) -> Result<Map<String, Json>, Failure> {
+fn read(name: &str, given: &Map<String, Json>) -> Result<QueueArguments, Failure> {
     if name.starts_with("amq.") {
         let reason = "Access refused.".to_owned();
         let status = StatusCode::UNAUTHORIZED;
@@ -110,64 +103,28 @@ fn read(name: &str, given: &Map<String, Json>) -> Result<Map<String, Json>, Fail
         let text = "auto_delete: this broker does not support it yet";
         return Err(bad_request(text));
     }
-    match given.get("arguments") {
-        None => Ok(Map::new()),
-        Some(Json::Object(arguments)) => Ok(arguments.clone()),
-        Some(_) => Err(bad_request("arguments should be an object")),
-    }
-}
-
-/// Whether the arguments that are given are those that the queue has.
-fn check_equivalent(
-    name: &str,
-    given: &Map<String, Json>,
-    current: &Map<String, Json>,
-) -> Result<(), Failure> {
-    for (argument, value) in given.iter().filter(|(name, _)| is_known_argument(name)) {
-        let current = current.get(argument);
-        if current != Some(value) {
-            let current = current.map_or_else(|| "none".to_owned(), quoted);
-            return Err(bad_request(format!(
-                "inequivalent arg '{argument}' for queue '{name}' in vhost '{VHOST}': received {} \
-                 but current is {current}",
-                quoted(value),
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn quoted(value: &Json) -> String {
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    format!("'{text}'")
-}
-
-/// The arguments of a queue: those with which it was made, or those that say what it has.
-pub(super) fn arguments_shown(info: &EntityInfo) -> Map<String, Json> {
-    let metadata = info.store_only.user_metadata.as_deref();
-    let given = metadata.and_then(|text| text.strip_prefix(ARGUMENTS));
-    let given = given.and_then(|text| serde_json::from_str::<Map<String, Json>>(text).ok());
-    let mut shown = given.unwrap_or_else(|| arguments_of(&info.queue.settings));
-    let kind = || "quorum".into();
-    shown.entry("x-queue-type").or_insert_with(kind);
-    shown
+    let arguments = match given.get("arguments") {
+        None => Map::new(),
+        Some(Json::Object(arguments)) => arguments.clone(),
+        Some(_) => return Err(bad_request("arguments should be an object")),
+    };
+    QueueArguments::read(arguments, name).map_err(bad_request)
 }
 
 fn shown(info: &EntityInfo) -> Json {
     let queue = &info.queue;
+    let arguments = QueueArguments::of(info);
     let applied = queue.policy.as_deref().cloned().unwrap_or_default();
     let limit = queue.settings.max_delivery_count;
     let limit = (limit != u32::MAX).then(|| limit.saturating_sub(1));
     json!({
         "name": queue.path,
         "vhost": VHOST,
-        "type": "quorum",
+        "type": arguments.kind(),
         "durable": true,
         "auto_delete": false,
         "exclusive": false,
-        "arguments": arguments_shown(info),
+        "arguments": arguments.entries(),
         "policy": applied.user,
         "operator_policy": applied.operator,
         "effective_policy_definition": applied.definition,
@@ -234,36 +191,6 @@ async fn purge(shard: &mut ShardClient, name: &str) -> Answered {
 mod tests {
     use super::*;
 
-    fn check(given: &Json, current: &Json, expected: &str) {
-        let (given, current) = (given.as_object().unwrap(), current.as_object().unwrap());
-        let text = match check_equivalent("q", given, current) {
-            Ok(()) => "same".to_owned(),
-            Err(Failure::Refused((_, _, reason))) => reason,
-            Err(Failure::Shard(error)) => error.to_string(),
-        };
-        assert_eq!(text, expected);
-    }
-
-    #[test]
-    fn arguments_that_are_given_have_to_be_those_that_are_there() {
-        let current = json!({"x-message-ttl": 600_000, "x-queue-type": "quorum"});
-        check(&json!({}), &current, "same");
-        check(&json!({"x-message-ttl": 600_000}), &current, "same");
-        check(&json!({"x-nosuch": 1}), &current, "same");
-        check(
-            &json!({"x-message-ttl": 600_001}),
-            &current,
-            "inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/': received '600001' but \
-             current is '600000'",
-        );
-        check(
-            &json!({"x-expires": 1}),
-            &current,
-            "inequivalent arg 'x-expires' for queue 'q' in vhost '/': received '1' but current is \
-             none",
-        );
-    }
-
     #[test]
     fn names_of_rabbitmq_and_wrong_flags_are_refused() {
         let refusal = |name: &str, given: Json| match read(name, given.as_object().unwrap()) {
@@ -276,6 +203,9 @@ mod tests {
         assert_eq!(refusal("q", json!({"durable": "x"})), flag);
         assert_eq!(refusal("q", json!({"auto_delete": true})).0, 400);
         assert_eq!(refusal("a//b", json!({})).0, 400);
+        let why = "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_zero,0}";
+        let arguments = json!({"arguments": {"x-expires": 0}});
+        assert_eq!(refusal("q", arguments), (400, why.to_owned()));
         assert_eq!(refusal("q", json!({"durable": false})).0, 200);
     }
 }

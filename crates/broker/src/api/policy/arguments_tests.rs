@@ -1,0 +1,134 @@
+//! Tests of the arguments of queues.
+
+use serde_json::json;
+
+use super::*;
+
+fn read(arguments: &Json) -> Result<QueueArguments, String> {
+    QueueArguments::read(arguments.as_object().unwrap().clone(), "q")
+}
+
+fn settings(arguments: &Json) -> QueueSettings {
+    read(arguments).unwrap().settings()
+}
+
+/// What a queue that is declared so shows of its settings.
+fn check(arguments: &Json, expected: &Json) {
+    assert_eq!(&Json::Object(of_settings(&settings(arguments))), expected);
+}
+
+fn check_refusal(name: &str, value: Json, expected: &str) {
+    let text = read(&json!({ name: value })).unwrap_err();
+    let start = format!("invalid arg '{name}' for queue 'q' in vhost '/'");
+    assert_eq!(text.strip_prefix(&start), Some(expected), "{text}");
+}
+
+#[test]
+fn what_was_declared_is_what_the_queue_has() {
+    let acting = json!({
+        "x-message-ttl": 0, "x-expires": 1, "x-max-length": 0, "x-max-length-bytes": 9,
+        "x-delivery-limit": 3, "x-overflow": "reject-publish",
+    });
+    let mut all = acting.clone();
+    all["x-queue-type"] = "quorum".into();
+    check(&all, &acting);
+    let quorum = json!({"x-queue-type": "quorum"});
+    check(&quorum, &json!({"x-delivery-limit": 20}));
+    let unlimited = json!({"x-queue-type": "quorum", "x-delivery-limit": -1});
+    check(&unlimited, &json!({}));
+    check(
+        &json!({"x-queue-type": "classic", "x-nosuch": 1}),
+        &json!({}),
+    );
+    check(&json!({"x-overflow": "drop-head"}), &json!({}));
+    let word = json!({"x-overflow": "reject-publish-dlx"});
+    check(&word, &json!({"x-overflow": "reject-publish"}));
+    assert_eq!(
+        settings(&json!({})),
+        QueueSettings {
+            max_delivery_count: u32::MAX,
+            ..QueueSettings::default()
+        }
+    );
+}
+
+#[test]
+fn dead_letters_go_to_a_queue_by_the_default_exchange() {
+    let dead = settings(&json!({
+        "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead",
+    }));
+    let destination = dead.forward_dead_lettered_messages_to.as_deref();
+    assert_eq!(destination, Some("dead"));
+    assert!(dead.dead_lettering_on_message_expiration);
+    check_refusal(
+        DEAD_LETTER_KEY,
+        json!("k"),
+        ": routing_key_but_no_dlx_defined",
+    );
+    let exchange = ": only the default exchange takes dead letters here";
+    check_refusal(DEAD_LETTER_EXCHANGE, json!("x"), exchange);
+    let key = ": the default exchange needs x-dead-letter-routing-key here";
+    check_refusal(DEAD_LETTER_EXCHANGE, json!(""), key);
+}
+
+#[test]
+fn invalid_values_have_rabbitmqs_texts() {
+    for (name, value, expected) in [
+        ("x-message-ttl", json!(-1), ": {value_negative,-1}"),
+        (
+            "x-message-ttl",
+            json!(MAX_SPAN + 1),
+            ": {value_too_large,315360000001}",
+        ),
+        (
+            "x-expires",
+            json!(u64::MAX),
+            ": {value_too_large,18446744073709551615}",
+        ),
+        ("x-expires", json!(0), ": {value_zero,0}"),
+        ("x-max-length", json!(-2), ": {value_negative,-2}"),
+        (
+            "x-max-length",
+            json!("1"),
+            ": \"expected integer, got longstr\"",
+        ),
+        (
+            "x-max-length-bytes",
+            json!(0.5),
+            ": \"expected integer, got double\"",
+        ),
+        (LIMIT, json!(true), ": \"expected integer, got bool\""),
+        ("x-overflow", json!("x"), ": invalid_overflow"),
+        ("x-overflow", json!(1), ": {unacceptable_type,long}"),
+        (
+            TYPE,
+            json!("stream"),
+            ": \"unsupported queue type 'stream'\"",
+        ),
+        (TYPE, json!(1), ": {unacceptable_type,long}"),
+        (LIMIT, json!(1), " of queue type rabbit_classic_queue"),
+    ] {
+        check_refusal(name, value, expected);
+    }
+    assert!(read(&json!({"x-message-ttl": MAX_SPAN, "x-expires": MAX_SPAN})).is_ok());
+    let long = read(&json!({"x-nosuch": "a".repeat(MAX_METADATA)}));
+    assert_eq!(long.unwrap_err(), "the arguments of queue 'q' are too long");
+}
+
+#[test]
+fn arguments_that_would_not_act_are_refused() {
+    for name in NOT_YET {
+        check_refusal(name, json!(1), ": this broker does not support it yet");
+    }
+    assert!(read(&json!({"x-single-active-consumer": false})).is_ok());
+    let own = json!({"x-railbus-lock-duration": 1, "x-nosuch": {"a": []}});
+    check(&own, &json!({}));
+}
+
+#[test]
+fn the_type_is_kept_though_it_was_left_out() {
+    let declared = read(&json!({"x-message-ttl": 5})).unwrap();
+    let expected = r#"rabbitmq:{"x-message-ttl":5,"x-queue-type":"classic"}"#;
+    assert_eq!(declared.metadata(), expected);
+    assert_eq!(declared.kind(), "classic");
+}
