@@ -62,7 +62,7 @@ impl Parsed {
         let section = self.section(|it| &it.header);
         if !section.is_empty() {
             let header = Header::decode(&section).map_err(undecodable)?;
-            self.message.ttl_ms = header.ttl.map(|ttl| u64::from(ttl).max(1));
+            self.message.ttl_ms = header.ttl.map(u64::from);
         }
         Ok(())
     }

@@ -1,13 +1,14 @@
 //! What publishers are answered. (docs/spec/rabbitmq.md#9)
 
 use amqp::error::condition;
-use amqp::message::Properties;
+use amqp::message::{Header, Properties};
 use amqp::{Attach, DeliveryState, Value};
 use broker::QueueSettings;
 use bytes::{Bytes, BytesMut};
 use endpoint::LinkId;
 
 use crate::client_frames::{message, sender, target};
+use crate::consume::consumer;
 use crate::management_client::{entry, map, open};
 use crate::world::World;
 
@@ -128,6 +129,38 @@ fn a_queue_at_its_maximum_length_rejects_if_it_was_declared_so() {
     assert_eq!(world.outcomes(link), accepted);
     let (_, queue) = management.call(&mut world, "GET", "/queues/small", None);
     assert_eq!(entry(&queue, "message_count"), &Value::Ulong(1));
+}
+
+#[test]
+fn a_message_without_time_to_live_is_for_a_consumer_that_waits() {
+    let mut payload = BytesMut::new();
+    Header {
+        ttl: Some(0),
+        ..Header::default()
+    }
+    .encode(&mut payload);
+    payload.extend_from_slice(&message("a"));
+    let mut world = World::new();
+    let management = open(&mut world);
+    let ttl = [("x-message-ttl", Value::Int(0))];
+    assert_eq!(management.declare(&mut world, "never", &ttl).0, "201");
+    for (queue, payload) in [("orders2", payload.freeze()), ("never", message("a"))] {
+        let address = format!("/queues/{queue}");
+        world.enqueue(&address, &payload);
+        let (_, shown) = management.call(&mut world, "GET", &address, None);
+        assert_eq!(entry(&shown, "message_count"), &Value::Ulong(0), "{queue}");
+        let session = world.session();
+        let name = format!("consumer of {queue}");
+        let attach = Attach {
+            name,
+            ..consumer(&address)
+        };
+        let consumer = world.attach(session, attach);
+        world.credit(consumer, 5, false);
+        assert_eq!(world.received(consumer).len(), 0, "{queue}");
+        world.enqueue(&address, &payload);
+        assert_eq!(world.received(consumer).len(), 1, "{queue}");
+    }
 }
 
 #[test]
