@@ -279,7 +279,7 @@ fn who_leaves_while_waiting_takes_nothing_along() {
     for method in ["POST", "DELETE"] {
         let mut leaving = TcpStream::connect(broker.address()).expect("the broker listens");
         let request = format!(
-            "{method} /orders/messages/head HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"
+            "{method} /orders/messages/head HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n"
         );
         leaving
             .write_all(request.as_bytes())
@@ -444,7 +444,8 @@ fn one_connection_carries_many_requests() {
         .set_read_timeout(Some(PATIENCE))
         .expect("the socket is open");
     for _ in 0..3 {
-        let request = "POST /orders/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\nx";
+        let request =
+            "POST /orders/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\nx";
         stream
             .write_all(request.as_bytes())
             .expect("the broker reads");

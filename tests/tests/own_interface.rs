@@ -228,7 +228,7 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
             let answer = http::exchange(
                 own.broker.address(),
                 &format!(
-                    "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+                    "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
                 ),
             );
             assert!(

@@ -9,9 +9,7 @@ use crate::id::SequenceNumber;
 pub enum StoreError {
     #[error("the data directory {path} is used by another process")]
     Locked { path: String },
-    #[error(
-        "the data directory has format version {found}; this program understands up to {known}"
-    )]
+    #[error("the format file names format version {found}; this program understands up to {known}")]
     NewerFormat { found: u32, known: u32 },
     #[error("the log ends at commit {recovered}, but commit {witnessed} was acknowledged: {hint}")]
     LostCommits {

@@ -270,7 +270,7 @@ mod tests {
             ),
             ("forward-failures = 'dead-letter'", "forward-failures"),
             ("dynamic-nodes = 'off'", "dynamic-nodes"),
-            ("anonymous-relay = true", "anonymous-relay"),
+            ("anonymous-relay = false", "anonymous-relay"),
             (
                 "[transactions]\ncross-entity = 'any'",
                 "transactions.cross-entity",

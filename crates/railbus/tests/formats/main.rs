@@ -456,7 +456,7 @@ fn a_newer_format_is_refused_with_one_sentence() {
         let refused = Shop::open(copy.path(), 2_000).err().expect("refused");
         assert_eq!(
             refused.to_string(),
-            "the data directory has format version 9; this program understands up to 8"
+            "the format file names format version 9; this program understands up to 8"
         );
     }
 }
