@@ -114,7 +114,7 @@ impl Links {
         &self,
         cx: &LinkContext<'_>,
         name: &str,
-        arguments: &Arguments,
+        arguments: &QueueArguments,
     ) -> Option<Error> {
         let target = arguments.settings().forward_dead_lettered_messages_to?;
         let from = self.deny(cx, Permission::Read, name, &format!("queue '{name}'"));

@@ -17,7 +17,7 @@ fn check(arguments: &Json, expected: &Json) {
     assert_eq!(&Json::Object(of_settings(&settings(arguments))), expected);
 }
 
-fn check_refusal(name: &str, value: Json, expected: &str) {
+fn check_refusal(name: &str, value: &Json, expected: &str) {
     let text = read(&json!({ name: value })).unwrap_err();
     let start = format!("invalid arg '{name}' for queue 'q' in vhost '/'");
     assert_eq!(text.strip_prefix(&start), Some(expected), "{text}");
@@ -62,13 +62,13 @@ fn dead_letters_go_to_a_queue_by_the_default_exchange() {
     assert!(dead.dead_lettering_on_message_expiration);
     check_refusal(
         DEAD_LETTER_KEY,
-        json!("k"),
+        &json!("k"),
         ": routing_key_but_no_dlx_defined",
     );
     let exchange = ": only the default exchange takes dead letters here";
-    check_refusal(DEAD_LETTER_EXCHANGE, json!("x"), exchange);
+    check_refusal(DEAD_LETTER_EXCHANGE, &json!("x"), exchange);
     let key = ": the default exchange needs x-dead-letter-routing-key here";
-    check_refusal(DEAD_LETTER_EXCHANGE, json!(""), key);
+    check_refusal(DEAD_LETTER_EXCHANGE, &json!(""), key);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn invalid_values_have_rabbitmqs_texts() {
         (TYPE, json!(1), ": {unacceptable_type,long}"),
         (LIMIT, json!(1), " of queue type rabbit_classic_queue"),
     ] {
-        check_refusal(name, value, expected);
+        check_refusal(name, &value, expected);
     }
     assert!(read(&json!({"x-message-ttl": MAX_SPAN, "x-expires": MAX_SPAN})).is_ok());
     let long = read(&json!({"x-nosuch": "a".repeat(MAX_METADATA)}));
@@ -118,7 +118,7 @@ fn invalid_values_have_rabbitmqs_texts() {
 #[test]
 fn arguments_that_would_not_act_are_refused() {
     for name in NOT_YET {
-        check_refusal(name, json!(1), ": this broker does not support it yet");
+        check_refusal(name, &json!(1), ": this broker does not support it yet");
     }
     assert!(read(&json!({"x-single-active-consumer": false})).is_ok());
     let own = json!({"x-railbus-lock-duration": 1, "x-nosuch": {"a": []}});
