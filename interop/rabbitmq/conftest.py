@@ -19,8 +19,12 @@ def management(connection):
 
 
 @pytest.fixture
-def queue(management):
+def queue():
+    """Of a connection of its own, since the client's are told when a queue of their links is deleted."""
+    environment = Environment(uri=uri())
+    management = connect(environment).management()
     name = fresh("queue")
-    management.declare_queue(QuorumQueueSpecification(name=name, delivery_limit=1))
+    management.declare_queue(QuorumQueueSpecification(name=name))
     yield name
     management.delete_queue(name)
+    environment.close()

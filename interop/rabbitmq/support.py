@@ -1,6 +1,7 @@
 """A connection of RabbitMQ's client, a consumer that takes a number of messages, and a queue that goes with its
 test."""
 
+import contextlib
 import os
 import uuid
 
@@ -25,6 +26,10 @@ def fresh(name):
     return f"rabbitmq-{name}-{uuid.uuid4()}"
 
 
+class Done(Exception):
+    """All messages have come."""
+
+
 class Taker(AMQPMessagingHandler):
     """Does the next of some actions with each message, and stops after the last of them."""
 
@@ -39,8 +44,7 @@ class Taker(AMQPMessagingHandler):
         self.messages.append(event.message)
         getattr(self.delivery_context, self.actions.pop(0))(event)
         if not self.actions:
-            event.container.stop_events()
-            event.container.stop()
+            raise Done
 
 
 def take(queue, *actions):
@@ -49,6 +53,8 @@ def take(queue, *actions):
     connection = connect(environment)
     taker = Taker(actions)
     consumer = connection.consumer(AddressHelper.queue_address(queue), message_handler=taker)
-    consumer.run()
+    # A stopped container would not close links any more.
+    with contextlib.suppress(Done):
+        consumer.run()
     environment.close()
     return taker.messages

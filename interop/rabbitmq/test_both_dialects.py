@@ -20,7 +20,7 @@ def test_what_azures_sdk_sends_a_rabbitmq_client_consumes(azure, queue):
         sender.send_messages(ServiceBusMessage(b"from azure", subject="s", application_properties={"key": "value"}))
     (received,) = take(queue, "accept")
     assert (received.body, received.subject) == (b"from azure", "s")
-    assert received.properties == {"key": "value"}
+    assert received.application_properties == {"key": "value"}
 
 
 def test_what_a_rabbitmq_client_publishes_azures_sdk_receives(azure, connection, queue):
