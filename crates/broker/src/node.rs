@@ -184,7 +184,7 @@ pub(crate) fn close(directory: &mut Directory, link: NodeLinkId, cx: &mut Contex
 
 /// A connection is gone, and all its links with it.
 pub(crate) fn close_all(directory: &mut Directory, connection: ConnectionId, cx: &mut Context<'_>) {
-    // Nobody else could ever empty them.
+    // No other connection could ever empty them.
     for node in cx.shared.nodes.exclusive_of(connection) {
         end(directory, node, cx);
     }

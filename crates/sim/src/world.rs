@@ -375,8 +375,8 @@ fn small_memory(
 mod tests {
     use super::*;
 
-    /// Counts that are not what the ledger was told are found, whichever they are: by themselves, or
-    /// by a message that has become a dead letter too early.
+    /// Counts that are not what the ledger was told are found, whichever they are: by themselves,
+    /// or by a message that has become a dead letter too early.
     #[test]
     fn a_broker_that_counts_lost_sessions_otherwise_is_found() {
         for (seed, other) in [
