@@ -85,10 +85,7 @@ pub fn definitions() -> Vec<Definition> {
 pub fn temporary() -> Vec<Definition> {
     let queue = Definition {
         path: "temporary",
-        settings: QueueSettings {
-            expires: 20_000,
-            ..plain()
-        },
+        settings: plain(),
         what: What::Queue,
     };
     std::iter::once(queue).chain(topics::temporary()).collect()
