@@ -18,6 +18,12 @@ pub struct JournalLocation {
 impl JournalLocation {
     pub const BYTES: usize = 24;
 
+    /// Whether a byte of it lies at `end` or behind. An empty body has none.
+    #[must_use]
+    pub fn reaches(&self, end: u64) -> bool {
+        self.len > 0 && self.offset.saturating_add(u64::from(self.len)) > end
+    }
+
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.segment.to_be_bytes());

@@ -249,7 +249,7 @@ fn check_doubtful(
             };
             if doubtful
                 .get(&location.segment)
-                .is_none_or(|end| location.offset < *end)
+                .is_none_or(|end| !location.reaches(*end))
             {
                 continue;
             }

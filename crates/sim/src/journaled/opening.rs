@@ -143,7 +143,7 @@ fn examine(found: &ReplayedJournal, witness: WitnessState, rows: &Rows) -> Resul
     );
     for (pointer, location) in rows.locations()? {
         let end = doubtful.get(&location.segment);
-        if end.is_some_and(|end| location.offset >= *end) {
+        if end.is_some_and(|end| location.reaches(*end)) {
             return Err(damaged("the journal", format!("{pointer:?} may be gone")));
         }
     }
