@@ -385,7 +385,7 @@ mod tests {
         ] {
             let mut world = World::new(Plan {
                 seed,
-                operations: 20_000,
+                operations: 200_000,
                 faults: Faults::ALL,
                 storage: StorageKind::Memory,
             });
