@@ -6,6 +6,7 @@ use broker::{
 use store::NamespaceId;
 
 use super::World;
+use crate::faults::Faults;
 use crate::ledger::routing::{DIRECT, FANOUT};
 use crate::message::{self, SendOptions};
 use crate::server;
@@ -42,9 +43,10 @@ impl Routing {
 }
 
 impl World {
-    /// Changes a binding or publishes a message.
+    /// Changes a binding or publishes a message, where nothing breaks: the ledger does not know yet
+    /// which orders about routers a crash has undone.
     pub(super) fn route(&mut self) {
-        if self.faults_stopped {
+        if self.faults_stopped || self.plan.faults != Faults::NONE {
             return;
         }
         let request = self.routing.request();
