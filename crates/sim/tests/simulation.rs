@@ -1,6 +1,6 @@
 //! The simulator against the broker: random runs with all faults, each named by its seed.
 //!
-//! `RAILBUS_SIM_OPERATIONS` sets how many operations the long run makes (default 250,000 in
+//! `RAILBUS_SIM_OPERATIONS` sets how many operations the long run makes (default 10,000,000 in
 //! release, 10,000 otherwise), `RAILBUS_SIM_SEED` names its first seed, and alone replays one run.
 //! `cargo xtask sim` sets both.
 
@@ -88,9 +88,7 @@ fn nothing_accepted_is_lost_whatever_breaks() {
     let usual = match first {
         Some(_) => RUN,
         None if cfg!(debug_assertions) => RUN,
-        // Ten million again once the violation of seed 1028 (an entity that is made although the
-        // ledger expects a refusal) is understood: `cargo xtask sim` meets it.
-        None => 250_000,
+        None => 10_000_000,
     };
     let wanted = from_environment("RAILBUS_SIM_OPERATIONS").unwrap_or(usual);
     let first = first.unwrap_or(1_000);

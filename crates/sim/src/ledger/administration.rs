@@ -58,6 +58,8 @@ pub(super) struct Change {
 pub(super) struct Planned {
     /// Whether there is an entity, of those that come or go.
     entities: BTreeMap<String, bool>,
+    /// Entities that come, also those that another request of the turn removes.
+    made: BTreeSet<String>,
     /// All rules of the subscriptions whose rules change.
     rules: BTreeMap<String, BTreeSet<String>>,
 }
@@ -65,7 +67,12 @@ pub(super) struct Planned {
 impl Planned {
     /// Whether a request of this turn makes that entity.
     pub(super) fn makes(&self, path: &str) -> bool {
-        self.entities.get(&path.to_lowercase()) == Some(&true)
+        self.made.contains(&path.to_lowercase())
+    }
+
+    /// Whether the last request about that entity removes it.
+    pub(super) fn removes(&self, path: &str) -> bool {
+        self.entities.get(&path.to_lowercase()) == Some(&false)
     }
 }
 

@@ -65,6 +65,7 @@ impl Ledger {
                 id,
                 used,
                 began: used,
+                going: self.turn.planned.removes(&row.path),
                 ..queue.clone()
             };
             self.queues.push(queue);

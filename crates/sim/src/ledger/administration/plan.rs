@@ -209,6 +209,7 @@ impl Ledger {
         let is_subscription = path.contains("/Subscriptions/");
         let planned = &mut self.turn.planned;
         planned.entities.insert(path.to_lowercase(), true);
+        planned.made.insert(path.to_lowercase());
         if is_subscription {
             planned.rules.insert(path.to_lowercase(), rules);
         }
