@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use store::{Found, Image, Query, StoreError, Write};
+use store::{Found, Image, Query, SequenceNumber, StoreError, Write};
 
 use crate::api::id::ReadId;
 use crate::queue::Queue;
@@ -81,8 +81,24 @@ impl Volatile {
             },
             write => write,
         };
+        let before = self.patch_bytes(&write);
         let applied = self.image.apply(&write);
         debug_assert_eq!(applied, Ok(()), "a volatile entity keeps the contract");
+        self.bytes += self.patch_bytes(&write);
+        self.subtract(before);
+    }
+
+    /// Bytes of the patches that `write` puts, replaces or removes, as far as they are there.
+    fn patch_bytes(&self, write: &Write) -> u64 {
+        let (entity, first, last) = match write {
+            Write::PutPatch { entity, number, .. } | Write::RemovePatch { entity, number } => {
+                (*entity, *number, *number)
+            }
+            Write::RemoveEntity(entity) => (*entity, SequenceNumber(0), SequenceNumber::MAX),
+            _ => return 0,
+        };
+        let patches = self.image.patches.range((entity, first)..=(entity, last));
+        patches.map(|(_, patch)| patch.len() as u64).sum()
     }
 
     /// Asks for what is there.

@@ -396,6 +396,39 @@ fn all_nodes_share_an_amount_of_memory() {
 }
 
 #[test]
+fn what_is_changed_of_a_message_takes_memory_as_long_as_it_is_there() {
+    let settings = BrokerSettings {
+        node_bytes: 10_000,
+        ..BrokerSettings::default()
+    };
+    check_with(
+        settings,
+        "
+        0s queue
+        0s make one r1/1
+        0s attach r1/1 in=one
+        0s limit r1/1 1
+        0s send a ttl=5s in=one
+        0s abandon r1/1 #1 note=x*9000 in=one
+        0s send b in=one
+        0s make two r2/1
+        6s send b in=one
+        6s make two r2/1
+        ",
+        expect![[r#"
+            0s r1/1 has the Queue one
+            0s sent from #1
+            0s r1/1 gets #1 a expires 5s until 60s
+            0s abandon r1/1 #1 note=x*9000 in=one: done
+            0s send refused: the entity holds 13624 bytes of 10000
+            0s r2/1 has no two: dynamic nodes take 10000 bytes of memory
+            6s sent from #2
+            6s r2/1 has the Queue two
+        "#]],
+    );
+}
+
+#[test]
 fn a_transaction_sends_to_a_node_and_to_a_stored_queue() {
     check(
         "
