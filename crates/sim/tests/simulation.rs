@@ -112,6 +112,7 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.committed,
         total.timed_out,
         total.published,
+        total.routed,
         total.copies,
         total.deleted,
         total.calls,

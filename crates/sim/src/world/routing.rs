@@ -6,7 +6,6 @@ use broker::{
 use store::NamespaceId;
 
 use super::World;
-use crate::faults::Faults;
 use crate::ledger::routing::{DIRECT, FANOUT};
 use crate::message::{self, SendOptions};
 use crate::server;
@@ -43,10 +42,9 @@ impl Routing {
 }
 
 impl World {
-    /// Changes a binding or publishes a message, where nothing breaks: the ledger does not know yet
-    /// which orders about routers a crash has undone.
+    /// Changes a binding or publishes a message, or asks for the bindings after a crash.
     pub(super) fn route(&mut self) {
-        if self.faults_stopped || self.plan.faults != Faults::NONE {
+        if self.faults_stopped {
             return;
         }
         let request = self.routing.request();
