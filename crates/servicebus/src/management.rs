@@ -29,6 +29,7 @@ mod renew_lock;
 mod renew_session_lock;
 mod rules;
 mod schedule;
+mod session_holder;
 mod session_state;
 mod update_disposition;
 
@@ -102,16 +103,10 @@ impl Client {
         if !self.rights_within_grace(&link.path).allow(required_right) {
             return Err(errors::unauthorized(required_right, &link.resource));
         }
-        let body = Body::decode(request)?;
-        let of_holder = matches!(
-            operation,
-            Operation::ReceiveDeferred | Operation::UpdateDisposition
-        );
-        if let Some(session) = body.session()?
-            && of_holder
-            && entity_ref.sessions
-        {
-            self.check_session(entity_ref, session)?;
+        let mut body = Body::decode(request)?;
+        if entity_ref.sessions && session_holder::is_of_holder(operation) {
+            let link_name = request.text("associated-link-name");
+            body.held_session = self.held_session(entity_ref.id, body.session()?, link_name)?;
         }
         if operation == Operation::Schedule {
             return schedule::read(&entity_ref.clone(), &body, &mut self.ids);
@@ -191,7 +186,11 @@ fn check_sessions(entity_ref: &EntityRef) -> Result<(), Error> {
 }
 
 /// A request's arguments.
-struct Body(amqp::Map);
+struct Body {
+    arguments: amqp::Map,
+    /// The session that the client holds and that the request is about.
+    held_session: Option<bytes::Bytes>,
+}
 
 impl Body {
     fn decode(request: &Request) -> Result<Self, Error> {
@@ -200,14 +199,17 @@ impl Body {
             .as_ref()
             .ok_or_else(|| errors::bad_argument("The request has no map in its body."))?;
         match decode::value(body).map_err(|error| errors::undecodable(&error))? {
-            Value::Map(map) => Ok(Self(map)),
+            Value::Map(arguments) => Ok(Self {
+                arguments,
+                held_session: None,
+            }),
             _ => Err(errors::bad_argument("The request's body must be a map.")),
         }
     }
 
     /// An argument that is there and not null.
     fn get(&self, key: &str) -> Option<&Value> {
-        amqp::value::lookup(&self.0, key).filter(|value| **value != Value::Null)
+        amqp::value::lookup(&self.arguments, key).filter(|value| **value != Value::Null)
     }
 
     /// A number of any integral type.

@@ -7,16 +7,15 @@
 
 use access::Operation;
 use amqp::{Error, Map, Symbol, Value};
-use broker::{Command, ReceiverId, SessionError, SessionFilter, is_same_session};
+use broker::{Command, ReceiverId, SessionError, SessionFilter};
 use bytes::Bytes;
 use dialect::{Origin, Subject};
 use endpoint::LinkId;
 
 use crate::attach::pending_attach::PendingAttach;
-use crate::attach::requested_session::check_id;
 use crate::client::Client;
 use crate::errors;
-use crate::links::link::{EntityRef, LinkKind};
+use crate::links::link::LinkKind;
 
 const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
 /// From the year 1 to 1970, in units of 100 ns.
@@ -125,20 +124,6 @@ impl Client {
         self.refusals.note(Subject::Attach, origin, &error);
         self.connection.refuse(pending_attach.request.link, error);
         self.start_idle_timer();
-    }
-
-    /// Whether the connection holds a session of an entity, by one of its links.
-    pub(crate) fn check_session(&self, entity_ref: &EntityRef, session: &str) -> Result<(), Error> {
-        check_id(session)?;
-        let is_named = |held: &Bytes| is_same_session(held, session.as_bytes());
-        let held = self.links.iter().any(|(_, link)| match &link.kind {
-            LinkKind::Receiver(receiver) => {
-                receiver.entity == entity_ref.id
-                    && receiver.held_session.as_ref().is_some_and(is_named)
-            }
-            _ => false,
-        });
-        held.then_some(()).ok_or_else(errors::session_lock_lost)
     }
 }
 

@@ -3,7 +3,6 @@
 
 use amqp::Error;
 use broker::{Command, Outcome, SettleError, SubqueueId};
-use bytes::Bytes;
 
 use super::{Body, Prepared};
 use crate::client::Client;
@@ -16,8 +15,7 @@ use crate::request_response::response::{self, Status};
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
     let tokens = body.lock_tokens()?;
     let outcome = outcome(body)?;
-    let session = body.session()?;
-    let session = session.map(|session| Bytes::copy_from_slice(session.as_bytes()));
+    let session = body.held_session.clone();
     let (entity, subqueue, count) = (entity_ref.id, entity_ref.subqueue, tokens.len());
     let command = Box::new(move |request| Command::SettleMany {
         request,

@@ -32,9 +32,9 @@ mod schedule;
 mod secrets;
 mod send;
 mod send_via;
+mod session_holder;
 mod sessions;
 mod status;
-
 mod topics;
 mod tracking;
 mod transaction_scopes;
