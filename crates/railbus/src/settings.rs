@@ -93,7 +93,9 @@ impl Settings {
         let entities = entities(entities_file, of_settings, config.sku.unwrap_or_default())?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, resolve);
-        let connections = connections(arguments, &config)?;
+        let mut connections = connections(arguments, &config)?;
+        let admin = admin(&config, connections.max_message_size, host.as_ref());
+        connections.namespace.clone_from(&admin.namespace);
         Ok(Self {
             store: rocks::Options {
                 durability: durability(arguments, &config, &data),
@@ -111,7 +113,7 @@ impl Settings {
             server: server::Options {
                 listen,
                 limits: limits(&config.limits),
-                admin: admin(&config, connections.max_message_size, host.as_ref()),
+                admin,
                 connections,
                 rules: keys.rules,
                 development_issuer: None,

@@ -11,6 +11,7 @@ use amqp::{DecodeError, Error, Value};
 use broker::{ConnectionId, Eviction, SessionError, TransactionError};
 
 mod dynamic;
+mod entity_name;
 mod from_broker;
 
 pub(crate) use dynamic::{
@@ -18,6 +19,7 @@ pub(crate) use dynamic::{
     no_dynamic_topic_for_receiver, no_relay_to_node, no_to, node, node_deleted,
     relay_address_too_long, unknown_lifetime, unsupported_distribution_modes,
 };
+pub(crate) use entity_name::EntityName;
 pub use from_broker::describe_forward_error;
 pub(crate) use from_broker::{message_not_found, request, rule, send, settle};
 

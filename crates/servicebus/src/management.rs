@@ -154,7 +154,8 @@ impl Client {
     }
 
     fn refuse_by_broker(&mut self, pending: &PendingOperation, error: &RequestError) {
-        self.refuse_request(pending, errors::request(error, &pending.resource));
+        let error = errors::request(error, &self.entity_name(pending.request_link));
+        self.refuse_request(pending, error);
     }
 }
 

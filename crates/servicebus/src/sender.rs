@@ -145,14 +145,8 @@ impl Client {
             }
             _ => return,
         };
-        let result = result.map(|_| ()).map_err(|error| {
-            let link = self.links.get(pending.link);
-            let name = match &error {
-                SendError::NotFound | SendError::Disabled => link.map(|link| &link.resource),
-                _ => link.and_then(|link| Some(&link.entity.as_ref()?.path)),
-            };
-            errors::send(&error, name.map_or("", String::as_str))
-        });
+        let result = result.map(|_| ());
+        let result = result.map_err(|error| errors::send(&error, &self.entity_name(pending.link)));
         self.answer_send(&pending, result);
     }
 

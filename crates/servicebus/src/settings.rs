@@ -31,6 +31,8 @@ pub enum DynamicNodeRight {
 /// The settings of every connection.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The name of the namespace, for error texts.
+    pub namespace: String,
     /// Largest message of entities that do not say otherwise.
     pub max_message_size: u64,
     /// Credit a client sender starts with; topped up at half.
@@ -70,6 +72,7 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            namespace: "railbus".to_owned(),
             max_message_size: 262_144,
             sender_credit: 1_000,
             batch_delete: 4_000,

@@ -71,6 +71,15 @@ fn the_message_limit_reaches_connections() {
 }
 
 #[test]
+fn the_namespace_has_one_name_over_amqp_and_http() {
+    for (text, name) in [("", "railbus"), ("namespace = 'shop'", "shop")] {
+        let server = resolve(text, |_| {}).server;
+        assert_eq!(server.connections.namespace, name);
+        assert_eq!(server.admin.namespace, name);
+    }
+}
+
+#[test]
 fn a_premium_namespace_takes_messages_of_a_mebibyte_by_default() {
     let limit = |text| {
         let server = resolve(text, |_| {}).server;

@@ -4,12 +4,28 @@
 //! detached are known.
 
 use amqp::Error;
+use broker::EntityKind;
 use dialect::{Origin, Subject};
 use endpoint::{DetectedError, ErrorScope, LinkId};
 
 use crate::client::Client;
+use crate::errors::EntityName;
 
 impl Client {
+    /// The names of a link's entity; empty ones if there is none.
+    pub(crate) fn entity_name(&self, link: LinkId) -> EntityName<'_> {
+        let link = self.links.get(link);
+        let entity = link.and_then(|link| link.entity.as_ref());
+        let path = entity.map_or("", |entity| &entity.path);
+        let found = self.directory.get(path);
+        EntityName {
+            resource: link.map_or("", |link| &link.resource),
+            namespace: &self.settings.namespace,
+            kind: found.map_or(EntityKind::Queue, |found| found.kind),
+            path,
+        }
+    }
+
     /// Notes that what came by a request link is refused. It is about the link's own entity unless
     /// `origin` names another.
     pub(crate) fn note_request(

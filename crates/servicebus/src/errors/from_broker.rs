@@ -7,27 +7,31 @@ use amqp::{Error, Symbol};
 use broker::{DeadLetterReason, ForwardError, RequestError, RuleError, SendError, SettleError};
 
 use super::{
-    answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing, lock_lost,
-    sender_to_subscription, sentence, session_lock_lost, session_required, sessionful_receiver,
-    too_large, transaction,
+    EntityName, answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing,
+    lock_lost, sender_to_subscription, sentence, session_lock_lost, session_required,
+    sessionful_receiver, too_large, transaction,
 };
 
 /// Why a send was refused. (docs/spec/amqp.md#5.5)
-pub(crate) fn send(error: &SendError, entity: &str) -> Error {
+pub(crate) fn send(error: &SendError, entity: &EntityName<'_>) -> Error {
     match *error {
-        SendError::NotFound => entity_missing(entity),
-        SendError::Disabled => disabled_for_send(entity),
-        SendError::Subscription => sender_to_subscription(entity),
+        SendError::NotFound => entity_missing(entity.resource),
+        SendError::Disabled => disabled_for_send(entity.resource),
+        SendError::Subscription => sender_to_subscription(entity.resource),
         SendError::QuotaExceeded { size, limit } => Error::new(
             condition::RESOURCE_LIMIT_EXCEEDED,
             format!(
-                "The maximum entity size has been reached or exceeded for Queue: '{entity}'. Size of \
-                 entity in bytes:{size}, Max entity size in bytes:{limit}. QuotaType: EntitySize"
+                "The maximum entity size has been reached or exceeded for {}: '{entity}'. Size of \
+                 entity in bytes:{size}, Max entity size in bytes:{limit}. QuotaType: EntitySize",
+                entity.kind()
             ),
         ),
         SendError::LengthExceeded { property, limit } => Error::new(
             condition::RESOURCE_LIMIT_EXCEEDED,
-            format!("The queue '{entity}' holds as much as its {property} of {limit} allows."),
+            format!(
+                "The queue '{}' holds as much as its {property} of {limit} allows.",
+                entity.path
+            ),
         ),
         SendError::TooLarge { size, limit } => too_large(size, limit),
         SendError::TooManyDestinations { .. } => Error::new(
@@ -68,10 +72,10 @@ pub(crate) fn settle(error: &SettleError) -> Error {
 }
 
 /// Why a request was refused.
-pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
+pub(crate) fn request(error: &RequestError, entity: &EntityName<'_>) -> Error {
     match error {
-        RequestError::NotFound => entity_missing(resource),
-        RequestError::Disabled => disabled(resource),
+        RequestError::NotFound => entity_missing(entity.resource),
+        RequestError::Disabled => disabled(entity.resource),
         RequestError::LockLost => lock_lost(),
         RequestError::SessionLockLost => session_lock_lost(),
         RequestError::SessionsNotSupported => sessionful_receiver(),
@@ -79,7 +83,7 @@ pub(crate) fn request(error: &RequestError, resource: &str) -> Error {
             condition::NOT_ALLOWED,
             "The message is locked with its session: renew the lock of the session.",
         ),
-        RequestError::Refused(error) => send(error, resource),
+        RequestError::Refused(error) => send(error, entity),
         RequestError::MessageNotFound(number) => message_not_found(number.0),
         RequestError::AnswerTooLarge => answer_too_large(),
         RequestError::Transaction(error) => transaction(error),
@@ -99,7 +103,8 @@ pub(crate) fn message_not_found(number: impl Display) -> Error {
 }
 
 /// Why a rule was not added, removed or listed. (docs/spec/amqp.md#7.3)
-pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
+pub(crate) fn rule(error: &RuleError, entity: &EntityName<'_>) -> Error {
+    let resource = entity.resource;
     match error {
         RuleError::NoSubscription => Error::new(
             condition::NOT_ALLOWED,
@@ -107,7 +112,7 @@ pub(crate) fn rule(error: &RuleError, resource: &str) -> Error {
         ),
         RuleError::Exists(name) => Error::new(
             condition::ENTITY_ALREADY_EXISTS,
-            format!("The messaging entity '{resource}/Rules/{name}' already exists."),
+            format!("The messaging entity '{entity}|{name}' already exists."),
         ),
         RuleError::NotFound(name) => Error::new(
             condition::NOT_FOUND,

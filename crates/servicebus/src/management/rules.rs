@@ -11,6 +11,7 @@ use super::{Body, Prepared};
 use crate::client::Client;
 use crate::errors;
 use crate::links::link::EntityRef;
+use crate::pending_requests::PendingOperation;
 use crate::request_response::response::{self, Status};
 
 /// Most rules of one page, and what it may take.
@@ -226,9 +227,14 @@ impl Client {
             return;
         };
         match result {
-            Err(error) => self.refuse_request(&pending, errors::rule(&error, &pending.resource)),
+            Err(error) => self.refuse_rule(&pending, &error),
             Ok(()) => self.answer_request(&pending, Status::ok(), response::empty_map),
         }
+    }
+
+    fn refuse_rule(&mut self, pending: &PendingOperation, error: &RuleError) {
+        let error = errors::rule(error, &self.entity_name(pending.request_link));
+        self.refuse_request(pending, error);
     }
 
     /// The broker has listed rules. None is 204 with an empty map.
@@ -241,7 +247,7 @@ impl Client {
             return;
         };
         match result {
-            Err(error) => self.refuse_request(&pending, errors::rule(&error, &pending.resource)),
+            Err(error) => self.refuse_rule(&pending, &error),
             Ok(rules) if rules.is_empty() => {
                 self.answer_request(&pending, Status::no_content(), response::empty_map);
             }

@@ -70,7 +70,10 @@ impl Client {
         duplicates: &[(usize, SequenceNumber)],
     ) {
         match result {
-            Err(error) => self.refuse_request(pending, errors::send(&error, &pending.resource)),
+            Err(error) => {
+                let error = errors::send(&error, &self.entity_name(pending.request_link));
+                self.refuse_request(pending, error);
+            }
             Ok(first) => {
                 let mut fresh = first.0..;
                 let mut duplicates = duplicates.iter().peekable();

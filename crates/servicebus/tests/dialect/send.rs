@@ -243,7 +243,8 @@ fn each_refusal_of_the_broker_has_its_condition() {
     let text = error.description.expect("a description");
     assert!(
         text.starts_with(
-            "The maximum entity size has been reached or exceeded for Queue: 'orders'."
+            "The maximum entity size has been reached or exceeded for Queue: 'railbus:Queue:orders'. \
+             Size of entity in bytes:20, Max entity size in bytes:10."
         ),
         "{text}"
     );

@@ -4,7 +4,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::{Command, Ensured, QueueSettings, SubscriptionSettings};
 
-use crate::tracking::untracked;
+use crate::tracking::{text, untracked};
 use crate::world::{Pair, Request, Response, World, message, receiver, sender};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -104,6 +104,29 @@ fn nobody_receives_from_a_topic_or_sends_to_a_subscription() {
     assert_eq!(error.condition.as_str(), "amqp:not-allowed");
     let error = world.refusal(sender(NODE));
     assert_eq!(error.condition.as_str(), "amqp:not-allowed");
+}
+
+#[test]
+fn a_topic_that_is_full_is_named_as_one() {
+    let mut world = world();
+    let settings = QueueSettings {
+        max_size: 1,
+        ..QueueSettings::default()
+    };
+    world.ensure(Ensured::Topic {
+        path: "events".to_owned(),
+        settings,
+    });
+    let (_, link) = world.sender("events");
+    world.send(link, &message("x"));
+    let outcomes = world.outcomes(link);
+    let [DeliveryState::Rejected(Some(error))] = &outcomes[..] else {
+        panic!("{outcomes:?}");
+    };
+    assert_eq!(error.condition, "amqp:resource-limit-exceeded");
+    let expected = "The maximum entity size has been reached or exceeded for Topic: \
+        'railbus:Topic:events'. ";
+    assert!(text(error).starts_with(expected), "{error:?}");
 }
 
 #[test]
@@ -263,7 +286,7 @@ fn a_bad_rule_is_refused_and_changes_nothing() {
     let text = again.field("statusDescription").expect("a text");
     assert_eq!(
         untracked(text.as_text().expect("a text")),
-        "The messaging entity 'sb://host/events/Subscriptions/audit/Rules/$DEFAULT' already exists.",
+        "The messaging entity 'railbus:Topic:events|audit|$DEFAULT' already exists.",
     );
     let none = call(
         &mut world,
