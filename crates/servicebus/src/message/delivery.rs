@@ -42,18 +42,18 @@ pub(crate) struct Lock {
 pub(crate) struct LockedUntil(pub(crate) i64);
 
 impl LockedUntil {
-    /// The year 1: the message is not locked.
+    /// The year 1: the message is not locked, or its lock has no deadline.
+    /// (docs/spec/entities.md#13)
     pub(crate) const UNLOCKED: Self = Self(-62_135_596_800_000);
-    /// The end of the year 9999: as long as its session is held (docs/spec/amqp.md#3.4) or its
-    /// receiver is attached.
+    /// The end of the year 9999: as long as its session is held. (docs/spec/amqp.md#3.4)
     pub(crate) const LASTING: Self = Self(253_402_300_799_999);
 
     /// At `now`, in milliseconds since the Unix epoch.
     pub(crate) fn of(lock: Option<LockTime>, now: u64) -> Self {
         match lock {
-            None => Self::UNLOCKED,
+            None | Some(LockTime::WithReceiver) => Self::UNLOCKED,
             Some(LockTime::Own(left)) => Self(signed(now.saturating_add(left))),
-            Some(LockTime::WithSession(_) | LockTime::WithReceiver) => Self::LASTING,
+            Some(LockTime::WithSession(_)) => Self::LASTING,
         }
     }
 }

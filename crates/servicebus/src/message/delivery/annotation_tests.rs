@@ -142,7 +142,9 @@ fn the_end_of_a_lock_is_told_by_the_real_clock_and_of_a_session_as_the_end_of_ti
     assert_eq!(of(Some(LockTime::Own(500))), 1_500);
     assert_eq!(of(Some(LockTime::Own(u64::MAX))), i64::MAX);
     assert_eq!(of(Some(LockTime::WithSession(500))), 253_402_300_799_999);
-    assert_eq!(of(None), -62_135_596_800_000);
+    for without_deadline in [None, Some(LockTime::WithReceiver)] {
+        assert_eq!(of(without_deadline), -62_135_596_800_000);
+    }
 }
 
 #[test]
