@@ -181,6 +181,7 @@ fn a_partition_key_must_equal_the_session_id() {
         ..annotated("x-opt-partition-key", Value::from("one"))
     };
     assert_eq!(check(&message("one")), Ok(None));
+    assert_eq!(check(&message("ONE")), Ok(None), "one session");
     assert_eq!(check(&message("two")), Err("amqp:not-allowed".to_owned()));
     assert_eq!(check(&message("")), Ok(None), "no session");
 }

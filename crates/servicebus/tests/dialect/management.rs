@@ -427,6 +427,21 @@ fn a_lock_can_be_ended_in_every_way_by_its_token_alone() {
     }
 }
 
+/// As .NET sends it, which has no place of its own for a reason that is no text.
+/// (docs/spec/entities.md#8.1)
+#[test]
+fn a_modified_reason_that_is_no_text_keeps_its_type() {
+    let (mut world, pair, received) = locked();
+    let time = Value::Timestamp(7);
+    let properties = Value::Map(vec![(Value::from("DeadLetterReason"), time.clone())]);
+    let more = vec![("properties-to-modify", properties)];
+    let response = update(&mut world, &pair, "suspended", vec![token(&received)], more);
+    assert_eq!(response.code(), 200);
+    let dead = world.receiver("orders/$DeadLetterQueue", UNSETTLED, 1);
+    let dead = world.received(dead).pop().expect("a dead letter");
+    assert_eq!(dead.application_property("DeadLetterReason"), Some(time));
+}
+
 #[test]
 fn an_unknown_disposition_or_a_long_reason_is_400() {
     let (mut world, pair, received) = locked();

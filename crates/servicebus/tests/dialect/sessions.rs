@@ -111,6 +111,48 @@ fn a_session_is_granted_in_the_form_in_which_it_was_asked_for() {
     assert_eq!(granted(&world, link).0, Value::from("d"));
 }
 
+/// (docs/spec/entities.md#18)
+#[test]
+fn letter_case_makes_no_other_session_and_clients_are_answered_with_their_own() {
+    let mut world = World::new();
+    for id in ["Order", "ORDER"] {
+        world.enqueue("sessions", &of_session(id, "x"));
+    }
+    let holder = hold(&mut world, "oRDER", 2);
+    assert_eq!(granted(&world, holder).0, Value::from("oRDER"));
+    let shown = world.received(holder).into_iter().map(|received| {
+        let section = received.payload.slice(received.sections().properties);
+        amqp::message::Properties::decode(&section)
+            .unwrap()
+            .group_id
+    });
+    let shown: Vec<_> = shown.map(Option::unwrap).collect();
+    assert_eq!(shown, ["Order", "ORDER"], "as they were sent");
+    let refused = seek(&mut world, Value::from("order"), None);
+    assert_eq!(
+        condition(&world, refused),
+        "com.microsoft:session-cannot-be-locked"
+    );
+    let pair = world.pair("sessions/$management");
+    let id = || ("session-id", Value::from("ordeR"));
+    let peek = vec![("message-count", Value::Int(9)), id()];
+    let peeked = call(&mut world, &pair, "peek-message", peek);
+    assert_eq!(crate::management::embedded(&peeked).len(), 2);
+    let state = ("session-state", Value::Binary(Bytes::from_static(b"s")));
+    for (operation, body) in [
+        ("set-session-state", vec![id(), state]),
+        ("get-session-state", vec![id()]),
+        ("renew-session-lock", vec![id()]),
+    ] {
+        let response = call(&mut world, &pair, operation, body);
+        assert_eq!(response.code(), 200, "{operation}");
+    }
+    world.client.detach(holder, true, None);
+    world.pump();
+    let next = seek(&mut world, Value::Null, None);
+    assert_eq!(granted(&world, next).0, Value::from("Order"), "as listed");
+}
+
 #[test]
 fn rule_4_the_source_address_of_a_session_receiver_is_echoed_as_it_was_sent() {
     let mut world = World::new();
