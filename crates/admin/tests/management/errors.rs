@@ -34,7 +34,6 @@ fn every_refusal_has_its_status_its_code_and_its_reason() {
         "SubscriptionDescription",
         "<LockDuration>PT6M</LockDuration>",
     );
-    let exists = "already exists";
     let cases = [
         ("PUT", "/t", &*queue(""), 409, "40900", "Conflict"),
         (
@@ -43,7 +42,7 @@ fn every_refusal_has_its_status_its_code_and_its_reason() {
             &subscription,
             409,
             "",
-            "railbus:Topic:t|S' already exists",
+            "The messaging entity 'railbus:Topic:t|S' already exists",
         ),
         (
             "PUT",
@@ -51,7 +50,7 @@ fn every_refusal_has_its_status_its_code_and_its_reason() {
             &rule,
             409,
             "",
-            exists,
+            "The messaging entity 'railbus:Topic:t|s|$default' already exists",
         ),
         (
             "PUT",

@@ -96,6 +96,27 @@ fn a_message_that_cannot_go_on_is_a_transfer_dead_letter_of_the_via_entity() {
 }
 
 #[test]
+fn a_transfer_dead_letter_that_is_put_back_is_in_the_via_entity() {
+    check(
+        "
+        0s queue name=via
+        0s send in=via to=nowhere x
+        0s attach r1 in=via transfer
+        0s limit r1 1
+        1s redrive r1 #1 in=via
+        1s attach r2 in=via
+        1s limit r2 1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 x DeadLetterReason="NotFound" DeadLetterErrorDescription="the destination 'nowhere' does not exist" until 30s
+            1s redrive r1 #1: done
+            1s r2 gets #2 x until 31s
+        "#]],
+    );
+}
+
+#[test]
 fn a_message_waits_for_a_full_destination_and_others_go_on() {
     check_with(
         BrokerSettings {

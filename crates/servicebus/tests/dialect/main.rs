@@ -17,6 +17,7 @@ mod connection;
 mod credit;
 mod duplicates;
 mod dynamic_nodes;
+mod expiry_times;
 mod forwarding;
 mod hostile;
 mod issuers;

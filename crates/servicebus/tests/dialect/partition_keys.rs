@@ -5,11 +5,12 @@ use amqp::{DeliveryState, Symbol, Value};
 use broker::{EntityDescription, EntityPath, Order, QueueSettings, StoreOnlyProperties};
 use bytes::{Bytes, BytesMut};
 
+use crate::send_via;
 use crate::transactions::{
     answers, condition, coordinator, declare, discharge, request_within, seen, send_within, update,
     within,
 };
-use crate::world::{Received, World, message};
+use crate::world::{Received, Request, World, message};
 
 const REFUSED: &str = "amqp:not-allowed";
 
@@ -105,6 +106,55 @@ fn a_settlement_with_another_key_is_refused_and_keeps_the_lock() {
     let last = (DeliveryState::Accepted, true);
     assert_eq!(answers(&mut world, link).pop(), Some(last));
     assert_eq!(seen(&mut world, "parts"), 0);
+}
+
+#[test]
+fn a_message_that_is_sent_via_the_entity_has_a_key_of_its_own_there() {
+    let mut world = world();
+    let coordinator = coordinator(&mut world);
+    let link = send_via::attach(&mut world, send_via::via("parts", "orders2"));
+    let id = declare(&mut world, coordinator);
+    let via = |key| keyed("x-opt-via-partition-key", key);
+    for (payload, taken) in [
+        (via("one"), true),
+        (with_key("two"), true),
+        (via("two"), false),
+    ] {
+        send_within(&mut world, link, &id, &payload, false);
+        let state = world.outcomes(link).pop().expect("an answer");
+        assert_eq!(state == accepted(&id), taken, "{state:?}");
+    }
+    let state = discharge(&mut world, coordinator, &id, false);
+    assert_eq!(state, DeliveryState::Accepted);
+    assert_eq!(seen(&mut world, "orders2"), 2);
+}
+
+#[test]
+fn a_cancellation_has_no_key() {
+    let mut world = world();
+    let never = (
+        Value::Symbol(Symbol::new("x-opt-scheduled-enqueue-time")),
+        Value::Timestamp(i64::MAX),
+    );
+    let key = Value::Symbol(Symbol::new("x-opt-partition-key"));
+    let annotations = vec![never, (key, Value::from("two"))];
+    let mut later = BytesMut::new();
+    amqp::message::encode_map_section(&mut later, 0x72, &annotations);
+    later.extend_from_slice(&message("x"));
+    world.enqueue("parts", &later);
+    let coordinator = coordinator(&mut world);
+    let pair = world.pair("parts/$management");
+    let (_, link) = world.sender("parts");
+    let id = declare(&mut world, coordinator);
+    send_within(&mut world, link, &id, &with_key("one"), false);
+    assert_eq!(world.outcomes(link), [accepted(&id)]);
+    let numbers = Value::Array(vec![Value::Long(1)]);
+    let body = vec![("sequence-numbers", numbers)];
+    let cancel = Request::operation("com.microsoft:cancel-scheduled-message", body);
+    let answer = request_within(&mut world, &pair, &id, &cancel);
+    assert_eq!(answer.code(), 200);
+    let state = discharge(&mut world, coordinator, &id, false);
+    assert_eq!(state, DeliveryState::Accepted);
 }
 
 #[test]

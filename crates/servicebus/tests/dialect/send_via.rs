@@ -13,7 +13,7 @@ use crate::world::{KEY, World, message, rules, sender, token};
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const PROPERTY: &str = "com.microsoft:transfer-destination-address";
 
-fn via(address: &str, destination: impl Into<Value>) -> Attach {
+pub(crate) fn via(address: &str, destination: impl Into<Value>) -> Attach {
     let key = Value::Symbol(amqp::Symbol::new(PROPERTY));
     Attach {
         properties: Some(vec![(key, destination.into())]),
@@ -21,7 +21,7 @@ fn via(address: &str, destination: impl Into<Value>) -> Attach {
     }
 }
 
-fn attach(world: &mut World, attach: Attach) -> LinkId {
+pub(crate) fn attach(world: &mut World, attach: Attach) -> LinkId {
     let session = world.session();
     let link = world.attach(session, attach);
     assert!(

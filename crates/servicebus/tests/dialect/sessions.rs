@@ -28,7 +28,7 @@ pub fn of_session(session: &str, text: &str) -> Bytes {
     out.freeze()
 }
 
-fn wish(value: Value, timeout: Option<Value>) -> Attach {
+pub(crate) fn wish(value: Value, timeout: Option<Value>) -> Attach {
     let source = Source {
         address: Some(Value::from("sessions")),
         filter: Some(vec![(Value::Symbol(Symbol::new(FILTER)), value)]),
@@ -151,6 +151,24 @@ fn letter_case_makes_no_other_session_and_clients_are_answered_with_their_own() 
     world.pump();
     let next = seek(&mut world, Value::Null, None);
     assert_eq!(granted(&world, next).0, Value::from("Order"), "as listed");
+}
+
+#[test]
+fn the_empty_id_is_one_like_any_other() {
+    let mut world = World::new();
+    world.enqueue("sessions", &of_session("", "1"));
+    let holder = hold(&mut world, "", 1);
+    assert_eq!(granted(&world, holder).0, Value::from(""));
+    assert_eq!(bodies(&world.received(holder)), ["1"]);
+    let refused = seek(&mut world, Value::from(""), None);
+    assert_eq!(
+        condition(&world, refused),
+        "com.microsoft:session-cannot-be-locked"
+    );
+    world.client.detach(holder, true, None);
+    world.pump();
+    let next = seek(&mut world, Value::Null, None);
+    assert_eq!(granted(&world, next).0, Value::from(""));
 }
 
 #[test]

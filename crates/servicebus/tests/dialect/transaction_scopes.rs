@@ -1,12 +1,13 @@
 //! Which entities a transaction may touch. (docs/spec/amqp.md#8.3)
 
 use amqp::performative::SenderSettleMode;
-use amqp::{Attach, DeliveryState};
+use amqp::{Attach, DeliveryState, Value};
 use broker::{Ensured, QueueSettings, SubscriptionSettings};
 use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 use servicebus::CrossEntity;
 
+use crate::sessions::wish;
 use crate::tracking::text;
 use crate::transactions::{
     answers, condition, coordinator, coordinator_in, declare, discharge, request_within, seen,
@@ -73,6 +74,22 @@ fn receivers_of_a_coordinated_session_are_on_its_first_entity() {
     let other_session = world.session();
     let elsewhere = attach_receiver(&mut world, other_session, "orders2");
     assert!(world.client.is_attached(elsewhere));
+}
+
+#[test]
+fn a_receiver_of_a_session_is_bound_too_and_a_management_node_fixes_nothing() {
+    let mut world = world(CrossEntity::AsCloud);
+    let (session, _) = coordinated(&mut world);
+    let node = attach_sender(&mut world, session, "orders2/$management");
+    assert!(world.client.is_attached(node));
+    let first = attach_receiver(&mut world, session, "orders");
+    assert!(world.client.is_attached(first));
+    // By name, and the next one, which would wait.
+    for (name, id) in [("named", Value::from("a")), ("next", Value::Null)] {
+        let refused = attach(&mut world, session, name, wish(id, None));
+        let error = world.detach_error(refused).expect("it is refused");
+        assert_eq!((error.condition.as_str(), text(error)), (ANOTHER, TEXT));
+    }
 }
 
 #[test]
