@@ -5,9 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use access::Secret;
 use amqp::DeliveryState;
+use broker::Wall;
 use e2e::tls::{Secured, Trust};
-use e2e::{Broker, Credentials, Peer, Setup};
+use e2e::{Broker, Credentials, Peer, Setup, http};
 use rcgen::{CertificateParams, KeyPair};
 
 fn ca(setup: &Setup, arguments: &[&str]) -> Output {
@@ -113,8 +115,12 @@ impl Files {
 
     /// Replaces both as a renewal does, and returns what to trust from then on.
     fn renew(&self) -> Trust {
+        self.renew_for(&["localhost", "127.0.0.1", "::1"])
+    }
+
+    fn renew_for(&self, names: &[&str]) -> Trust {
         let key = KeyPair::generate().expect("chance");
-        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         let certificate = CertificateParams::new(names).expect("names");
         let certificate = certificate.self_signed(&key).expect("a certificate").pem();
         replace(&self.key, &key.serialize_pem());
@@ -153,6 +159,27 @@ fn a_certificate_from_files_is_read_again_when_it_changes() {
     check(&broker, &second);
     let sender = before.sender("orders");
     assert_eq!(before.send(sender, b"still here"), DeliveryState::Accepted);
+}
+
+/// A signature for the bare name of the broker is one for the namespace. (docs/spec/amqp.md#2.5)
+#[test]
+fn the_names_of_a_new_certificate_are_the_brokers_and_those_of_the_old_one_are_not() {
+    let (setup, files) = with_files();
+    files.renew_for(&["localhost", "old.example"]);
+    let broker = setup.start();
+    let ask = |name: &str| {
+        let key = Secret::new("SAS_KEY_VALUE".to_owned());
+        let expires = Wall(4_000_000_000_000);
+        let token = access::sign(name, "RootManageSharedAccessKey", &key, expires);
+        let header = format!("authorization: {token}");
+        http::request(broker.address(), "GET", "/$namespaceinfo", &[&header], "").0
+    };
+    assert_eq!((ask("old.example"), ask("new.example")), (200, 401));
+    replace(&files.certificate, "no certificate");
+    broker.wait_for_log("the TLS certificate in use stays");
+    files.renew_for(&["localhost", "new.example"]);
+    broker.wait_for_log("reloaded: the names of the broker are localhost, new.example");
+    assert_eq!((ask("old.example"), ask("new.example")), (401, 200));
 }
 
 #[test]

@@ -117,7 +117,12 @@ impl Reloader {
         }
         let arguments = self.arguments.clone();
         let read = tokio::task::spawn_blocking(move || Settings::resolve(&arguments));
-        let new = read.await??;
+        let mut new = read.await??;
+        // A certificate that cannot be read leaves the old one in use, and so its names.
+        if new.server.rules.host_names.len() == usize::from(new.host.is_some()) {
+            let names = &self.running.server.rules.host_names;
+            new.server.rules.host_names.clone_from(names);
+        }
         if let Some(name) = fixed::difference(&self.running, &new) {
             return Err(ReloadError::Fixed(name));
         }
@@ -182,7 +187,8 @@ impl Reloader {
             tracing::info!("reloaded: {change}");
         }
         let limits = fixed::limits(&self.running, &new);
-        let keys = fixed::keys(&self.running.auth, &new.auth);
+        let mut keys = fixed::keys(&self.running.auth, &new.auth);
+        keys.extend(fixed::host_names(&self.running, &new));
         let (server_limits, connection_settings) =
             (new.server.limits.clone(), new.server.connections.clone());
         let broker_limits = new.server.broker.limits();

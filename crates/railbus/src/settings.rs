@@ -80,6 +80,11 @@ impl Settings {
         let mut keys = Keys::new(&config.auth, &listen, allow_development_key)?;
         keys.rules.issuers = issuers(&config.auth, resolve)?;
         let tls = tls_source(arguments, &config, resolve, &listen, host.as_ref())?;
+        // Its names count, so a change of it is one of the configuration.
+        if let tls::Source::Files(pair) = &tls {
+            stamps.push(stamp::of(&pair.certificate));
+            files.push(pair.certificate.clone());
+        }
         keys.rules.host_names = tls.host_names();
         let as_host = host.iter().map(|host| host.as_str().to_owned());
         keys.rules.host_names.extend(as_host);

@@ -36,6 +36,12 @@ pub fn keys(old: &Auth, new: &Auth) -> Vec<String> {
     rules.chain(certificates).chain(anonymous).collect()
 }
 
+/// A difference of the names that a token may be for. (docs/spec/amqp.md#2.5)
+pub fn host_names(old: &Settings, new: &Settings) -> Option<String> {
+    let (old, new) = (&old.server.rules.host_names, &new.server.rules.host_names);
+    (old != new).then(|| format!("the names of the broker are {}", new.join(", ")))
+}
+
 fn issuers(old: &Auth, new: &Auth) -> Vec<String> {
     let named = |auth: &Auth, issuer: &AuthIssuer| {
         let mut issuers = auth.issuers.iter();
