@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use access::{AccessRules, CertificateRule, Rights};
-use amqp::Symbol;
 use amqp::sasl::{Code, SaslFrame};
+use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
+use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, Side};
+use entity::QueueDefinition;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
@@ -56,9 +58,49 @@ impl Authority {
     }
 }
 
-/// A server that asks for certificates by `clients`, and what clients trust.
-async fn start(clients: &Authority) -> (Server, std::net::SocketAddr, Arc<RootCertStore>) {
-    let authority = Authority::new();
+/// A server with the queue `orders` and a rule for the certificates of a worker.
+struct Site {
+    server: Server,
+    address: std::net::SocketAddr,
+    authority: Authority,
+    /// What it shows and asks for.
+    sender: watch::Sender<Arc<ServerConfig>>,
+}
+
+impl Site {
+    /// It asks for certificates by `clients`.
+    async fn start(clients: &Authority) -> Self {
+        let authority = Authority::new();
+        let (sender, certificate) = watch::channel(config(&authority, clients));
+        let options = options(certificate);
+        let store = Box::new(store::MemoryStore::new());
+        let bound = BoundServer::new(options, store, Arc::default()).await;
+        let bound = bound.expect("the store is empty");
+        let address = bound.addresses()[0];
+        Self {
+            server: bound.serve(),
+            address,
+            authority,
+            sender,
+        }
+    }
+
+    /// From now on it asks for certificates by `clients`, as after a change of the files.
+    fn ask_for(&self, clients: &Authority) {
+        self.sender.send_replace(config(&self.authority, clients));
+    }
+
+    async fn connect(&self, identity: Option<Identity>) -> TlsStream<TcpStream> {
+        connect(self.address, &self.authority.roots(), identity).await
+    }
+
+    async fn stop(self) {
+        self.server.stop().await.expect("the store is closed");
+    }
+}
+
+/// A certificate by `authority`, and the wish for one by `clients`.
+fn config(authority: &Authority, clients: &Authority) -> Arc<ServerConfig> {
     let (certificate, key) = authority.issue(&["localhost"], "server");
     let provider = Arc::new(ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(clients.roots(), provider.clone())
@@ -71,7 +113,11 @@ async fn start(clients: &Authority) -> (Server, std::net::SocketAddr, Arc<RootCe
         .with_client_cert_verifier(verifier)
         .with_single_cert(vec![certificate], key)
         .expect("they belong together");
-    let options = Options {
+    Arc::new(config)
+}
+
+fn options(certificate: watch::Receiver<Arc<ServerConfig>>) -> Options {
+    Options {
         listen: vec![([127, 0, 0, 1], 0).into()],
         limits: Limits::default(),
         connections: servicebus::Settings::default(),
@@ -85,20 +131,18 @@ async fn start(clients: &Authority) -> (Server, std::net::SocketAddr, Arc<RootCe
             ..AccessRules::default()
         },
         development_issuer: None,
-        certificate: Some(watch::channel(Arc::new(config)).1),
+        certificate: Some(certificate),
         plain: PlaintextPolicy::Everyone,
         virtual_clock: false,
         backup_directory: None,
         broker: broker::BrokerSettings::default(),
-        queues: Vec::new(),
+        queues: vec![QueueDefinition {
+            path: "orders".to_owned(),
+            settings: broker::QueueSettings::default(),
+        }],
         topics: Vec::new(),
         policies: Vec::new(),
-    };
-    let store = Box::new(store::MemoryStore::new());
-    let bound = BoundServer::new(options, store, Arc::default()).await;
-    let bound = bound.expect("the store is empty");
-    let address = bound.addresses()[0];
-    (bound.serve(), address, authority.roots())
+    }
 }
 
 async fn connect(
@@ -160,30 +204,158 @@ async fn log_in(mut stream: TlsStream<TcpStream>) -> (Vec<Symbol>, Option<Code>)
     (offered, Some(code))
 }
 
+/// A client of AMQP that logs in by its certificate and puts no token.
+struct Peer {
+    connection: Connection,
+    stream: TlsStream<TcpStream>,
+}
+
+impl Peer {
+    fn new(stream: TlsStream<TcpStream>) -> Self {
+        let config = Config {
+            container_id: "peer".to_owned(),
+            hostname: Some("localhost".to_owned()),
+            client_sasl: Some((Symbol::new("EXTERNAL"), Vec::new())),
+            ..Config::default()
+        };
+        let connection = Connection::new(Side::Client, config, Mono(0));
+        Self { connection, stream }
+    }
+
+    /// The first of what `pick` makes of the events to come.
+    async fn wait<T>(&mut self, pick: impl Fn(&Event) -> Option<T>) -> T {
+        let mut input = BytesMut::new();
+        loop {
+            while let Some(event) = self.connection.poll_event() {
+                if let Some(found) = pick(&event) {
+                    return found;
+                }
+            }
+            let output = self.connection.output(Mono(0)).split();
+            self.stream.write_all(&output).await.expect("it reads");
+            let read = self.stream.read_buf(&mut input).await;
+            assert_ne!(read.expect("it writes"), 0, "it does not close");
+            self.connection.handle_input(Mono(0), &mut input);
+        }
+    }
+
+    fn attach(&mut self, name: &str) -> LinkId {
+        let target = Target {
+            address: Some(Value::from("orders")),
+            ..Target::default()
+        };
+        let session = self.connection.begin();
+        let attach = Attach {
+            name: name.to_owned(),
+            handle: 0,
+            role: Role::Sender,
+            snd_settle_mode: None,
+            rcv_settle_mode: None,
+            source: Some(Box::new(Source::default())),
+            target: Some(Box::new(TargetTerminus::Node(target))),
+            unsettled: None,
+            incomplete_unsettled: false,
+            initial_delivery_count: Some(0),
+            max_message_size: None,
+            offered_capabilities: Vec::new(),
+            desired_capabilities: Vec::new(),
+            properties: None,
+        };
+        self.connection.attach(session, attach)
+    }
+
+    /// Sends a message to `orders` over a new link.
+    async fn send(&mut self, name: &str) -> Result<(), Error> {
+        let link = self.attach(name);
+        let credit = self.wait(|event| match event {
+            Event::Credit { link: of, .. } if *of == link => Some(Ok(())),
+            Event::Detached {
+                link: of, error, ..
+            } if *of == link => Some(Err(error.clone().expect("a reason"))),
+            _ => None,
+        });
+        credit.await?;
+        let outgoing = Outgoing {
+            tag: b"t",
+            ..Outgoing::default()
+        };
+        let payload = b"\x00\x53\x75\xa0\x01x";
+        let sent = self.connection.send(link, &outgoing, &[payload]);
+        sent.expect("there is credit");
+        let outcome = self.wait(|event| match event {
+            Event::Disposed { state, .. } => state.clone(),
+            _ => None,
+        });
+        assert_eq!(outcome.await, DeliveryState::Accepted);
+        Ok(())
+    }
+}
+
+/// A certificate of an authority that is not asked for ends the handshake, when the client hears
+/// of it.
+async fn check_refused(site: &Site, identity: Identity) {
+    let mut stream = site.connect(Some(identity)).await;
+    drop(stream.write_all(b"AMQP\x03\x01\x00\x00").await);
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer).await;
+    let refused = read.expect_err("it is refused");
+    assert!(refused.to_string().contains("alert"), "{refused}");
+    assert!(answer.is_empty());
+}
+
 #[tokio::test]
 async fn external_is_offered_last_and_to_clients_with_a_certificate_alone() {
     let clients = Authority::new();
-    let (server, address, roots) = start(&clients).await;
-    let without = log_in(connect(address, &roots, None).await).await;
+    let site = Site::start(&clients).await;
+    let without = log_in(site.connect(None).await).await;
     let usual = ["MSSBCBS", "PLAIN", "ANONYMOUS"].map(Symbol::new);
     assert_eq!(without, (usual.to_vec(), None));
     let worker = clients.issue(&[], "worker");
-    let (offered, code) = log_in(connect(address, &roots, Some(worker)).await).await;
+    let (offered, code) = log_in(site.connect(Some(worker)).await).await;
     assert_eq!(offered[..3], usual);
     assert_eq!(offered[3..], [Symbol::new("EXTERNAL")]);
     assert_eq!(code, Some(Code::Ok));
-    server.stop().await.expect("the store is closed");
+    site.stop().await;
 }
 
 #[tokio::test]
 async fn a_certificate_of_another_authority_ends_the_handshake() {
-    let (server, address, roots) = start(&Authority::new()).await;
-    let forged = Authority::new().issue(&[], "worker");
-    let mut stream = connect(address, &roots, Some(forged)).await;
-    drop(stream.write_all(b"AMQP\x03\x01\x00\x00").await);
-    let mut answer = Vec::new();
-    let refused = stream.read_to_end(&mut answer).await.unwrap_err();
-    assert!(refused.to_string().contains("alert"), "{refused}");
-    assert!(answer.is_empty());
-    server.stop().await.expect("the store is closed");
+    let site = Site::start(&Authority::new()).await;
+    check_refused(&site, Authority::new().issue(&[], "worker")).await;
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_sends_by_the_rule_of_its_certificate_and_none_without_one() {
+    let clients = Authority::new();
+    let site = Site::start(&clients).await;
+    // The DNS names count where there are any.
+    for names in [(&[][..], "worker"), (&["other", "worker"], "x")] {
+        let worker = clients.issue(names.0, names.1);
+        let mut peer = Peer::new(site.connect(Some(worker)).await);
+        assert_eq!(peer.send("sender").await, Ok(()));
+    }
+    for names in [(&[][..], "stranger"), (&["stranger"], "worker")] {
+        let stranger = clients.issue(names.0, names.1);
+        let mut peer = Peer::new(site.connect(Some(stranger)).await);
+        let refused = peer.send("sender").await.expect_err("it has no right");
+        assert_eq!(refused.condition, "amqp:unauthorized-access");
+    }
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn another_authority_counts_for_connections_that_begin_later() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let site = Site::start(&first).await;
+    let worker = first.issue(&[], "worker");
+    let mut before = Peer::new(site.connect(Some(worker)).await);
+    assert_eq!(before.send("one").await, Ok(()));
+    site.ask_for(&second);
+    check_refused(&site, first.issue(&[], "worker")).await;
+    let worker = second.issue(&[], "worker");
+    let mut after = Peer::new(site.connect(Some(worker)).await);
+    assert_eq!(after.send("one").await, Ok(()));
+    assert_eq!(before.send("two").await, Ok(()), "it goes on");
+    site.stop().await;
 }

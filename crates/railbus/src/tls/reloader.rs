@@ -323,6 +323,24 @@ mod tests {
     }
 
     #[test]
+    fn other_authorities_of_clients_are_taken_and_a_file_without_one_is_not() {
+        let mut site = Fixture::new();
+        let clients = site.pair.certificate.with_file_name("clients.pem");
+        write(&clients, &site.make().0);
+        site.pair.clients = Some(clients.clone());
+        let (_, mut certificate_source) = CertificateSource::files(site.pair.clone()).unwrap();
+        write(&clients, &site.make().0);
+        let found = certificate_source.check(SystemTime::now());
+        assert!(matches!(found, CheckResult::New(_)), "{found:?}");
+        write(&clients, "");
+        let found = certificate_source.check(SystemTime::now());
+        assert!(
+            matches!(found, CheckResult::Unusable(Error::Certificate { .. })),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn files_that_can_not_be_used_are_refused_by_name() {
         let check = |change: &dyn Fn(&Fixture), expected: &str| {
             let site = Fixture::new();
