@@ -93,10 +93,13 @@ def broker(site):
 def exchange(connection):
     """Sends a message to `orders` and receives it, without a token."""
     sent = message("by its certificate")
-    connection.create_sender("orders").send(sent)
+    sender = connection.create_sender("orders")
+    sender.send(sent)
     receiver = connection.create_receiver("orders", credit=1)
     assert receiver.receive().id == sent.id
     receiver.accept()
+    sender.close()
+    receiver.close()
 
 
 def test_a_client_has_the_rights_of_its_certificate_and_none_without_a_rule(site, broker):
