@@ -31,7 +31,8 @@ pub(crate) fn read(element: &Element, named: Option<&str>) -> Result<RuleDescrip
             FilterDescription::Sql(_) => {
                 (rule.filter_parameters, rule.filter_texts) = read_values(filter, "Parameters")?;
             }
-            FilterDescription::True | FilterDescription::False => {}
+            FilterDescription::True | FilterDescription::False | FilterDescription::Selector(_) => {
+            }
         }
     }
     if let Some(action) = element.child("Action") {
@@ -131,7 +132,7 @@ fn write_filter(writer: &mut Writer, rule: &RuleDescription) {
     match &rule.filter {
         FilterDescription::True => write_sql(writer, "Filter", "TrueFilter", "1=1", none),
         FilterDescription::False => write_sql(writer, "Filter", "FalseFilter", "1=0", none),
-        FilterDescription::Sql(text) => {
+        FilterDescription::Sql(text) | FilterDescription::Selector(text) => {
             let parameters = (&*rule.filter_parameters, texts);
             write_sql(writer, "Filter", "SqlFilter", text, parameters);
         }

@@ -10,6 +10,7 @@ use crate::correlation::CorrelationFilter;
 use crate::evaluation::{Environment, EvaluationError, Run};
 use crate::message::Message;
 use crate::needs::Needs;
+use crate::selector::Selector;
 use crate::sql::SqlFilter;
 
 /// The application property with the name of the rule that made a copy.
@@ -22,6 +23,8 @@ pub enum Filter {
     True,
     False,
     Sql(SqlFilter),
+    /// Of a subscription that a JMS client made. (docs/spec/amqp.md#13.5)
+    Selector(Selector),
     Correlation(Arc<CorrelationFilter>),
 }
 
@@ -79,6 +82,7 @@ impl Filter {
             Self::True => Ok(true),
             Self::False => Ok(false),
             Self::Sql(filter) => Ok(filter.run(message, run)? == Some(true)),
+            Self::Selector(selector) => Ok(selector.run(message, run) == Some(true)),
             Self::Correlation(filter) => Ok(filter.matches(message)),
         }
     }
@@ -89,6 +93,7 @@ impl Filter {
         match self {
             Self::True | Self::False => Needs::default(),
             Self::Sql(filter) => filter.needs(),
+            Self::Selector(selector) => selector.needs(),
             Self::Correlation(filter) => filter.needs(),
         }
     }

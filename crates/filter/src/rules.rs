@@ -98,7 +98,7 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
                 self.correlations.insert(place, filter.clone());
                 self.late_correlations += usize::from(is_late);
             }
-            Filter::True | Filter::Sql(_) => {
+            Filter::True | Filter::Sql(_) | Filter::Selector(_) => {
                 Arc::make_mut(self.tested_mut(is_late)).insert(place, rule.clone());
             }
             Filter::False => {}
@@ -133,7 +133,7 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
                 self.correlations.remove(place, filter);
                 self.late_correlations -= usize::from(is_late);
             }
-            Filter::True | Filter::Sql(_) => {
+            Filter::True | Filter::Sql(_) | Filter::Selector(_) => {
                 Arc::make_mut(self.tested_mut(is_late)).remove(&place);
             }
             Filter::False => {}

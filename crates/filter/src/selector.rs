@@ -86,13 +86,15 @@ impl Selector {
     /// milliseconds for the million that are the most.
     #[must_use]
     pub fn evaluate_at_cost(&self, message: &Message<'_>) -> (Option<bool>, u32) {
+        let mut run = Run::new(Environment::default());
+        let truth = self.run(message, &mut run);
+        (truth, run.fuel.spent())
+    }
+
+    pub(crate) fn run(&self, message: &Message<'_>, run: &mut Run) -> Option<bool> {
         match &self.program {
-            None => (Some(true), 0),
-            Some(program) => {
-                let mut run = Run::new(Environment::default());
-                let truth = machine::is_true(program, message, &mut run).unwrap_or(None);
-                (truth, run.fuel.spent())
-            }
+            None => Some(true),
+            Some(program) => machine::is_true(program, message, run).unwrap_or(None),
         }
     }
 

@@ -95,6 +95,7 @@ fn truth(
 ) -> Result<Option<bool>, EvaluationError> {
     match filter {
         Filter::Sql(filter) => filter.evaluate(message, environment),
+        Filter::Selector(selector) => Ok(selector.evaluate(message)),
         other => other.matches(message, environment).map(Some),
     }
 }

@@ -12,7 +12,9 @@ mod usage;
 
 use std::sync::Arc;
 
-use filter::{Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, SqlFilter};
+use filter::{
+    Action, Correlation, CorrelationFilter, Filter, Parameters, Rule, Selector, SqlFilter,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::api::name::{self, DEFAULT_RULE, NameError};
@@ -82,6 +84,8 @@ pub enum FilterDescription {
     True,
     False,
     Sql(String),
+    /// Of a subscription that a JMS client made. (docs/spec/amqp.md#13.5)
+    Selector(String),
     Correlation(Box<Correlation>),
 }
 
@@ -121,6 +125,7 @@ impl RuleDescription {
             Filter::True => FilterDescription::True,
             Filter::False => FilterDescription::False,
             Filter::Sql(filter) => FilterDescription::Sql(filter.text().to_owned()),
+            Filter::Selector(selector) => FilterDescription::Selector(selector.text().to_owned()),
             Filter::Correlation(filter) => {
                 FilterDescription::Correlation(Box::new(filter.fields().clone()))
             }
@@ -145,7 +150,7 @@ impl RuleDescription {
     pub(crate) fn bytes(&self) -> usize {
         let filter = match &self.filter {
             FilterDescription::True | FilterDescription::False => 0,
-            FilterDescription::Sql(text) => text.len(),
+            FilterDescription::Sql(text) | FilterDescription::Selector(text) => text.len(),
             FilterDescription::Correlation(fields) => stored::bytes_of(fields),
         };
         let parameters = self.filter_parameters.iter().chain(&self.action_parameters);
@@ -186,6 +191,10 @@ impl RuleDescription {
             FilterDescription::Sql(text) => {
                 let filter = SqlFilter::parse(text, &parameters);
                 Filter::Sql(filter.map_err(|error| invalid(error.to_string()))?)
+            }
+            FilterDescription::Selector(text) => {
+                let selector = Selector::parse(text);
+                Filter::Selector(selector.map_err(|error| invalid(error.to_string()))?)
             }
             FilterDescription::Correlation(fields) => {
                 let filter = CorrelationFilter::new((**fields).clone());

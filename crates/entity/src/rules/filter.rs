@@ -26,7 +26,9 @@ impl Serialize for Filter {
         match &self.0 {
             FilterDescription::True => serializer.serialize_bool(true),
             FilterDescription::False => serializer.serialize_bool(false),
-            FilterDescription::Sql(text) => Condition::Sql(text.clone()).serialize(serializer),
+            FilterDescription::Sql(text) | FilterDescription::Selector(text) => {
+                Condition::Sql(text.clone()).serialize(serializer)
+            }
             FilterDescription::Correlation(fields) => {
                 let fields = CorrelationFields((**fields).clone());
                 Condition::Correlation(fields).serialize(serializer)

@@ -95,7 +95,9 @@ impl Test {
         let candidate = match &self.filter.0 {
             FilterDescription::True => Candidate::True,
             FilterDescription::False => Candidate::False,
-            FilterDescription::Sql(text) => Candidate::Sql(text),
+            FilterDescription::Sql(text) | FilterDescription::Selector(text) => {
+                Candidate::Sql(text)
+            }
             FilterDescription::Correlation(fields) => Candidate::Correlation((**fields).clone()),
         };
         let environment = Environment {

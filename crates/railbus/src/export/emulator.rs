@@ -115,7 +115,7 @@ impl Writer {
         let mut properties = match &rule.filter {
             FilterDescription::True => sql("1=1"),
             FilterDescription::False => sql("1=0"),
-            FilterDescription::Sql(text) => sql(text),
+            FilterDescription::Sql(text) | FilterDescription::Selector(text) => sql(text),
             FilterDescription::Correlation(fields) => {
                 let filter = self.correlation(&path, fields);
                 json!({"FilterType": "Correlation", "CorrelationFilter": filter})

@@ -179,7 +179,7 @@ fn correlation_of(fields: &Map) -> Result<Correlation, Error> {
 /// A rule as it is listed.
 fn shown(rule: &RuleDescription) -> Value {
     let filter = match &rule.filter {
-        FilterDescription::Sql(expression) => sql(SQL_FILTER, expression),
+        FilterDescription::Sql(text) | FilterDescription::Selector(text) => sql(SQL_FILTER, text),
         FilterDescription::True => described(TRUE_FILTER, Vec::new()),
         FilterDescription::False => described(FALSE_FILTER, Vec::new()),
         FilterDescription::Correlation(fields) => {

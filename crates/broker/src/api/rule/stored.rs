@@ -41,6 +41,7 @@ enum StoredFilter {
     True,
     False,
     Sql(String),
+    Selector(String),
     Correlation(Box<StoredCorrelation>),
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn encode(rule: &RuleDescription) -> Bytes {
         FilterDescription::True => StoredFilter::True,
         FilterDescription::False => StoredFilter::False,
         FilterDescription::Sql(text) => StoredFilter::Sql(text.clone()),
+        FilterDescription::Selector(text) => StoredFilter::Selector(text.clone()),
         FilterDescription::Correlation(fields) => {
             StoredFilter::Correlation(Box::new(StoredCorrelation::of(fields)))
         }
@@ -94,6 +96,7 @@ pub(crate) fn decode(entry: &Entry) -> Result<RuleDescription, StoreError> {
         StoredFilter::True => FilterDescription::True,
         StoredFilter::False => FilterDescription::False,
         StoredFilter::Sql(text) => FilterDescription::Sql(text),
+        StoredFilter::Selector(text) => FilterDescription::Selector(text),
         StoredFilter::Correlation(fields) => {
             let fields = fields.fields().map_err(damaged)?;
             FilterDescription::Correlation(Box::new(fields))

@@ -118,6 +118,7 @@ fn described(rule: &RuleDescription) -> String {
         FilterDescription::True => "everything".to_owned(),
         FilterDescription::False => "nothing".to_owned(),
         FilterDescription::Sql(text) => format!("where {text}"),
+        FilterDescription::Selector(text) => format!("selector {text}"),
         FilterDescription::Correlation(fields) => format!("label {:?}", fields.label),
     };
     let action = rule.action.as_ref().map(|action| format!(" do {action}"));
