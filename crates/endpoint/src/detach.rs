@@ -1,6 +1,7 @@
 //! Detach: links end, by either side or for an error. [AMQP 2.6.4-6]
 //!
-//! The peer's detach is answered at once and the link is gone. Ours waits for the peer's answer;
+//! The peer's detach is answered at once and the link is gone, unless the owner answers a close
+//! itself. Ours waits for the peer's answer;
 //! until then frames for the link are dropped, except settlements of sent deliveries.
 
 use amqp::error::condition;
@@ -39,7 +40,11 @@ impl Connection {
         {
             session.detached_handles.insert(detach.handle);
         }
+        if self.is_closing(LinkId(key)) {
+            return Err(unattached(detach.handle));
+        }
         let closed = detach.closed;
+        let is_held = closed && detach.error.is_none() && self.hold_closed(key);
         self.report_detached(
             key,
             DetachReason {
@@ -47,9 +52,47 @@ impl Connection {
                 error: detach.error,
             },
         );
+        if is_held {
+            self.release_name(key);
+            return Ok(());
+        }
         self.answer_detach(key, session_key, closed);
         self.remove_link(key);
         Ok(())
+    }
+
+    /// Whether the owner answers the close of this link.
+    fn hold_closed(&mut self, key: u32) -> bool {
+        let Some(link) = self.links.get_mut(key) else {
+            return false;
+        };
+        let is_held = link.holds_close && link.stage == Stage::Attached;
+        if is_held {
+            link.stage = Stage::Closing;
+        }
+        is_held
+    }
+
+    /// From now on the peer's close of the link without an error waits for
+    /// [`answer_close`](Self::answer_close). Its other detaches are answered at once.
+    pub fn hold_close(&mut self, link: LinkId) {
+        if let Some(link) = self.links.get_mut(link.0) {
+            link.holds_close = true;
+        }
+    }
+
+    /// Whether the peer has closed the link and waits for the answer.
+    #[must_use]
+    pub fn is_closing(&self, link: LinkId) -> bool {
+        let link = self.links.get(link.0);
+        link.is_some_and(|link| link.stage == Stage::Closing)
+    }
+
+    /// Answers the close of a link that waits for it; with an error it was not done.
+    pub fn answer_close(&mut self, link: LinkId, error: Option<Error>) {
+        if self.is_closing(link) {
+            self.detach(link, true, error);
+        }
     }
 
     fn answer_detach(&mut self, key: u32, session: u32, closed: bool) {
@@ -57,7 +100,7 @@ impl Connection {
             return;
         };
         match stage {
-            Stage::Detaching => return,
+            Stage::Detaching | Stage::Closing => return,
             // A link that was never answered cannot be detached without attaching it first.
             Stage::Requested if !self.write_refusal(key) => return,
             _ => {}
@@ -92,6 +135,9 @@ impl Connection {
             link.keeps_deliveries = link.keeps_deliveries(&reason);
         }
         self.write_detach(key, reason);
+        if stage == Stage::Closing {
+            return self.remove_link(key);
+        }
         let Some(link) = self.links.get_mut(key) else {
             return;
         };

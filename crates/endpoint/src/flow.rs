@@ -48,7 +48,7 @@ impl Connection {
         match link.stage {
             Stage::Requested => link.hold_flow(flow),
             Stage::Attached => self.handle_link_flow(key, &flow),
-            Stage::Offered | Stage::Detaching => {}
+            Stage::Offered | Stage::Detaching | Stage::Closing => {}
         }
     }
 

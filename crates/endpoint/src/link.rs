@@ -19,6 +19,8 @@ pub(crate) enum Stage {
     Attached,
     /// We detached; the peer has not answered.
     Detaching,
+    /// The peer closed the link; the owner, which wants to answer itself, has not.
+    Closing,
 }
 
 pub(crate) enum End {
@@ -35,6 +37,8 @@ pub(crate) struct Link {
     pub(crate) end: End,
     /// Whether the owner knows that the link is over.
     pub(crate) reported: bool,
+    /// Whether the owner answers the peer's close.
+    pub(crate) holds_close: bool,
     /// The last flow that came before the owner's answer.
     pub(crate) held_flow: Option<Flow>,
     /// Frames that came after our detach and were dropped.
@@ -82,6 +86,7 @@ impl Link {
             stage: Stage::Offered,
             end,
             reported: false,
+            holds_close: false,
             held_flow: None,
             dropped: 0,
             keeps_deliveries: false,

@@ -67,7 +67,7 @@ impl Connection {
         else {
             return Ok(());
         };
-        if link.stage == Stage::Detaching {
+        if matches!(link.stage, Stage::Detaching | Stage::Closing) {
             link.dropped += 1;
             return check_dropped(link.dropped);
         }

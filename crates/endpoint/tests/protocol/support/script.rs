@@ -175,6 +175,10 @@ impl Runner {
                 self.connection
                     .detach(self.link(name), closed, words.error());
             }
+            "hold-close" => self.connection.hold_close(self.link(name)),
+            "answer-close" => {
+                self.connection.answer_close(self.link(name), words.error());
+            }
             "credit" => {
                 let credit = words.at(1).parse().expect("a number of credits");
                 self.connection
