@@ -1,6 +1,6 @@
 //! Config: what an endpoint offers its peer, and the limits of what the peer can make it keep.
 
-use amqp::{Attach, Map, Symbol};
+use amqp::{Attach, Map, Open, Symbol};
 
 /// The side that opened the connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,6 +29,8 @@ pub struct Config {
     pub offered_capabilities: Vec<Symbol>,
     /// What a server offers to peers that desire it.
     pub available_capabilities: Vec<Symbol>,
+    /// Tells of a peer's open whether a capability that it desires is withheld from it.
+    pub withholds: fn(&Open, &Symbol) -> bool,
     pub desired_capabilities: Vec<Symbol>,
     /// Tells of a peer's attach whether its name does not count: it steals no link, and none steals
     /// it.
@@ -65,6 +67,7 @@ impl Default for Config {
             properties: None,
             offered_capabilities: Vec::new(),
             available_capabilities: Vec::new(),
+            withholds: |_, _| false,
             shares_name: |_| false,
             desired_capabilities: Vec::new(),
             incoming_window: 5_000,

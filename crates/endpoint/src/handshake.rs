@@ -191,7 +191,13 @@ impl Connection {
                 format!("max-frame-size {size} is below the minimum of {MIN_MAX_FRAME_SIZE}");
             return Err(Fault::connection(condition::INVALID_FIELD, text));
         }
-        self.send_open(&open.desired_capabilities);
+        let withholds = self.config.withholds;
+        let desired = open.desired_capabilities.iter();
+        let desired: Vec<_> = desired
+            .filter(|it| !withholds(&open, it))
+            .cloned()
+            .collect();
+        self.send_open(&desired);
         self.phase = Phase::Opened;
         let cap = self.config.max_frame_size.max(MAX_FRAME_SIZE_SENT);
         self.outbox.set_max_frame_size(open.max_frame_size.min(cap));

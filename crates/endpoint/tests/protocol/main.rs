@@ -1,6 +1,7 @@
 //! The protocol engine from outside: frames and owner's acts in, frames and events out.
 
 mod bounds;
+mod closing;
 mod conversation;
 mod credit;
 mod disposition;
