@@ -83,7 +83,7 @@ impl Error {
     pub(crate) fn name(error: &NameError) -> Self {
         match error {
             NameError::Characters(_) => Self::bad(error.to_string()),
-            NameError::Length { .. } | NameError::Reserved { .. } => {
+            NameError::Length { .. } | NameError::ClientId(_) | NameError::Reserved { .. } => {
                 Self::bad(format!("Bad Request: {error}."))
             }
         }
@@ -152,9 +152,10 @@ impl Error {
                 Some(40_901),
                 format!("Conflict. Another conflicting operation is in progress: {error}."),
             ),
-            EntityError::Invalid(_) | EntityError::NotInTier(_) | EntityError::Router(_) => {
-                Self::bad(format!("Bad Request. {error}."))
-            }
+            EntityError::HasConsumers
+            | EntityError::Invalid(_)
+            | EntityError::NotInTier(_)
+            | EntityError::Router(_) => Self::bad(format!("Bad Request. {error}.")),
             EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {
                 Self::rule(error)
             }

@@ -5,7 +5,7 @@
 //! apart what is there and what is not; a batch makes what a file says. (docs/spec/admin.md#14)
 
 mod batch;
-mod entities;
+pub(crate) mod entities;
 mod inquiry;
 mod rules;
 
@@ -15,6 +15,7 @@ use crate::api::entity_error::EntityError;
 use crate::api::id::RequestId;
 use crate::api::order::{Answer, Order};
 use crate::api::output::Output;
+use crate::client_affine;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::router;
@@ -63,6 +64,14 @@ fn carry_out(
         }
         Order::RemovePolicy { layer, name } => {
             directory.remove_policy(namespace, layer, &name, cx)?;
+            Ok(Answer::Done)
+        }
+        Order::FindDurable { name } => {
+            let id = client_affine::find_durable(directory, namespace, &name)?;
+            inquiry::entity(directory, id, cx)
+        }
+        Order::Unsubscribe { name } => {
+            client_affine::unsubscribe(directory, namespace, &name, cx)?;
             Ok(Answer::Done)
         }
         Order::ListPolicies(layer) => {

@@ -11,6 +11,7 @@ pub mod settings;
 pub mod time;
 
 pub(crate) mod batch;
+pub(crate) mod client_affine;
 pub(crate) mod entity_error;
 pub(crate) mod error;
 pub(crate) mod forward_error;

@@ -16,6 +16,7 @@ use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
+use crate::client_affine;
 use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
@@ -58,6 +59,7 @@ impl Broker {
             effects: &mut effects,
         };
         directory.wake_tombstones(cx);
+        client_affine::note_restart(&directory, cx);
         // The server asks for them when it needs them.
         directory.publish_rules();
         // Sets the alarms. No client is connected yet, so nothing else can be due.
@@ -93,6 +95,7 @@ impl Broker {
                 .for_each(|queue| tick::clock_went_back(queue, cx));
         }
         step::apply(directory, command, cx);
+        client_affine::end_unused(directory, cx);
         forward::pump(directory, cx);
         answer_volatile_reads(directory, cx);
         cx.shared.bodies.trim();
@@ -127,8 +130,7 @@ impl Broker {
     pub fn deadline(&self) -> Option<Deadline> {
         let first = self.shared.alarms.first();
         let transaction = self.shared.transactions.deadline();
-        let goes_on = self.shared.deletion_scheduler.is_due() || self.shared.volatile.has_reads();
-        let at_once = goes_on.then_some(self.now.mono);
+        let at_once = self.goes_on().then_some(self.now.mono);
         let mono = [first.mono, transaction, at_once];
         let deadline = Deadline {
             mono: mono.into_iter().flatten().min(),
@@ -143,9 +145,15 @@ impl Broker {
         let transaction = self.shared.transactions.deadline();
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
-            || self.shared.deletion_scheduler.is_due()
-            || self.shared.volatile.has_reads()
+            || self.goes_on()
             || transaction.is_some_and(|at| at <= now.mono)
+    }
+
+    /// Whether something waits for the next step alone.
+    fn goes_on(&self) -> bool {
+        self.shared.deletion_scheduler.is_due()
+            || self.shared.volatile.has_reads()
+            || !self.shared.left_subscriptions.is_empty()
     }
 
     /// Whether a client has lately asked for something other than a deletion.

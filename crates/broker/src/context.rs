@@ -67,6 +67,8 @@ pub(crate) struct Shared {
     pub deletion_scheduler: DeletionScheduler,
     /// Units of work that this turn may still do for selectors. Apart, for the same reason.
     pub evaluation_left: usize,
+    /// Subscriptions that go with their last consumer, where one has left in this step.
+    pub left_subscriptions: BTreeSet<EntityId>,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
@@ -101,6 +103,7 @@ impl Shared {
             pump_left: settings.turn_work / 2,
             deletion_scheduler: DeletionScheduler::new(settings.turn_work),
             evaluation_left: settings.turn_work,
+            left_subscriptions: BTreeSet::new(),
             touched: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,

@@ -9,6 +9,7 @@ pub mod shard;
 mod administration;
 mod api;
 mod broker;
+mod client_affine;
 mod context;
 mod delete;
 mod entities;
@@ -28,6 +29,9 @@ mod transaction;
 
 pub use amqp::Value;
 pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
+pub use api::client_affine::{
+    ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,
+};
 pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, SessionFilter};
 pub use api::entity_error::EntityError;
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};

@@ -117,6 +117,7 @@ fn subscribe(
     let path = format!("{}{SUBSCRIPTIONS}{token}", node::node_path(topic));
     let kind = Kind::Subscription(Box::new(Subscription {
         topic,
+        client_affine: None,
         dead_lettering_on_filter_evaluation_exceptions: true,
     }));
     let seen = kind.seen();

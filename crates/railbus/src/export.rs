@@ -77,9 +77,20 @@ fn write(file: Option<&Path>, text: &str) -> Result<(), CommandError> {
 }
 
 fn read(mut json: Value) -> serde_json::Result<ExportedEntities> {
+    without_client_affine(&mut json);
     // Counts belong to no file.
     without(&mut json, "state");
     serde_json::from_value(json)
+}
+
+/// Takes the subscriptions away that JMS clients make and delete by themselves.
+fn without_client_affine(json: &mut Value) {
+    let topics = json.get_mut("topics").and_then(Value::as_array_mut);
+    for topic in topics.into_iter().flatten() {
+        if let Some(Value::Array(subscriptions)) = topic.get_mut("subscriptions") {
+            subscriptions.retain(|it| it["state"]["client-affine"].is_null());
+        }
+    }
 }
 
 /// Takes a member away from every entity.

@@ -380,6 +380,7 @@ fn connections(
             .or(config.dynamic_nodes)
             .unwrap_or_default(),
         anonymous_relay: config.anonymous_relay.unwrap_or(true),
+        jms: config.jms.unwrap_or(config.sku == Some(Tier::Premium)),
         endpoint: endpoint(&config.limits),
         ..default
     })

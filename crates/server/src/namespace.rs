@@ -78,7 +78,13 @@ impl From<NamespaceSnapshot> for Namespace {
                 .map(|topic| TopicDefinition {
                     path: topic.info.queue.path,
                     settings: topic.info.queue.settings,
-                    subscriptions: topic.subscriptions.into_iter().map(Into::into).collect(),
+                    // Those that clients made come and go with the clients.
+                    subscriptions: topic
+                        .subscriptions
+                        .into_iter()
+                        .filter(|it| it.info.client_affine.is_none())
+                        .map(Into::into)
+                        .collect(),
                 })
                 .collect(),
         }

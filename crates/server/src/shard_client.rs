@@ -228,6 +228,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::Deliver { .. }
         | Output::Drained { .. }
         | Output::Evicted { .. }
+        | Output::Subscribed { .. }
         | Output::SessionAccepted { .. }
         | Output::SessionRefused { .. }
         | Output::SessionLost { .. }

@@ -22,6 +22,9 @@ pub(crate) enum Node {
     Entity(EntityAddress),
     /// A node that is to be made for the link. (docs/spec/amqp.md#3.7)
     Dynamic,
+    /// The durable subscription that a receiver without a source names by its own name.
+    /// (docs/spec/amqp.md#13.3)
+    DurableSubscription,
     /// The nodes that the messages of a sender name. (docs/spec/amqp.md#3.9)
     Anonymous,
 }
@@ -81,7 +84,7 @@ impl Node {
             Self::Management(None) => MANAGEMENT.to_owned(),
             Self::Management(Some(entity)) => format!("{}/{MANAGEMENT}", entity.path()),
             Self::Entity(entity) => entity.path(),
-            Self::Dynamic | Self::Anonymous => String::new(),
+            Self::Dynamic | Self::DurableSubscription | Self::Anonymous => String::new(),
         }
     }
 

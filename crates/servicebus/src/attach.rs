@@ -29,6 +29,7 @@ use crate::attach::receiver_source::ReceiverSource;
 use crate::attach::requested_session::RequestedSession;
 use crate::client::Client;
 use crate::errors;
+use crate::jms::{self, DELAYED_DELIVERY};
 use crate::links::link::{EntityRef, Link, LinkKind, Sender, SenderDestination};
 use crate::links::node_links::{RequestLink, ResponseLink};
 use crate::links::receiver_link::Receiver;
@@ -102,8 +103,22 @@ impl Client {
             (Node::Entity(address), _) if let Some(node) = broker::node_at(&address.entity) => {
                 self.attach_to_node(request, &address, node)
             }
-            (Node::Entity(address), Role::Sender) => self.attach_sender(request, &address),
-            (Node::Entity(address), Role::Receiver) => self.attach_receiver(request, &address),
+            (Node::Entity(address), _) if self.settings.jms => {
+                self.attach_with_jms(request, &address, true)
+            }
+            (Node::Entity(address), _) => self.attach_to_entity(request, &address),
+            (Node::DurableSubscription, _) => self.attach_to_unsubscribe(request),
+        }
+    }
+
+    pub(crate) fn attach_to_entity(
+        &mut self,
+        request: AttachRequest,
+        address: &EntityAddress,
+    ) -> Result<(), Error> {
+        match request.attach.role {
+            Role::Sender => self.attach_sender(request, address),
+            Role::Receiver => self.attach_receiver(request, address),
         }
     }
 
@@ -277,7 +292,7 @@ impl Client {
     }
 
     /// The state of a receiver link that begins.
-    fn receiver_state(
+    pub(crate) fn receiver_state(
         request: &AttachRequest,
         entity_ref: &EntityRef,
         receiver_source: &ReceiverSource,
@@ -314,7 +329,7 @@ impl Client {
     pub(crate) fn accept(
         &mut self,
         request: AttachRequest,
-        reply: Attach,
+        mut reply: Attach,
         required_right: RequiredRight,
         path: &str,
         entity: Option<EntityRef>,
@@ -332,6 +347,11 @@ impl Client {
             attach,
             ..
         } = request;
+        let is_sender = matches!(kind, LinkKind::Sender(_));
+        let wants_delay = jms::has(&attach.desired_capabilities, DELAYED_DELIVERY.as_str());
+        if is_sender && wants_delay && self.settings.jms {
+            reply.offered_capabilities.push(DELAYED_DELIVERY);
+        }
         let (resource, path) = (self.resource(path), path.to_lowercase());
         self.links.insert(
             link,
@@ -405,7 +425,9 @@ fn requested_node(attach: &Attach) -> Result<Node, Error> {
     }
     let address = match attach.role {
         Role::Receiver => {
-            let source = attach.source.as_deref().ok_or_else(errors::no_address)?;
+            let Some(source) = attach.source.as_deref() else {
+                return Ok(Node::DurableSubscription);
+            };
             &source.address
         }
         Role::Sender => match attach.target.as_deref() {

@@ -32,6 +32,8 @@ use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 use crate::attach::pending_attach::PendingAttach;
 use crate::client::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposition};
 use crate::errors;
+use crate::jms::Jms;
+use crate::jms::connection::JmsConnection;
 use crate::links::Links;
 use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::LinkKind;
@@ -59,6 +61,7 @@ pub struct Client {
     pub(crate) pending_attaches: BTreeMap<LinkId, Box<PendingAttach>>,
     /// Nodes that its links made or use.
     pub(crate) dynamic_nodes: DynamicNodes,
+    pub(crate) jms: Jms,
     pub(crate) transactions: Transactions,
     pub(crate) session_scopes: SessionScopes,
     /// Receivers that were detached lately.
@@ -123,6 +126,7 @@ impl Client {
             pending_requests: PendingRequests::default(),
             pending_attaches: BTreeMap::new(),
             dynamic_nodes: DynamicNodes::default(),
+            jms: Jms::default(),
             transactions: Transactions::default(),
             session_scopes: SessionScopes::default(),
             detached_receivers: VecDeque::new(),
@@ -286,6 +290,7 @@ impl Client {
         if let Err(error) = self.open_for_others(&open) {
             return self.close(error);
         }
+        self.jms.connection = JmsConnection::of(&open);
         if let Some(host) = open.hostname.filter(|host| !host.is_empty()) {
             self.host = host
                 .chars()

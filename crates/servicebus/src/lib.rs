@@ -4,7 +4,7 @@
 //! bytes and broker outputs go in, broker commands and bytes come out. The state of a connection
 //! (`links`, `pending_requests`, `transactions`) knows no client; `client` owns it and dispatches.
 //! All other files are methods of the client, by what a client does: `attach`, `sender`,
-//! `receiver`, `request_response`, `management`.
+//! `receiver`, `request_response`, `management`, `jms`.
 
 pub mod client;
 pub mod settings;
@@ -12,6 +12,7 @@ pub mod settings;
 mod address;
 mod attach;
 mod errors;
+mod jms;
 mod links;
 mod management;
 mod message;

@@ -4,6 +4,7 @@ use amqp::Value;
 use broker::{LockToken, TransactionId};
 use endpoint::{LinkId, SessionId};
 
+use crate::jms::JmsRequest;
 use crate::receiver::disposition::Settlement;
 
 /// A request to the broker, by the kind of its answer.
@@ -17,6 +18,8 @@ pub(crate) enum PendingRequest {
     Enlist(EnlistedDisposition),
     Declare(Control),
     Discharge(Discharge),
+    /// Something about a subscription or an entity that a JMS client makes.
+    Jms(JmsRequest),
     /// An operation on a management node.
     Manage(Box<PendingOperation>),
 }

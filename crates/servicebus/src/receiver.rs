@@ -343,7 +343,10 @@ impl Client {
             Some(PendingRequest::Enlist(enlisted)) => self.answer_enlisted(&enlisted, result),
             Some(PendingRequest::Manage(pending)) => self.answer_update(&pending, result),
             Some(
-                PendingRequest::Send(_) | PendingRequest::Declare(_) | PendingRequest::Discharge(_),
+                PendingRequest::Send(_)
+                | PendingRequest::Declare(_)
+                | PendingRequest::Discharge(_)
+                | PendingRequest::Jms(_),
             )
             | None => {}
         }

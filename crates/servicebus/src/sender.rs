@@ -66,7 +66,9 @@ impl Client {
             Err(error) => return self.refuse_send(&pending, error),
         };
         let (format, payload) = (delivery.message_format, &delivery.payload);
-        match incoming::messages(format, payload, max_message_size, &mut self.ids) {
+        let has_delays = self.settings.jms;
+        let ids = &mut self.ids;
+        match incoming::messages(format, payload, max_message_size, has_delays, ids) {
             Err(error) => self.refuse_send(&pending, error),
             // An empty batch has no effect. (docs/spec/amqp.md#4.5)
             Ok(messages) if messages.is_empty() && pending.transaction.is_none() => {

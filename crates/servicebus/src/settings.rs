@@ -2,6 +2,9 @@
 
 use amqp::Symbol;
 
+use crate::jms::connection::is_client_provider;
+use crate::jms::{DELAYED_DELIVERY, SHARED_SUBS};
+
 const ANONYMOUS_RELAY: Symbol = Symbol::new("ANONYMOUS-RELAY");
 
 /// Which entities one transaction may touch. (docs/spec/amqp.md#8.3)
@@ -54,6 +57,9 @@ pub struct Settings {
     pub dynamic_nodes: DynamicNodeRight,
     /// Whether senders without a target address are accepted. (docs/spec/amqp.md#3.9)
     pub anonymous_relay: bool,
+    /// Whether there are subscriptions and entities by attaching, and delayed delivery.
+    /// (docs/spec/amqp.md#13)
+    pub jms: bool,
     /// The AMQP engine's settings.
     pub endpoint: endpoint::Config,
 }
@@ -64,6 +70,12 @@ impl Settings {
         let mut config = self.endpoint.clone();
         if self.anonymous_relay {
             config.available_capabilities.push(ANONYMOUS_RELAY);
+        }
+        if self.jms {
+            let capabilities = [DELAYED_DELIVERY, SHARED_SUBS];
+            config.available_capabilities.extend(capabilities);
+            // A message over the relay would find no entity where an attach makes one.
+            config.withholds = |open, it| *it == ANONYMOUS_RELAY && is_client_provider(open);
         }
         config
     }
@@ -83,6 +95,7 @@ impl Default for Settings {
             cross_entity: CrossEntity::Auto,
             dynamic_nodes: DynamicNodeRight::Manage,
             anonymous_relay: false,
+            jms: false,
             endpoint: endpoint::Config::default(),
         }
     }

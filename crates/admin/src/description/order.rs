@@ -82,6 +82,7 @@ const SUBSCRIPTION: &[&str] = &[
     "AutoDeleteOnIdle",
     "EntityAvailabilityStatus",
     "IsClientAffine",
+    "ClientAffineProperties",
 ];
 
 /// The elements of a kind of entity.

@@ -41,7 +41,9 @@ fn is_shown(name: &str, view: View<'_>) -> bool {
         "SqlFilterCount" | "CorrelationFilterCount" => {
             is_runtime && view.version >= Version::WithFilterCounts
         }
-        "MaxMessageSizeInKilobytes" | "IsClientAffine" => view.version >= Version::WithMessageSize,
+        "MaxMessageSizeInKilobytes" | "IsClientAffine" | "ClientAffineProperties" => {
+            view.version >= Version::WithMessageSize
+        }
         _ => true,
     };
     is_in_version
@@ -126,9 +128,22 @@ fn write_read_only(writer: &mut Writer, name: &str, info: &EntityInfo) {
         "SubscriptionCount" => writer.number(name, below.subscriptions as u64),
         "SqlFilterCount" => writer.number(name, below.sql_filters as u64),
         "CorrelationFilterCount" => writer.number(name, below.correlation_filters as u64),
-        "IsClientAffine" => writer.boolean(name, false),
+        "IsClientAffine" => writer.boolean(name, info.client_affine.is_some()),
+        "ClientAffineProperties" => {
+            if let Some(properties) = &info.client_affine {
+                writer.open(name, &[]);
+                writer.optional("ClientId", non_empty(&properties.client_id));
+                writer.boolean("IsDurable", properties.is_durable);
+                writer.boolean("IsShared", properties.is_shared);
+                writer.close(name);
+            }
+        }
         _ => unreachable!("{name} has a place in the order, and no value"),
     }
+}
+
+fn non_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// The numbers of messages of an entity. (docs/spec/entities.md#16)

@@ -5,6 +5,7 @@
 mod world;
 
 mod bad_input;
+mod client_affine;
 mod denied;
 mod dotnet;
 mod errors;

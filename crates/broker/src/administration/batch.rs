@@ -147,6 +147,7 @@ fn create(
             let topic = topic.ok().flatten();
             let subscription = Subscription {
                 topic: topic.expect("the draft has seen it, or it was made before this"),
+                client_affine: None,
                 dead_lettering_on_filter_evaluation_exceptions: dead_lettering,
             };
             (Kind::Subscription(Box::new(subscription)), rules)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId};
 
 use super::{SUBSCRIPTIONS, inquiry};
+use crate::api::client_affine::ClientAffineProperties;
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
@@ -32,9 +33,26 @@ pub(super) fn create(
     rules: Option<Vec<RuleDescription>>,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
+    let id = make(directory, namespace, path, description, rules, None, cx)?;
+    inquiry::entity(directory, id, cx)
+}
+
+/// The same, which may be a subscription that a client makes.
+pub(crate) fn make(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    path: EntityPath,
+    description: EntityDescription,
+    rules: Option<Vec<RuleDescription>>,
+    client_affine: Option<ClientAffineProperties>,
+    cx: &mut Context<'_>,
+) -> Result<EntityId, EntityError> {
     let mut settings = description.settings;
     let flag = description.dead_lettering_on_filter_evaluation_exceptions;
-    let (path, kind) = place(directory, namespace, path, flag)?;
+    let (path, mut kind) = place(directory, namespace, path, flag)?;
+    if let Kind::Subscription(subscription) = &mut kind {
+        subscription.client_affine = client_affine;
+    }
     let tier = cx.shared.settings.tier;
     tier.admit(kind.seen(), &mut settings)?;
     check_free(directory, namespace, &path)?;
@@ -53,7 +71,7 @@ pub(super) fn create(
     for rule in rules {
         directory.put_rule(id, rule, cx);
     }
-    inquiry::entity(directory, id, cx)
+    Ok(id)
 }
 
 /// Gives an entity another description.
@@ -115,6 +133,7 @@ fn place(
             let path = format!("{}{SUBSCRIPTIONS}{name}", topic.path);
             let subscription = Subscription {
                 topic: topic.id,
+                client_affine: None,
                 dead_lettering_on_filter_evaluation_exceptions,
             };
             Ok((path, Kind::Subscription(Box::new(subscription))))

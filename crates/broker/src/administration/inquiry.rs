@@ -166,6 +166,7 @@ fn info(directory: &Directory, queue: &Queue, cx: &Context<'_>) -> EntityInfo {
             }
             Kind::Queue | Kind::Topic(_) | Kind::Transfer { .. } => false,
         },
+        client_affine: queue.kind.client_affine().cloned(),
         store_only: Arc::clone(&queue.store_only),
         version: topic.unwrap_or(queue).times.updated,
         below: match &queue.kind {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use filter::Selector;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
+use crate::api::client_affine::SubscribeRequest;
 use crate::api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
 };
@@ -173,6 +174,12 @@ pub enum Command {
         subqueue: SubqueueId,
         access: Access,
         selector: Option<Arc<Selector>>,
+    },
+    /// A receiver appears, without credit, and comes for a subscription of a topic, which is made
+    /// if it is not there. Answered by `Output::Subscribed`.
+    Subscribe {
+        receiver: ReceiverId,
+        request: Box<SubscribeRequest>,
     },
     /// A receiver appears, without credit, and comes for a session. Answered by
     /// `Output::SessionAccepted` or `Output::SessionRefused`, perhaps later; nothing comes after a

@@ -27,6 +27,8 @@ pub enum EntityError {
     TooMany { limit: usize, what: &'static str },
     #[error("a namespace of the Basic tier does not have {0}")]
     NotInTier(&'static str),
+    #[error("the subscription has consumers")]
+    HasConsumers,
     #[error("{0}")]
     Invalid(String),
     #[error("{path}: {error}")]

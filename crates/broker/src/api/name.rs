@@ -33,6 +33,9 @@ pub enum NameError {
         /// The characters that it has.
         count: usize,
     },
+    /// The id of a client would not fit into a path.
+    #[error("the client id '{0}' contains '/', '\\' or a control character")]
+    ClientId(String),
     /// The path would be taken for something else.
     #[error("the path '{path}' is reserved: {rule}")]
     Reserved {

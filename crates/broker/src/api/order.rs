@@ -10,6 +10,7 @@ use std::sync::Arc;
 use store::EntityId;
 
 use crate::api::batch::{Batch, Ensured};
+use crate::api::client_affine::ClientAffineProperties;
 use crate::api::info::QueueInfo;
 use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::router::{RouterAnswer, RouterOrder};
@@ -35,6 +36,11 @@ pub enum Order {
     },
     /// Deletes an entity with all that is in it. Answered by [`Answer::Done`].
     Remove { path: String },
+    /// A durable subscription that a client made, by its name below its topic. Answered by
+    /// [`Answer::Entity`].
+    FindDurable { name: String },
+    /// Deletes such a subscription, unless it has consumers. Answered by [`Answer::Done`].
+    Unsubscribe { name: String },
     /// Makes, changes and deletes several entities and rules, all of it or nothing. Answered by
     /// [`Answer::Done`].
     Apply(Box<Batch>),
@@ -157,6 +163,8 @@ pub struct EntityInfo {
     pub queue: QueueInfo,
     /// Of a subscription.
     pub dead_lettering_on_filter_evaluation_exceptions: bool,
+    /// Of a subscription that a client made.
+    pub client_affine: Option<ClientAffineProperties>,
     pub store_only: Arc<StoreOnlyProperties>,
     pub below: Below,
     /// Its last change; of a subscription its topic's. (docs/spec/admin.md#4.4)

@@ -8,6 +8,7 @@
 use bytes::Bytes;
 use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
+use crate::api::client_affine::{SubscribeError, Subscribed};
 use crate::api::entity_error::EntityError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
@@ -234,6 +235,11 @@ pub enum Output {
     },
     /// The dynamic node of a link is gone, with its receivers.
     NodeClosed { link: NodeLinkId },
+    /// The receiver is attached to its subscription, or has none.
+    Subscribed {
+        receiver: ReceiverId,
+        result: Result<Subscribed, SubscribeError>,
+    },
     /// The receiver holds the session for so long. Credit it has named before counts.
     SessionAccepted {
         receiver: ReceiverId,
@@ -292,6 +298,7 @@ impl Output {
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
             | Self::Evicted { receiver, .. }
+            | Self::Subscribed { receiver, .. }
             | Self::SessionAccepted { receiver, .. }
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,

@@ -8,6 +8,7 @@ use crate::api::command::Command;
 use crate::api::id::SubqueueId;
 use crate::broker::loaded;
 use crate::broker::tick;
+use crate::client_affine;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
@@ -67,6 +68,9 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             selector,
         } => {
             attach::attach(directory, receiver, subqueue, access, selector, cx);
+        }
+        Command::Subscribe { receiver, request } => {
+            client_affine::subscribe(directory, receiver, *request, cx);
         }
         Command::Credit {
             receiver,

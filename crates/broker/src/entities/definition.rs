@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{EntityId, EntityRow, NamespaceId, StoreError};
 
+use crate::api::client_affine::ClientAffineProperties;
 use crate::api::id::Subqueue;
 use crate::api::policy::Policy;
 use crate::api::router::RouterSettings;
@@ -65,6 +66,8 @@ enum StoredKind {
     Subscription {
         topic: u64,
         dead_lettering_on_filter_evaluation_exceptions: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client_affine: Option<ClientAffineProperties>,
         settings: QueueSettings,
     },
     Router(StoredRouter),
@@ -94,10 +97,12 @@ impl Definition {
             StoredKind::Subscription {
                 topic,
                 dead_lettering_on_filter_evaluation_exceptions,
+                client_affine,
                 settings,
             } => {
                 let subscription = Subscription {
                     topic: EntityId(topic),
+                    client_affine,
                     dead_lettering_on_filter_evaluation_exceptions,
                 };
                 (Kind::Subscription(Box::new(subscription)), settings)
@@ -133,6 +138,7 @@ pub(crate) fn row_of(queue: &Queue) -> EntityRow {
             topic: subscription.topic.0,
             dead_lettering_on_filter_evaluation_exceptions: subscription
                 .dead_lettering_on_filter_evaluation_exceptions,
+            client_affine: subscription.client_affine.clone(),
             settings,
         },
     };

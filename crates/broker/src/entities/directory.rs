@@ -39,6 +39,8 @@ pub(crate) struct Directory {
     pub(super) queues: BTreeMap<EntityId, Box<Queue>>,
     pub(super) policies: Policies,
     pub(super) by_path: BTreeMap<(NamespaceId, String), EntityId>,
+    /// Subscriptions that clients made, by their names below their topics.
+    pub(super) client_affine: BTreeMap<(NamespaceId, String), EntityId>,
     pub routers: Routers,
     /// Transfer queues by their via entity and the destination. No path leads to them.
     pub(crate) transfers: BTreeMap<(EntityId, String), EntityId>,
@@ -82,6 +84,12 @@ impl Directory {
         self.by_path.get(&key_of(namespace, path)).copied()
     }
 
+    /// The subscription that a client made, by its name below its topic.
+    pub(crate) fn client_affine(&self, namespace: NamespaceId, name: &str) -> Option<&Queue> {
+        let found = self.client_affine.get(&key_of(namespace, name));
+        found.and_then(|id| self.get(*id))
+    }
+
     /// The entity of a path, if it is written like this. (docs/spec/rabbitmq.md#8.2)
     pub(crate) fn find_exactly(&self, namespace: NamespaceId, path: &str) -> Option<&Queue> {
         let found = self.find(namespace, path).and_then(|id| self.get(id));
@@ -119,6 +127,9 @@ impl Directory {
         let path = key_of(queue.namespace, &queue.path);
         let named = self.by_path.remove(&path);
         debug_assert_eq!(named, Some(id), "a path is that of one entity");
+        if let Some(key) = client_affine_key(&queue) {
+            self.client_affine.remove(&key);
+        }
         self.note_change(id);
         Some(queue)
     }
@@ -331,6 +342,9 @@ impl Directory {
                     self.by_path.insert(key, queue.id)
                 }
             };
+            if let Some(key) = client_affine_key(&queue) {
+                self.client_affine.insert(key, queue.id);
+            }
             self.last = self.last.max(queue.id.0);
         }
         // Ids rise, so the topic is there before; `check_topics` finds one that is not.
@@ -374,6 +388,13 @@ impl Directory {
 
 fn key_of(namespace: NamespaceId, path: &str) -> (NamespaceId, String) {
     (namespace, path.to_lowercase())
+}
+
+/// What the name of a subscription below its topic is found by, if a client made it.
+fn client_affine_key(queue: &Queue) -> Option<(NamespaceId, String)> {
+    queue.kind.client_affine()?;
+    let (_, name) = queue.path.rsplit_once('/')?;
+    Some(key_of(queue.namespace, name))
 }
 
 /// The target by which an entity that is yet to be made names itself: it does not exist. An update

@@ -7,6 +7,7 @@
 
 use store::EntityId;
 
+use crate::api::client_affine::ClientAffineProperties;
 use crate::api::kind::EntityKind;
 use crate::api::rule::RuleUsage;
 use crate::queue::subscription::Subscription;
@@ -47,6 +48,19 @@ impl Kind {
             Self::Topic(topic) => topic.room(),
             Self::Queue | Self::Subscription(_) | Self::Transfer { .. } => RuleUsage::default(),
         }
+    }
+
+    /// What a subscription has that a client made.
+    pub(crate) fn client_affine(&self) -> Option<&ClientAffineProperties> {
+        match self {
+            Self::Subscription(subscription) => subscription.client_affine.as_ref(),
+            Self::Queue | Self::Topic(_) | Self::Transfer { .. } => None,
+        }
+    }
+
+    /// Whether it goes with its last consumer.
+    pub(crate) fn ends_with_consumers(&self) -> bool {
+        self.client_affine().is_some_and(|it| !it.is_durable)
     }
 
     /// The topic of a subscription.

@@ -134,6 +134,9 @@ pub(crate) fn remove(
         };
         sessions::release::leave(queue, &receiver, counts, cx);
     }
+    if queue.kind.ends_with_consumers() {
+        cx.shared.left_subscriptions.insert(queue.id);
+    }
     receiver.id
 }
 

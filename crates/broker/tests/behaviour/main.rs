@@ -9,6 +9,7 @@ mod world;
 mod administration;
 mod batches;
 mod browsing;
+mod client_affine;
 mod clocks;
 mod commits;
 mod connections;

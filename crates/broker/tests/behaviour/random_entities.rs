@@ -184,8 +184,8 @@ impl Model {
                 self.answered(request);
                 self.transaction = result.ok();
             }
-            Output::NodeOpened { .. } | Output::NodeClosed { .. } => {
-                panic!("no dynamic node was asked for");
+            Output::NodeOpened { .. } | Output::NodeClosed { .. } | Output::Subscribed { .. } => {
+                panic!("neither a dynamic node nor a subscription was asked for");
             }
             Output::Drained { .. } | Output::TimedOut { .. } | Output::RulesChanged(_) => {}
             Output::Sent {

@@ -29,6 +29,7 @@ const NOWHERE: EntityId = EntityId(99);
 mod asked;
 mod attaching;
 pub mod audits;
+mod client_affine;
 mod deleting;
 mod entities;
 mod limits;
@@ -209,6 +210,8 @@ impl Stage {
                 self.router_command(verb, args);
             }
             "attach" => self.attach(args),
+            "subscribe" => self.subscribe(args),
+            "unsubscribe" => self.unsubscribe(args),
             "limit" => self.limit(args),
             "detach" => self.turn(vec![Command::Detach {
                 receiver: receiver(args[0]),
@@ -642,7 +645,11 @@ impl Stage {
                 match (self.what(request).as_str(), *result) {
                     ("remove", Ok(_)) => "removed".to_owned(),
                     ("remove", Err(error)) => format!("not removed: {error}"),
+                    (what, Ok(_)) if what.starts_with("unsubscribe") => format!("{what}: done"),
                     (_, Ok(_)) => return,
+                    (what, Err(error)) if what.starts_with("unsubscribe") => {
+                        format!("{what}: {error}")
+                    }
                     (what, Err(error)) if what.contains("policy") => format!("{what}: {error}"),
                     (_, Err(error)) => format!("queue: {}", error.cause()),
                 }
@@ -733,6 +740,9 @@ impl Stage {
             Output::RulesChanged(_) => return,
             Output::EntityChanged(change) if change.settings.is_some() => return,
             Output::EntityChanged(change) => format!("{} is gone", change.path),
+            Output::Subscribed { receiver, result } => {
+                client_affine::subscribed(&name_of(receiver), &result)
+            }
             Output::NodeOpened { link, result } => self.hear_node(link, result),
             Output::NodeClosed { link } => format!("{} loses its node", nodes::name_of(link)),
             other => match self.hear_rules(&other).or_else(|| self.published(&other)) {

@@ -66,6 +66,8 @@ pub struct RailbusToml {
     pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
     /// Whether senders without a target address are accepted.
     pub anonymous_relay: Option<bool>,
+    /// Whether JMS clients make subscriptions and entities by attaching.
+    pub jms: Option<bool>,
     pub allow_development_key: bool,
     #[serde(deserialize_with = "choice::read")]
     pub plain: Option<server::PlaintextPolicy>,
@@ -301,6 +303,7 @@ mod tests {
             forward-failures = "dead-letter"
             dynamic-nodes = "send-listen"
             anonymous-relay = true
+            jms = false
             virtual-clock = true
             [auth]
             anonymous = ["send", "listen"]
@@ -352,6 +355,7 @@ mod tests {
         let send_listen = Some(servicebus::DynamicNodeRight::SendListen);
         assert_eq!(config.dynamic_nodes, send_listen);
         assert_eq!(config.anonymous_relay, Some(true));
+        assert_eq!(config.jms, Some(false));
         assert_eq!(config.limits.dynamic_nodes_per_connection, Some(Count(50)));
         assert_eq!(config.limits.dynamic_node_bytes, Some(Size(1 << 20)));
         assert_eq!(config.limits.idle_time_out, Some(Millis(60_000)));

@@ -145,3 +145,21 @@ fn counts_belong_to_no_file() {
     assert_eq!(found.queues[0].path, "a");
     assert_eq!(found.topics[0].subscriptions[0].rules, None);
 }
+
+#[test]
+fn subscriptions_of_jms_clients_are_left_out() {
+    let json = serde_json::json!({
+        "queues": [],
+        "topics": [{
+            "name": "prices",
+            "state": {},
+            "subscriptions": [
+                {"name": "all", "state": {}},
+                {"name": "s$client1$D", "state": {"client-affine": {"client-id": "client1"}}},
+            ],
+        }],
+    });
+    let found = super::read(json).unwrap();
+    let names = found.topics[0].subscriptions.iter().map(|it| &*it.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["all"]);
+}

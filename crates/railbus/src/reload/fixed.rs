@@ -107,6 +107,10 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.connections.anonymous_relay != new.server.connections.anonymous_relay,
         ),
         (
+            "jms",
+            old.server.connections.jms != new.server.connections.jms,
+        ),
+        (
             "dynamic-nodes",
             old.server.connections.dynamic_nodes != new.server.connections.dynamic_nodes,
         ),
@@ -277,6 +281,7 @@ mod tests {
             ("forward-failures = 'dead-letter'", "forward-failures"),
             ("dynamic-nodes = 'off'", "dynamic-nodes"),
             ("anonymous-relay = false", "anonymous-relay"),
+            ("jms = true", "jms"),
             (
                 "[transactions]\ncross-entity = 'any'",
                 "transactions.cross-entity",

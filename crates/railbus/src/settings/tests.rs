@@ -181,3 +181,13 @@ fn two_brokers_have_different_seeds() {
         resolve("", |_| {}).server.broker.seed
     );
 }
+
+/// (docs/spec/amqp.md#13)
+#[test]
+fn a_premium_namespace_has_jms_unless_that_is_turned_off() {
+    let has_jms = |text| resolve(text, |_| {}).server.connections.jms;
+    assert!(!has_jms(""));
+    assert!(has_jms("sku = 'premium'"));
+    assert!(has_jms("jms = true"));
+    assert!(!has_jms("sku = 'premium'\njms = false"));
+}

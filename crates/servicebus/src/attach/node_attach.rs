@@ -82,8 +82,11 @@ impl Client {
         Ok(())
     }
 
-    /// What a receiver wants of a node, which has no sessions.
-    fn plain_receiver_source(&self, request: &AttachRequest) -> Result<ReceiverSource, Error> {
+    /// What a receiver wants where there are no sessions.
+    pub(crate) fn plain_receiver_source(
+        &self,
+        request: &AttachRequest,
+    ) -> Result<ReceiverSource, Error> {
         requested_session::check_exclusive(&request.attach)?;
         if RequestedSession::of(&request.attach).is_some() {
             return Err(errors::sessionful_receiver());

@@ -62,6 +62,20 @@ impl ReceiverSource {
         self.selector.is_none() && !self.browses
     }
 
+    /// The same of a source whose distribution mode does not tell that it browses.
+    /// (docs/spec/amqp.md#13.3)
+    pub(crate) fn consuming(self) -> Self {
+        Self {
+            browses: false,
+            ..self
+        }
+    }
+
+    /// The text of the selector.
+    pub(crate) fn selector_text(&self) -> Option<&str> {
+        self.selector.as_deref().map(Selector::text)
+    }
+
     /// The command that attaches the receiver.
     pub(crate) fn command(
         self,

@@ -42,12 +42,12 @@ impl Client {
             Output::TimedOut { transaction, .. } => drop(self.transactions.end(transaction)),
             Output::RuleChanged { request, result } => self.handle_rule_changed(request, result),
             Output::Rules { request, result } => self.handle_rules(request, result),
-            // Entities are the server's to create and remove, never a connection's. Nothing here
-            // publishes to routers.
-            Output::Administered { .. }
-            | Output::EntityChanged(_)
-            | Output::RulesChanged(_)
-            | Output::Published { .. } => {}
+            Output::Administered { request, result } => {
+                self.handle_administered(request, *result);
+            }
+            Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, result),
+            // The directory tells of the first two. Nothing here publishes to routers.
+            Output::EntityChanged(_) | Output::RulesChanged(_) | Output::Published { .. } => {}
             Output::NodeOpened { link, result } => self.handle_node_opened(link, result),
             Output::NodeClosed { link } => self.handle_node_closed(link),
         }

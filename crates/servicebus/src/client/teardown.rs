@@ -14,6 +14,7 @@ use endpoint::{LinkId, Mono};
 use crate::client::Client;
 use crate::client::refusals::path_of;
 use crate::errors;
+use crate::jms::Jms;
 use crate::links::Links;
 use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::{Link, LinkKind};
@@ -95,6 +96,7 @@ impl Client {
     pub(crate) fn remove_link(&mut self, link: LinkId) {
         self.take_link(link);
         self.leave_node(link, true);
+        self.leave_jms(link);
     }
 
     /// Handles a detach of the client's. Unless the link is over, its deliveries can still be
@@ -102,6 +104,7 @@ impl Client {
     pub(crate) fn handle_detached(&mut self, link: LinkId, over: bool) {
         let taken = self.take_link(link);
         self.leave_node(link, over);
+        self.leave_jms(link);
         if let Some(LinkKind::Receiver(mut receiver)) = taken
             && !over
         {
@@ -132,7 +135,9 @@ impl Client {
     }
 
     fn has_pending_attaches(&self) -> bool {
-        !self.pending_attaches.is_empty() || !self.dynamic_nodes.pending.is_empty()
+        !self.pending_attaches.is_empty()
+            || !self.dynamic_nodes.pending.is_empty()
+            || !self.jms.pending_attaches().is_empty()
     }
 
     pub(crate) fn idle_deadline(&self) -> Option<Mono> {
@@ -169,6 +174,9 @@ impl Client {
         {
             self.leave_node(link, true);
         }
+        for link in self.jms.pending_attaches() {
+            self.leave_jms(link);
+        }
         self.idle_since = None;
         self.connection.close(Some(error));
     }
@@ -195,6 +203,7 @@ impl Client {
             self.link_owner = None;
             self.pending_attaches.clear();
             self.dynamic_nodes = DynamicNodes::default();
+            self.jms = Jms::default();
         }
     }
 }

@@ -325,7 +325,7 @@ proptest::proptest! {
             ..browsed(payload.clone())
         };
         let out = encoded(&message, locked());
-        if crate::message::incoming::messages(0, &payload, 1 << 20, &mut MessageIds::new([0; 16])).is_ok() {
+        if crate::message::incoming::messages(0, &payload, 1 << 20, true, &mut MessageIds::new([0; 16])).is_ok() {
             let sections = Sections::scan(&out).expect("what was accepted goes out as sections");
             let parts = [sections.message_annotations, sections.properties, sections.application_properties];
             for part in parts {

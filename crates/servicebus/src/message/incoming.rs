@@ -35,11 +35,13 @@ const REPLY_TO_GROUP_ID: usize = 12;
 /// How many there are.
 const FIELDS: usize = 13;
 
-/// The messages of a delivery.
+/// The messages of a delivery. `has_delays` tells whether their delivery times count.
+/// (docs/spec/amqp.md#13.5)
 pub(crate) fn messages(
     format: u32,
     payload: &Bytes,
     max_size: u64,
+    has_delays: bool,
     ids: &mut MessageIds,
 ) -> Result<Vec<Incoming>, Error> {
     let size = payload.len() as u64;
@@ -47,8 +49,8 @@ pub(crate) fn messages(
         return Err(errors::too_large(size, max_size));
     }
     match format {
-        0 => Ok(vec![message(payload, ids)?]),
-        BATCH_FORMAT => batch(payload, ids),
+        0 => Ok(vec![message(payload, has_delays, ids)?]),
+        BATCH_FORMAT => batch(payload, has_delays, ids),
         other => Err(errors::unknown_format(other)),
     }
 }
@@ -62,7 +64,7 @@ pub fn read(payload: &Bytes, max_size: u64, ids: &mut MessageIds) -> Result<Inco
     if size > max_size {
         return Err(errors::too_large(size, max_size));
     }
-    message(payload, ids)
+    message(payload, false, ids)
 }
 
 /// The address in the property `to`.
@@ -77,13 +79,14 @@ pub(crate) fn to(payload: &Bytes) -> Result<Option<String>, Error> {
     Ok(to.map(str::to_owned))
 }
 
-fn batch(payload: &Bytes, ids: &mut MessageIds) -> Result<Vec<Incoming>, Error> {
+fn batch(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<Vec<Incoming>, Error> {
     let (payload, sections) = ordered(payload)?;
     if sections.body_sections == 0 {
         return Ok(Vec::new());
     }
     let parts = batch_parts(&payload, &sections, MAX_BATCH).map_err(undecodable)?;
-    parts.iter().map(|part| message(part, ids)).collect()
+    let parts = parts.iter();
+    parts.map(|part| message(part, has_delays, ids)).collect()
 }
 
 /// The message with its sections in the standard's order, as nearly all come.
@@ -101,7 +104,7 @@ fn ordered(payload: &Bytes) -> Result<(Bytes, Sections), Error> {
 }
 
 /// One message, checked.
-fn message(payload: &Bytes, ids: &mut MessageIds) -> Result<Incoming, Error> {
+fn message(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<Incoming, Error> {
     let (payload, sections) = ordered(payload)?;
     let body = sections.body.len() + sections.footer.len();
     if payload.len() - body > MAX_PROPERTIES {
@@ -121,7 +124,7 @@ fn message(payload: &Bytes, ids: &mut MessageIds) -> Result<Incoming, Error> {
     let session_id = properties
         .group_id
         .map(|id| payload.slice_ref(id.as_bytes()));
-    let scheduled = annotations.scheduled;
+    let scheduled = annotations.due(has_delays)?;
     let payload = match message_id {
         Some(_) => payload,
         None => ids.give(&payload, &sections),
@@ -211,6 +214,8 @@ impl<'a> Properties<'a> {
 struct Annotations<'a> {
     partition_key: Option<&'a str>,
     scheduled: Option<Wall>,
+    /// Encoded.
+    delivery_time: Option<&'a [u8]>,
 }
 
 impl<'a> Annotations<'a> {
@@ -234,9 +239,18 @@ impl<'a> Annotations<'a> {
             }
             Some("x-opt-via-partition-key") => check_id("The via partition key", value)?,
             Some("x-opt-scheduled-enqueue-time") => self.scheduled = scheduled_time(value)?,
+            Some("x-opt-delivery-time") => self.delivery_time = Some(value),
             _ => {}
         }
         Ok(())
+    }
+
+    /// When the message is to become available.
+    fn due(&self, has_delays: bool) -> Result<Option<Wall>, Error> {
+        match self.delivery_time {
+            Some(time) if has_delays && self.scheduled.is_none() => scheduled_time(time),
+            _ => Ok(self.scheduled),
+        }
     }
 
     fn check(&self, properties: &Properties<'_>) -> Result<(), Error> {

@@ -13,7 +13,13 @@ pub(super) fn messages(
     payload: &Bytes,
     max_size: u64,
 ) -> Result<Vec<Incoming>, Error> {
-    super::messages(format, payload, max_size, &mut MessageIds::new([0; 16]))
+    super::messages(
+        format,
+        payload,
+        max_size,
+        true,
+        &mut MessageIds::new([0; 16]),
+    )
 }
 
 /// A message in parts; what is absent is not written, but for an id.
@@ -207,6 +213,28 @@ fn a_scheduled_time_is_a_timestamp_or_a_number_and_whether_it_has_come_is_the_br
         let error = Err("com.microsoft:argument-error".to_owned());
         assert_eq!(scheduled(time), error);
     }
+}
+
+/// (docs/spec/amqp.md#13.5)
+#[test]
+fn a_delivery_time_schedules_a_message_that_has_no_scheduled_time() {
+    let delayed = |others: &[(&str, Value)], has_delays| {
+        let mut message = annotated("x-opt-delivery-time", Value::Long(7));
+        for (key, value) in others {
+            let key = Value::Symbol(Symbol::from((*key).to_owned()));
+            message.annotations.push((key, value.clone()));
+        }
+        let mut ids = MessageIds::new([0; 16]);
+        let messages = super::messages(0, &message.encode(), 1 << 20, has_delays, &mut ids);
+        messages.expect("sound")[0].scheduled
+    };
+    assert_eq!(delayed(&[], true), Some(Wall(7)));
+    assert_eq!(delayed(&[], false), None);
+    let scheduled = ("x-opt-scheduled-enqueue-time", Value::Timestamp(9));
+    assert_eq!(delayed(&[scheduled], true), Some(Wall(9)));
+    let wrong = annotated("x-opt-delivery-time", Value::from("soon")).encode();
+    let error = messages(0, &wrong, 1 << 20).expect_err("it is no time");
+    assert_eq!(error.condition.as_str(), "com.microsoft:argument-error");
 }
 
 #[test]

@@ -150,7 +150,11 @@ impl Client {
     /// (docs/spec/amqp.md#2.3)
     fn check_audience_exists(&self, audience: &str) -> Result<(), Status> {
         let address = match Node::parse(audience) {
-            Node::Cbs | Node::Management(None) | Node::Dynamic | Node::Anonymous => return Ok(()),
+            Node::Cbs
+            | Node::Management(None)
+            | Node::Dynamic
+            | Node::DurableSubscription
+            | Node::Anonymous => return Ok(()),
             Node::Entity(address) | Node::Management(Some(address)) => address,
         };
         // Of dynamic nodes only the broker knows, which is asked when a link is attached.

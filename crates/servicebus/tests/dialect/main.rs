@@ -21,6 +21,7 @@ mod expiry_times;
 mod forwarding;
 mod hostile;
 mod issuers;
+mod jms;
 mod management;
 mod partition_keys;
 mod receive;

@@ -149,10 +149,13 @@ impl World {
 
     /// Has the client desire `capabilities` when it opens the connection.
     pub fn desire(&mut self, login: Login, capabilities: Vec<Symbol>) {
-        let config = endpoint::Config {
-            desired_capabilities: capabilities,
-            ..client_config(login)
-        };
+        self.open_with(login, |config| config.desired_capabilities = capabilities);
+    }
+
+    /// Has the client open the connection in its own way.
+    pub fn open_with(&mut self, login: Login, change: impl FnOnce(&mut endpoint::Config)) {
+        let mut config = client_config(login);
+        change(&mut config);
         self.client = Connection::new(Side::Client, config, Mono(0));
     }
 

@@ -238,6 +238,7 @@ fn reason(error: &EntityError) -> Reason {
         EntityError::TooMany { .. } => Reason::Limit,
         EntityError::Rule(error) => rule_reason(error),
         EntityError::NotInTier(_)
+        | EntityError::HasConsumers
         | EntityError::Invalid(_)
         | EntityError::Destination(_)
         | EntityError::Router(_)

@@ -253,7 +253,9 @@ impl Ledger {
                 self.verify_rule(*request, asked.as_ref(), result)
             }
             Output::Rules { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => Ok(()),
-            Output::NodeOpened { .. } | Output::NodeClosed { .. } => Ok(()),
+            Output::NodeOpened { .. } | Output::NodeClosed { .. } | Output::Subscribed { .. } => {
+                Ok(())
+            }
             Output::Evicted { receiver, .. } => {
                 self.clients.leave(*receiver);
                 Ok(())

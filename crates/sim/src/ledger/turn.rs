@@ -258,6 +258,7 @@ impl Ledger {
             | Command::CloseNode { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
+            | Command::Subscribe { .. }
             | Command::Credit { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }

@@ -104,6 +104,14 @@ fn subscription(found: &SubscriptionSnapshot) -> Properties {
     let mut shown = of_subscription(&namespace::settings_of(info));
     let name = namespace::last_segment(&info.queue.path);
     complete(&mut shown, name.to_owned(), info);
+    if let (Some(of), Some(state)) = (&info.client_affine, shown.get_mut("state")) {
+        state["client-affine"] = json!({
+            "client-id": of.client_id,
+            "is-durable": of.is_durable,
+            "is-shared": of.is_shared,
+            "selector": of.selector,
+        });
+    }
     let rules: Vec<_> = rules.iter().map(rule).map(Json::Object).collect();
     shown.insert("rules".to_owned(), rules.into());
     shown

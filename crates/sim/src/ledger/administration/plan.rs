@@ -37,6 +37,9 @@ impl Ledger {
             Order::PutPolicy(_) | Order::RemovePolicy { .. } | Order::ListPolicies(_) => {
                 unreachable!("no client of a simulation asks about policies")
             }
+            Order::FindDurable { .. } | Order::Unsubscribe { .. } => {
+                unreachable!("no client of a simulation makes a subscription by attaching")
+            }
             Order::Router(order) => {
                 self.routing.observe(order);
                 Ok(Shown::Nothing)
