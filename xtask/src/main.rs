@@ -37,6 +37,9 @@ enum Command {
         /// Prints the steps' names
         #[arg(long)]
         list: bool,
+        /// A server to compare with, whose suite runs too: `rabbitmq`
+        #[arg(long, value_name = "SERVER")]
+        with: Vec<String>,
         /// Names of the steps to run
         steps: Vec<String>,
     },
@@ -110,7 +113,9 @@ fn dispatch(command: Command) -> Result<()> {
     match command {
         Command::Run { serve } => run::run(&workspace, &serve),
         Command::Test { list: true, .. } => test::list(&workspace),
-        Command::Test { quick, steps, .. } => test::run(&workspace, quick, &steps),
+        Command::Test {
+            quick, steps, with, ..
+        } => test::run(&workspace, quick, &steps, &with),
         Command::Sim {
             operations,
             seed,

@@ -28,16 +28,20 @@ use build::Build;
 use step::{Group, Step};
 
 /// Runs the steps in `wanted`, or all of them; with `quick` only those that need no RocksDB and
-/// take seconds. Fails when one of them does.
-pub fn run(workspace: &Workspace, quick: bool, wanted: &[String]) -> Result<()> {
+/// take seconds. Suites named in `with` are told to run the server that they compare with. Fails
+/// when one of them does.
+pub fn run(workspace: &Workspace, quick: bool, wanted: &[String], with: &[String]) -> Result<()> {
     let steps = select(step::all(workspace)?, quick, wanted)?;
+    if let Some(name) = with.iter().find(|name| !suites(&steps).contains(name)) {
+        bail!("--with {name}: no suite of this name is to run");
+    }
     prepare(&steps)?;
     logs::begin(workspace)?;
     let mut summary = Summary::default();
     thread::scope(|scope| {
         let needs_build = steps.iter().any(|step| step.group.needs_build());
         let build = needs_build.then(|| Build::start(workspace, scope));
-        let suites = interop::prepare(workspace, scope, suites(&steps));
+        let suites = interop::prepare(workspace, scope, suites(&steps), with);
         in_turn(workspace, &steps, Group::Quick, &mut summary);
         in_turn(workspace, &steps, Group::Pure, &mut summary);
         let built = build.is_none_or(|build| build.finish(&mut summary));

@@ -26,12 +26,15 @@ use crate::workspace::Workspace;
 const AT_ONCE: usize = 3;
 /// The folder of `interop/` whose folders are suites: a language each, with its frameworks.
 const FRAMEWORKS: &str = "frameworks";
+/// Tells a suite to run the server that it compares with.
+const WITH_SERVER: &str = "RAILBUS_WITH_SERVER";
 /// What `setup` says when the machine lacks the language.
 pub const MISSING: i32 = 3;
 
 /// A suite and how its set-up went.
 struct Suite {
     name: String,
+    with_server: bool,
     setup: Result<Logged>,
 }
 
@@ -67,10 +70,15 @@ pub fn prepare<'scope, 'env>(
     workspace: &'env Workspace,
     scope: &'scope Scope<'scope, 'env>,
     names: Vec<String>,
+    with: &'env [String],
 ) -> Suites<'scope> {
-    let set_up = move |name: String| Suite {
-        setup: set_up(workspace, &name),
-        name,
+    let set_up = move |name: String| {
+        let with_server = with.contains(&name);
+        Suite {
+            setup: set_up(workspace, &name, with_server),
+            name,
+            with_server,
+        }
     };
     Suites {
         handle: scope.spawn(move || names.into_iter().map(set_up).collect()),
@@ -110,7 +118,7 @@ impl Suite {
                 return Outcome::not_run(&self.name, setup.output.trim(), is_ci());
             }
             Ok(setup) if !setup.success => Ok(setup),
-            Ok(_) => against_a_broker(workspace, &self.name),
+            Ok(_) => against_a_broker(workspace, &self.name, self.with_server),
             Err(error) => Err(error),
         };
         match result {
@@ -120,7 +128,7 @@ impl Suite {
     }
 }
 
-fn set_up(workspace: &Workspace, name: &str) -> Result<Logged> {
+fn set_up(workspace: &Workspace, name: &str, with_server: bool) -> Result<Logged> {
     let setup = folder(workspace, name).join("setup");
     if is_crate(workspace, name) || !setup.is_file() {
         return Ok(Logged {
@@ -129,16 +137,24 @@ fn set_up(workspace: &Workspace, name: &str) -> Result<Logged> {
             output: String::new(),
         });
     }
-    shell::logged(workspace, &format!("setup-{name}"), script(&setup))
+    let mut command = script(&setup);
+    if with_server {
+        command.env(WITH_SERVER, "1");
+    }
+    shell::logged(workspace, &format!("setup-{name}"), command)
 }
 
 /// Runs the suite, then sees to it that the broker it used can still stop as it should.
-fn against_a_broker(workspace: &Workspace, name: &str) -> Result<Logged> {
+fn against_a_broker(workspace: &Workspace, name: &str, with_server: bool) -> Result<Logged> {
     let data = workspace.temporary()?;
     let plan = plan(workspace, name, data.path())?;
     let broker = Broker::start(&plan)?;
     let authority = export_authority(workspace, data.path())?;
-    let mut logged = execute(workspace, name, broker.ready(), &authority)?;
+    let mut environment = environment(broker.ready(), &authority);
+    if with_server {
+        environment.push((WITH_SERVER, "1".to_owned()));
+    }
+    let mut logged = execute(workspace, name, environment)?;
     let status = broker.stop()?;
     if !status.success() {
         logged.success = false;
@@ -161,8 +177,11 @@ fn export_authority(workspace: &Workspace, data: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-fn execute(workspace: &Workspace, name: &str, ready: &Ready, authority: &Path) -> Result<Logged> {
-    let mut environment = environment(ready, authority);
+fn execute(
+    workspace: &Workspace,
+    name: &str,
+    mut environment: Vec<(&'static str, String)>,
+) -> Result<Logged> {
     environment.extend(logs::environment(workspace, name)?);
     if is_crate(workspace, name) {
         return executables::suite(workspace, &folder(workspace, name), &environment);
