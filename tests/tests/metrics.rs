@@ -63,6 +63,40 @@ fn what_is_shown_is_what_the_documentation_explains() {
 }
 
 #[test]
+fn the_dashboard_and_the_alerts_use_metrics_that_are_explained() {
+    let explained = include_str!("../../docs/metrics.md");
+    let explained = names_of(explained, "| `", &['`']);
+    let dashboard = include_str!("../../deploy/grafana/railbus.json");
+    let alerts = include_str!("../../deploy/prometheus/alerts.yaml");
+    let tested = include_str!("../../deploy/prometheus/alerts_test.yaml");
+    for text in [dashboard, alerts, tested] {
+        let words = text.split(|c: char| !c.is_ascii_lowercase() && c != '_');
+        let used: Vec<_> = words.filter(|word| word.starts_with("railbus_")).collect();
+        assert!(!used.is_empty(), "{text}");
+        for name in used {
+            let name = name.strip_suffix("_bucket").unwrap_or(name);
+            assert!(explained.contains(name), "{name} is not in docs/metrics.md");
+        }
+    }
+}
+
+#[test]
+fn every_alert_is_tested() {
+    let alerts = include_str!("../../deploy/prometheus/alerts.yaml");
+    let tested = include_str!("../../deploy/prometheus/alerts_test.yaml");
+    let alerts = alerts
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "));
+    for alert in alerts {
+        let tests = tested.matches(&format!("alertname: {alert}\n")).count();
+        assert!(
+            tests >= 2,
+            "{alert} needs a test that fires and one that does not"
+        );
+    }
+}
+
+#[test]
 fn every_limit_is_shown_and_documented_with_its_value() {
     let broker = Setup::new()
         .configure("[limits]\nconnections = 77\nauthentication-time-out = 'PT90S'")

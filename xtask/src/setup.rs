@@ -126,6 +126,12 @@ const ARTEMIS: &[Need] = &[
     },
 ];
 
+/// What tests the alert rules of Prometheus.
+const ALERTS: &[Need] = &[Need {
+    is_met: || shell::is_installed("promtool"),
+    packages: &["prometheus"],
+}];
+
 /// What RabbitMQ takes: a program that unpacks packages, and one that gives it a file system.
 const RABBITMQ: &[Need] = &[
     Need {
@@ -168,6 +174,14 @@ pub fn for_dist() -> Result<()> {
 /// When a package could not be installed.
 pub fn for_artemis() -> Result<()> {
     install(&missing(ARTEMIS))
+}
+
+/// Installs what testing alert rules needs.
+///
+/// # Errors
+/// When a package could not be installed.
+pub fn for_alerts() -> Result<()> {
+    install(&missing(ALERTS))
 }
 
 /// Installs what measuring RabbitMQ needs.

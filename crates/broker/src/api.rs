@@ -17,6 +17,7 @@ pub(crate) mod error;
 pub(crate) mod forward_error;
 pub(crate) mod info;
 pub(crate) mod kind;
+pub(crate) mod latency;
 pub(crate) mod name;
 pub(crate) mod node;
 pub(crate) mod order;

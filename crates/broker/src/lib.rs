@@ -40,6 +40,7 @@ pub use api::id::{
 };
 pub use api::info::{Deadline, QueueInfo};
 pub use api::kind::EntityKind;
+pub use api::latency::{LATENCY_BUCKETS, Latency};
 pub use api::name::{
     DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name,
 };

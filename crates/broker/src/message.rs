@@ -15,8 +15,9 @@ pub(crate) mod stored;
 use bytes::Bytes;
 use store::{MessageRow, Part, SequenceNumber, StoredMessage};
 
+use crate::api::id::Subqueue;
 use crate::api::output::{Browsed, MessageState};
-use crate::api::time::Wall;
+use crate::api::time::{Now, Wall};
 use crate::message::entry::Entry;
 use crate::message::patch::Patch;
 
@@ -31,6 +32,13 @@ pub(crate) struct Message {
 }
 
 impl Message {
+    /// Milliseconds since it was enqueued; none of a dead letter, which keeps the time of the
+    /// message that it was.
+    pub(crate) fn time_since_enqueued(&self, subqueue: Subqueue, now: Now) -> Option<u64> {
+        let waited_ms = now.wall.0.saturating_sub(self.row.enqueued_ms);
+        (subqueue == Subqueue::Main).then_some(waited_ms)
+    }
+
     /// A message that was read from the store, with its patch if that was read.
     pub(crate) fn stored(stored: &StoredMessage, patch: Option<Box<Patch>>) -> Self {
         Self {

@@ -1,5 +1,7 @@
 //! Checks: the steps that are one call of cargo or of our own rules.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::shell::{self, Logged};
@@ -68,6 +70,15 @@ pub fn deny(workspace: &Workspace) -> Result<Logged> {
         "sources",
     ]);
     shell::logged(workspace, "deny", command)
+}
+
+/// The alert rules of Prometheus, each on series that make it fire and series that do not.
+pub fn alerts(workspace: &Workspace) -> Result<Logged> {
+    setup::for_alerts()?;
+    let mut command = Command::new("promtool");
+    command.args(["test", "rules", "deploy/prometheus/alerts_test.yaml"]);
+    command.current_dir(workspace.root());
+    shell::logged(workspace, "alerts", command)
 }
 
 /// Lints of everything. In the release profile, which shares RocksDB with the release build.

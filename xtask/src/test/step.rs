@@ -109,6 +109,12 @@ pub fn all(workspace: &Workspace) -> Result<Vec<Step>> {
             checks::deny,
         ),
         Step::new(
+            "alerts",
+            Group::Pure,
+            "each alert rule on recorded series",
+            checks::alerts,
+        ),
+        Step::new(
             "fuzz",
             Group::Pure,
             "every fuzz target for a short time",

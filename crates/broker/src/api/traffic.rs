@@ -2,6 +2,8 @@
 
 use store::Part;
 
+use crate::api::latency::Latency;
+
 /// Counters that only rise.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Traffic {
@@ -15,6 +17,10 @@ pub struct Traffic {
     pub completed: u64,
     /// Messages whose time to live was over.
     pub expired: u64,
+    /// From the enqueued time of messages to their first delivery.
+    pub delivery_time: Latency,
+    /// From the enqueued time of messages to their completion.
+    pub completion_time: Latency,
 }
 
 impl Traffic {
@@ -38,12 +44,22 @@ impl Traffic {
         add_one(&mut self.departed[part as usize]);
     }
 
-    pub(crate) fn deliver(&mut self) {
+    /// Counts a delivery. `waited_ms` is the time since the message was enqueued, if this is its
+    /// first.
+    pub(crate) fn deliver(&mut self, waited_ms: Option<u64>) {
         add_one(&mut self.delivered);
+        if let Some(waited_ms) = waited_ms {
+            self.delivery_time.add(waited_ms);
+        }
     }
 
-    pub(crate) fn complete(&mut self) {
+    /// Counts a completion. `took_ms` is the time since the message was enqueued, unless it was a
+    /// dead letter.
+    pub(crate) fn complete(&mut self, took_ms: Option<u64>) {
         add_one(&mut self.completed);
+        if let Some(took_ms) = took_ms {
+            self.completion_time.add(took_ms);
+        }
     }
 
     pub(crate) fn expire(&mut self) {

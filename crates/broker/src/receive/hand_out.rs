@@ -5,7 +5,7 @@
 //! mode its removal is decided only then.
 
 use bytes::Bytes;
-use store::{CommitId, SequenceNumber};
+use store::{CommitId, Part, SequenceNumber};
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{LockToken, Subqueue};
@@ -151,6 +151,8 @@ pub(crate) fn give(
 ) -> Delivery {
     let number = message.number;
     let token = cx.shared.tokens.next(number);
+    let waited_ms = message.time_since_enqueued(source.subqueue(), cx.now);
+    let is_first = message.delivery_count == 0 && message.part == Part::Active;
     shown.lock = match mode {
         ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
             let lasts = mode == ReceiveMode::LinkLock;
@@ -163,13 +165,14 @@ pub(crate) fn give(
             Some(lend(queue, source, number, lock, lasts, cx))
         }
         ReceiveMode::ReceiveAndDelete => {
-            queue.rows.traffic.complete();
+            queue.rows.traffic.complete(waited_ms);
             let patched = message.patch.is_some();
             queue.erase(&message, patched, cx);
             None
         }
     };
-    queue.rows.traffic.deliver();
+    let first_ms = waited_ms.filter(|_| is_first);
+    queue.rows.traffic.deliver(first_ms);
     Delivery {
         entity: queue.id,
         message: shown,

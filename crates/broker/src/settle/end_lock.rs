@@ -132,8 +132,9 @@ pub(crate) fn end_lock(
 ) {
     match outcome {
         Outcome::Complete => {
-            queue.rows.traffic.complete();
             let message = lock.into_message(subqueue, number);
+            let took_ms = message.time_since_enqueued(subqueue, cx.now);
+            queue.rows.traffic.complete(took_ms);
             let patched = message.patch.is_some();
             queue.erase(&message, patched, cx);
         }

@@ -29,6 +29,7 @@ mod forwarding;
 mod forwarding_sessions;
 mod idle;
 mod lasting_locks;
+mod latencies;
 mod lease;
 mod length;
 mod limits;

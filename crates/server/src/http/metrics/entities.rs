@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use broker::QueueInfo;
+use broker::{Latency, QueueInfo};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::registry::Unit;
 use store::Part;
 
+use super::labeled_latencies::LabeledLatencies;
 use super::page::Page;
 use crate::report::Report;
 
@@ -58,6 +59,18 @@ pub fn add(page: &mut Page, report: &Report) {
         "Messages whose time to live was over",
         all().map(|queue| (entity(queue), queue.traffic.expired)),
     );
+    page.metric(
+        "entity_delivery_time",
+        "From the enqueued time of messages to their first delivery",
+        Some(Unit::Seconds),
+        latencies(report, |queue| queue.traffic.delivery_time),
+    );
+    page.metric(
+        "entity_completion_time",
+        "From the enqueued time of messages to their completion",
+        Some(Unit::Seconds),
+        latencies(report, |queue| queue.traffic.completion_time),
+    );
     page.gauge(
         "entities",
         "Queues, topics and subscriptions",
@@ -70,6 +83,14 @@ pub fn add(page: &mut Page, report: &Report) {
         None,
         report.unmeasured as u64,
     );
+}
+
+/// The histograms of entities that have any: others would be twice 15 series for nothing.
+fn latencies(report: &Report, of: impl Fn(&QueueInfo) -> Latency) -> LabeledLatencies<EntityLabel> {
+    let all = report.entities.iter();
+    let all = all.map(|queue| (entity(queue), of(queue)));
+    let some = all.filter(|(_, latency)| latency.counts.iter().any(|count| *count > 0));
+    LabeledLatencies(some.collect())
 }
 
 fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
@@ -183,6 +204,10 @@ mod tests {
                 delivered: 5,
                 completed: 4,
                 expired: 6,
+                delivery_time: Latency {
+                    counts: [3, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+                    sum_ms: 5_000_012,
+                },
                 ..Traffic::default()
             },
             receivers: 8,
@@ -218,6 +243,12 @@ mod tests {
             "railbus_entity_deliveries_total{entity=\"a\\\"b\"} 5",
             "railbus_entity_completions_total{entity=\"a\\\"b\"} 4",
             "railbus_entity_expirations_total{entity=\"a\\\"b\"} 6",
+            "railbus_entity_delivery_time_seconds_sum{entity=\"a\\\"b\"} 5000.012",
+            "railbus_entity_delivery_time_seconds_count{entity=\"a\\\"b\"} 6",
+            "railbus_entity_delivery_time_seconds_bucket{le=\"0.001\",entity=\"a\\\"b\"} 3",
+            "railbus_entity_delivery_time_seconds_bucket{le=\"0.016\",entity=\"a\\\"b\"} 5",
+            "railbus_entity_delivery_time_seconds_bucket{le=\"4194.304\",entity=\"a\\\"b\"} 5",
+            "railbus_entity_delivery_time_seconds_bucket{le=\"+Inf\",entity=\"a\\\"b\"} 6",
             "railbus_entities 3",
             "railbus_entities_unmeasured 2",
         ] {

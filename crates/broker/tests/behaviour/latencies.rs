@@ -1,0 +1,104 @@
+//! Latencies: which deliveries and completions count in the histograms of waiting times.
+
+use broker::{
+    BrokerSettings, Command, Incoming, Latency, Outcome, Output, QueueSettings, Subqueue,
+    SubqueueId, Traffic,
+};
+use bytes::Bytes;
+
+use crate::world::{QUEUE, World, attach, receiver, request};
+
+/// A world where a message was sent two seconds ago to a queue, whose main receiver takes it.
+fn delivered() -> (World, Vec<Output>) {
+    let mut world = World::new(BrokerSettings::default(), QueueSettings::default());
+    world.turn(Command::Send {
+        request: request(0),
+        entity: QUEUE,
+        messages: vec![Incoming {
+            payload: Bytes::from_static(b"x"),
+            ..Incoming::default()
+        }],
+    });
+    world.mono = 2_000;
+    world.turn(attach(0));
+    let said = credit(&mut world, 1);
+    (world, said)
+}
+
+fn credit(world: &mut World, limit: u32) -> Vec<Output> {
+    world.turn(Command::Credit {
+        receiver: receiver(0),
+        limit,
+        drain: false,
+    })
+}
+
+fn settle(world: &mut World, subqueue: Subqueue, said: &[Output], outcome: Outcome) {
+    let [Output::Deliver { delivery, .. }] = said else {
+        panic!("one delivery, not {said:?}");
+    };
+    world.turn(Command::Settle {
+        request: None,
+        subqueue: SubqueueId {
+            entity: QUEUE,
+            subqueue,
+        },
+        session: None,
+        token: delivery.token,
+        outcome,
+    });
+}
+
+fn traffic(world: &World) -> Traffic {
+    world.shard.broker.queue(QUEUE).unwrap().traffic
+}
+
+/// How many, and how long together.
+fn sums(latency: &Latency) -> (u64, u64) {
+    (latency.counts.iter().sum(), latency.sum_ms)
+}
+
+#[test]
+fn the_first_delivery_and_the_completion_count_from_the_enqueued_time() {
+    let (mut world, said) = delivered();
+    assert_eq!(sums(&traffic(&world).delivery_time), (1, 2_000));
+    world.mono = 3_000;
+    let abandon = Outcome::Abandon {
+        changes: Vec::new(),
+    };
+    settle(&mut world, Subqueue::Main, &said, abandon);
+    let said = credit(&mut world, 2);
+    assert_eq!(traffic(&world).delivered, 2);
+    assert_eq!(sums(&traffic(&world).delivery_time), (1, 2_000));
+    world.mono = 5_000;
+    settle(&mut world, Subqueue::Main, &said, Outcome::Complete);
+    assert_eq!(sums(&traffic(&world).completion_time), (1, 5_000));
+}
+
+#[test]
+fn a_dead_letter_counts_in_neither() {
+    let (mut world, said) = delivered();
+    let reject = Outcome::DeadLetter {
+        changes: Vec::new(),
+    };
+    settle(&mut world, Subqueue::Main, &said, reject);
+    world.turn(Command::Attach {
+        receiver: receiver(1),
+        subqueue: SubqueueId {
+            entity: QUEUE,
+            subqueue: Subqueue::DeadLetter,
+        },
+        access: broker::Access::Consume(broker::ReceiveMode::PeekLock),
+        selector: None,
+    });
+    let said = world.turn(Command::Credit {
+        receiver: receiver(1),
+        limit: 1,
+        drain: false,
+    });
+    settle(&mut world, Subqueue::DeadLetter, &said, Outcome::Complete);
+    let traffic = traffic(&world);
+    assert_eq!((traffic.delivered, traffic.completed), (2, 1));
+    assert_eq!(sums(&traffic.delivery_time), (1, 2_000));
+    assert_eq!(sums(&traffic.completion_time), (0, 0));
+}
