@@ -11,6 +11,7 @@ pub mod credentials;
 pub mod disk_faults;
 pub mod http;
 pub mod message;
+pub mod node;
 pub mod peer;
 pub mod secrets;
 pub mod small_disk;
@@ -20,6 +21,7 @@ pub mod websocket;
 pub use broker::{Broker, Setup};
 pub use credentials::Credentials;
 pub use disk_faults::{DiskFaults, Fault};
+pub use node::request_node;
 pub use peer::{Peer, Received};
 pub use small_disk::SmallDisk;
 

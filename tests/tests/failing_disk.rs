@@ -78,6 +78,7 @@ fn options() -> Options {
         plain: server::PlaintextPolicy::default(),
         virtual_clock: false,
         backup_directory: None,
+        telemetry: server::TelemetryOptions::default(),
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits: Limits::default(),
         connections: servicebus::Settings::default(),

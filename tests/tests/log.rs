@@ -1,9 +1,7 @@
 //! The log: each refusal is one line, with what the broker knows of it and without secrets.
 
-use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::{Role, Value};
-use bytes::BytesMut;
-use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
+use e2e::{Broker, Credentials, Peer, Setup, http, request_node, secrets};
 
 const RULES: &str = "
 [[auth.rules]]
@@ -46,33 +44,6 @@ fn line(broker: &Broker, words: &[&str]) -> String {
     };
     assert!(line.contains(" WARN "), "{line}");
     line.to_owned()
-}
-
-/// Asks a node for something and waits for its answer.
-fn ask(peer: &mut Peer, node: &str, properties: &[(&str, &str)], body: &Value) {
-    let answers = peer.try_attach(Role::Receiver, node);
-    let answers = answers.expect("the owner may attach it");
-    peer.credit(answers, 1);
-    let requests = peer.sender(node);
-    let mut request = BytesMut::new();
-    let head = Properties {
-        message_id: Some(Value::Ulong(1)),
-        ..Properties::default()
-    };
-    head.encode(&mut request);
-    let properties = properties.iter();
-    let properties: Vec<_> = properties
-        .map(|&(key, value)| (Value::from(key), Value::from(value)))
-        .collect();
-    encode_map_section(
-        &mut request,
-        descriptor::APPLICATION_PROPERTIES,
-        &properties,
-    );
-    amqp::encode::descriptor(&mut request, 0x77);
-    amqp::encode::value(&mut request, body);
-    peer.send_encoded(requests, &request);
-    drop(peer.receive(answers));
 }
 
 #[test]
@@ -123,7 +94,7 @@ fn each_refusal_over_amqp_is_one_line_and_holds_no_secret() {
         ("type", "servicebus.windows.net:sastoken"),
         ("name", "amqps://localhost/orders"),
     ];
-    ask(&mut owner, "$cbs", &put, &Value::from(token.as_str()));
+    request_node(&mut owner, "$cbs", &put, &Value::from(token.as_str()));
     let words = [
         "a token is refused: InvalidSignature",
         &peer,
@@ -134,7 +105,7 @@ fn each_refusal_over_amqp_is_one_line_and_holds_no_secret() {
     let operation = "com.microsoft:renew-lock";
     let nothing = Value::Map(Vec::new());
     let renew = [("operation", operation)];
-    ask(&mut owner, "orders/$management", &renew, &nothing);
+    request_node(&mut owner, "orders/$management", &renew, &nothing);
     let words = [
         "a request is refused: ",
         &peer,

@@ -44,6 +44,19 @@ impl Credential {
         Self(Kind::Certificate(names.into()))
     }
 
+    /// The name of the client: that of its rule, its subject and issuer, or its certificate's.
+    #[must_use]
+    pub fn client_name(&self) -> String {
+        match &self.0 {
+            Kind::Key { rule, .. } => rule.clone(),
+            Kind::Identity(identity) => {
+                let subject = identity.subject.as_deref().unwrap_or_default();
+                format!("{subject} of {}", identity.issuer)
+            }
+            Kind::Certificate(names) => names.join(", "),
+        }
+    }
+
     /// Whether its rights are looked up at the path of what is done. Those of a key are looked up
     /// at the audience that a signature was given for.
     #[must_use]

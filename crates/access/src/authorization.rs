@@ -101,6 +101,20 @@ impl Access {
         }
     }
 
+    /// The name of the client that shows `authorization` for a request at `path`, if it is valid.
+    #[must_use]
+    pub fn client_name(
+        &self,
+        authorization: &str,
+        path: &str,
+        locality: Locality,
+        now: Wall,
+    ) -> Option<String> {
+        let path = scope::of_request(path);
+        let credential = self.credential(authorization, &path, locality, now);
+        credential.ok().map(|credential| credential.client_name())
+    }
+
     /// The credential that a header's value gives for `path`.
     fn credential(
         &self,

@@ -114,6 +114,14 @@ impl Directory {
         self.entities.get(&path.to_lowercase())
     }
 
+    /// The path of an entity. It looks at all of them, so it is not for each message.
+    #[must_use]
+    pub fn path_of(&self, id: EntityId) -> Option<&str> {
+        let mut entities = self.entities.values();
+        let found = entities.find(|entity| entity.id == id);
+        found.map(|entity| &*entity.path)
+    }
+
     /// The rules of a topic, if they are worth evaluating before the broker does.
     #[must_use]
     pub fn rules(&self, topic: EntityId) -> Option<&RuleSnapshot> {

@@ -8,7 +8,7 @@
 //!
 //! Invariant: a new token for an audience replaces the old one, whether it allows more or less.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use access::token::VerifiedToken;
 use access::{Access, Credential, Rights, scope};
@@ -65,6 +65,15 @@ impl Claims {
     #[must_use]
     pub fn has_any(&self) -> bool {
         self.plain.is_some() || !self.tokens.is_empty()
+    }
+
+    /// The names of the clients that its credentials are of, of a few of them: mostly one.
+    #[must_use]
+    pub fn client_names(&self) -> Vec<String> {
+        let tokens = self.tokens.values().map(|claim| &claim.credential);
+        let credentials = self.plain.iter().chain(tokens).take(MAX_IDENTITIES);
+        let names = credentials.map(Credential::client_name);
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Whether it has put a token.

@@ -79,6 +79,9 @@ pub trait Dialect: Send + 'static {
     /// Whether the client has not presented a valid credential yet.
     fn is_unauthenticated(&self) -> bool;
 
+    /// The names of the clients whose credentials the peer has shown; none if it is anonymous.
+    fn client_names(&self) -> Vec<String>;
+
     /// Whether the socket may be closed once the output is written.
     fn is_finished(&self) -> bool;
 

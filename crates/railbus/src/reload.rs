@@ -19,6 +19,7 @@ use tokio::signal::unix::Signal;
 
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
+use crate::log::AUDIT;
 use crate::settings::Settings;
 use crate::stamp::{self, Stamp};
 use crate::tls;
@@ -184,7 +185,7 @@ impl Reloader {
             tracing::warn!("{warning}");
         }
         for change in &plan.changes {
-            tracing::info!("reloaded: {change}");
+            tracing::info!(target: AUDIT, "reloaded: {change}");
         }
         let limits = fixed::limits(&self.running, &new);
         let mut keys = fixed::keys(&self.running.auth, &new.auth);
@@ -203,7 +204,7 @@ impl Reloader {
             self.handle.replace_access_rules(rules);
         }
         for key in &keys {
-            tracing::info!("reloaded: {key}");
+            tracing::info!(target: AUDIT, "reloaded: {key}");
         }
         let is_silent = limits.is_empty() && keys.is_empty() && certificate.is_none();
         if let Some(call) = certificate {

@@ -36,7 +36,10 @@ const READERS: usize = 8;
 pub fn run(arguments: &ServeArguments) -> Result<(), CommandError> {
     processor::check()?;
     let settings = Settings::resolve(arguments)?;
-    log::start(settings.log_format);
+    log::start(settings.log_format, settings.audit_log.as_deref()).map_err(|error| {
+        let path = settings.audit_log.clone().unwrap_or_default();
+        CommandError::Write { path, error }
+    })?;
     for warning in &settings.warnings {
         tracing::warn!("{warning}");
     }

@@ -4,6 +4,7 @@
 //! default.
 
 mod limits;
+mod telemetry;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use crate::keys::{ConnectionKey, Keys};
 use crate::stamp::{self, Stamp};
 use crate::tls::{self, Pair};
 use limits::{endpoint, forward_retry, limits, transactions};
+use telemetry::Telemetry;
 
 /// The default settings file.
 const USUAL_FILE: &str = "railbus.toml";
@@ -44,6 +46,8 @@ const HTTPS_PORT: u16 = 443;
 pub struct Settings {
     pub data: Location,
     pub log_format: LogFormat,
+    /// The file of the audit log; it is part of the log otherwise.
+    pub audit_log: Option<PathBuf>,
     pub store: rocks::Options,
     pub tls: tls::Source,
     pub server: server::Options,
@@ -101,6 +105,8 @@ impl Settings {
         let mut connections = connections(arguments, &config)?;
         let admin = admin(&config, connections.max_message_size, host.as_ref());
         connections.namespace.clone_from(&admin.namespace);
+        let telemetry = Telemetry::resolve(&config.telemetry, |name| std::env::var(name).ok())?;
+        let warnings = entities.warnings.into_iter().chain(telemetry.warning);
         Ok(Self {
             store: rocks::Options {
                 durability: durability(arguments, &config, &data),
@@ -115,6 +121,7 @@ impl Settings {
                 .log_format
                 .or(config.log_format)
                 .unwrap_or_default(),
+            audit_log: config.audit_log.as_ref().map(resolve),
             server: server::Options {
                 listen,
                 limits: limits(&config.limits),
@@ -125,6 +132,7 @@ impl Settings {
                 certificate: None,
                 plain: arguments.plain.or(config.plain).unwrap_or_default(),
                 backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, resolve),
+                telemetry: telemetry.options,
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
                 broker: broker(arguments, &config, memory / 8)?,
                 queues: entities.queues,
@@ -137,7 +145,7 @@ impl Settings {
             auth: config.auth,
             files,
             stamps,
-            warnings: entities.warnings,
+            warnings: warnings.collect(),
         })
     }
 }

@@ -30,6 +30,7 @@ use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
+use crate::audit::PendingChanges;
 use crate::budget::BudgetShare;
 use crate::input::{Input, Read, is_temporary};
 use crate::large_message_throttle::LargeMessageThrottle;
@@ -39,6 +40,7 @@ use crate::server_state::ServerState;
 use crate::shard::{DirectoryReceiver, Message};
 use crate::staging::Staging;
 use crate::stream::Stream;
+use crate::telemetry::ConnectionTracer;
 use delay::Delay;
 use phase::{DrainReason, Phase};
 
@@ -72,6 +74,8 @@ enum WakeReason {
 pub struct Connection<S, D> {
     stream: S,
     client: D,
+    pending_changes: PendingChanges,
+    tracer: Option<Box<ConnectionTracer>>,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
     output_batches: Vec<Vec<Output>>,
     directory_receiver: DirectoryReceiver,
@@ -115,6 +119,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         Self {
             stream,
             client,
+            pending_changes: PendingChanges::default(),
+            tracer: server.tracer.clone().map(|tracer| {
+                let directory = directory_receiver.clone();
+                Box::new(ConnectionTracer::new(tracer, from.0, directory))
+            }),
             outputs,
             output_batches: Vec::new(),
             directory_receiver,
@@ -300,6 +309,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         let mut output_batches = std::mem::take(&mut self.output_batches);
         let mut takes_more = self.unwritten == 0 && !self.delay.lasts();
         for output in output_batches.drain(..).flatten() {
+            let client = || self.client.client_names().join(", ");
+            self.pending_changes.log(&output, self.from, client);
+            if let Some(tracer) = &mut self.tracer {
+                tracer.end(&output);
+            }
             self.client.handle_output(now, output);
             if takes_more && self.client.unwritten() >= WRITTEN_AT {
                 // A peer that is gone is noticed once what it had sent is read.
@@ -377,6 +391,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         }
         if commands.len() >= MANY_COMMANDS {
             self.expected = commands.len().min(MOST_EXPECTED);
+        }
+        self.pending_changes
+            .note(&commands, &self.directory_receiver);
+        if let Some(tracer) = &mut self.tracer {
+            tracer.begin(&commands);
         }
         let commands = self.staging.enqueue(commands);
         self.send_to_shard(commands).await;

@@ -96,6 +96,10 @@ impl Dialect for Minimal {
         true
     }
 
+    fn client_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
@@ -142,6 +146,7 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         key_demand: Arc::default(),
         development_issuer: None,
         inbox,
+        tracer: None,
         command_stager: None,
         next_connection: AtomicU64::new(1),
         stopping,

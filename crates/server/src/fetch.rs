@@ -1,16 +1,18 @@
-//! Fetch: reads a small document from a web server, as the keys of an issuer.
+//! Fetch: reads a small document from a web server, as the keys of an issuer, or sends it one.
 //!
-//! Only https, or http to this machine: whatever its name says, the address is one of loopback. The
-//! system's certificates are trusted, or those that `SSL_CERT_FILE` names. Redirects are not
-//! followed, and no proxy is used.
+//! A document is read over https, or over http from this machine: whatever its name says, the
+//! address is one of loopback. One may be sent over http to any machine. The system's certificates
+//! are trusted, or those that `SSL_CERT_FILE` names. Redirects are not followed, and no proxy is
+//! used.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
+use hyper::header::{ACCEPT, CONNECTION, CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::http::request;
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::ring;
@@ -61,16 +63,18 @@ struct Target {
     port: u16,
     authority: String,
     path: String,
+    /// Whether plain http may leave this machine.
+    may_leave: bool,
 }
 
 impl Target {
-    fn of(url: &str) -> Option<Self> {
+    fn of(url: &str, may_leave: bool) -> Option<Self> {
         let uri: Uri = url.parse().ok()?;
         let authority = uri.authority()?;
         let host = uri.host()?;
         let (is_tls, port) = match uri.scheme_str()? {
             "https" => (true, 443),
-            "http" if is_loopback_host(host) => (false, 80),
+            "http" if may_leave || is_loopback_host(host) => (false, 80),
             _ => return None,
         };
         if authority.as_str().contains('@') {
@@ -83,6 +87,7 @@ impl Target {
             port: uri.port_u16().unwrap_or(port),
             authority: authority.to_string(),
             path: path.to_owned(),
+            may_leave,
         })
     }
 }
@@ -90,23 +95,55 @@ impl Target {
 /// Whether a document at `url` may be read.
 #[must_use]
 pub fn is_fetchable(url: &str) -> bool {
-    Target::of(url).is_some()
+    Target::of(url, false).is_some()
+}
+
+/// Whether a document can be sent to `url`.
+#[must_use]
+pub fn is_postable(url: &str) -> bool {
+    Target::of(url, true).is_some()
 }
 
 /// The document at `url`.
 pub async fn get(url: &str) -> Result<Bytes, FetchError> {
-    let target = Target::of(url).ok_or(FetchError::Url)?;
-    let fetched = tokio::time::timeout(TIME_OUT, fetch(&target)).await;
+    let target = Target::of(url, false).ok_or(FetchError::Url)?;
+    exchange(&target, Request::get(&target.path), Bytes::new()).await
+}
+
+/// Sends JSON to `url`, with these headers besides.
+pub async fn post_json(
+    url: &str,
+    headers: &[(String, String)],
+    body: String,
+) -> Result<(), FetchError> {
+    let target = Target::of(url, true).ok_or(FetchError::Url)?;
+    let mut request = Request::post(&target.path).header(CONTENT_TYPE, "application/json");
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    exchange(&target, request, body.into()).await.map(drop)
+}
+
+async fn exchange(
+    target: &Target,
+    request: request::Builder,
+    body: Bytes,
+) -> Result<Bytes, FetchError> {
+    let fetched = tokio::time::timeout(TIME_OUT, fetch(target, request, body)).await;
     fetched.map_err(|_| FetchError::TimeOut)?
 }
 
-async fn fetch(target: &Target) -> Result<Bytes, FetchError> {
-    let request = Request::get(&target.path)
+async fn fetch(
+    target: &Target,
+    request: request::Builder,
+    body: Bytes,
+) -> Result<Bytes, FetchError> {
+    let request = request
         .header(HOST, &target.authority)
         .header(ACCEPT, "application/json")
         .header(USER_AGENT, "railbus")
         .header(CONNECTION, "close")
-        .body(Empty::<Bytes>::new())
+        .body(Full::new(body))
         .map_err(|_| FetchError::Url)?;
     let stream = TokioIo::new(connect(target).await?);
     let (mut sender, connection) = http1::handshake(stream).await?;
@@ -132,15 +169,17 @@ async fn fetch(target: &Target) -> Result<Bytes, FetchError> {
 
 async fn connect(target: &Target) -> Result<Box<dyn Stream>, FetchError> {
     let mut addresses = lookup::addresses(&target.host, target.port).await?;
-    if !target.is_tls {
+    if !target.is_tls && !target.may_leave {
         // A name below localhost may lead anywhere.
         addresses.retain(|address| address.ip().to_canonical().is_loopback());
         if addresses.is_empty() {
             return Err(FetchError::NotLoopback);
         }
-        return Ok(Box::new(TcpStream::connect(&*addresses).await?));
     }
     let stream = TcpStream::connect(&*addresses).await?;
+    if !target.is_tls {
+        return Ok(Box::new(stream));
+    }
     let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
     let config = tokio::task::spawn_blocking(trusting_the_system).await;
     let config = config.map_err(|error| FetchError::Body(error.to_string()))??;
@@ -163,7 +202,7 @@ mod tests {
     use super::*;
 
     fn check(url: &str, expected: Option<(bool, &str, u16, &str)>) {
-        let target = Target::of(url);
+        let target = Target::of(url, false);
         let found = target
             .as_ref()
             .map(|it| (it.is_tls, it.host.as_str(), it.port, it.path.as_str()));
@@ -208,8 +247,10 @@ mod tests {
             port: 80,
             authority: "a.localhost".to_owned(),
             path: "/".to_owned(),
+            may_leave: false,
         };
-        let refused = fetch(&target).await.unwrap_err();
+        let refused = fetch(&target, Request::get("/"), Bytes::new()).await;
+        let refused = refused.unwrap_err();
         assert!(matches!(refused, FetchError::NotLoopback), "{refused}");
     }
 }

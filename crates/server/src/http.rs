@@ -8,10 +8,10 @@
 //! may be called `health` or `metrics` too: clients of management name a version.
 
 mod admin;
-mod answer;
+pub mod answer;
 pub mod backups;
 mod body;
-mod caller;
+pub mod caller;
 mod clock;
 mod data;
 mod document;
@@ -48,11 +48,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::apply::ApplyMode;
+use crate::audit::HttpChange;
 use crate::connection_limiter::ConnectionPermit;
 use crate::counts::{RefusalReason, StatusClass};
 use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
+pub use metrics::page as metrics_page;
 pub use origin::is_loopback_host;
 use request_head::{HeadReader, Heads};
 use routes::Route;
@@ -305,14 +307,25 @@ async fn respond(
         _ => Operation::Administer,
     };
     let caller = Caller::of(request.headers(), transport);
+    let change = || HttpChange::of(&request, transport.peer, &caller);
     if rabbitmq::is_call(&request) && !is_management {
-        return rabbitmq::respond(request, caller, server).await;
+        let change = change();
+        return audited(
+            change,
+            rabbitmq::respond(request, caller, server).await,
+            server,
+        );
     }
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
     }
     if operation == Operation::Administer {
-        return admin::respond(request, caller, server).await;
+        let change = change();
+        return audited(
+            change,
+            admin::respond(request, caller, server).await,
+            server,
+        );
     }
     if let Err(reason) = caller.check(server, operation, &path) {
         return answer::unauthorized(&reason);
@@ -321,9 +334,21 @@ async fn respond(
         return metrics::respond(request.method(), server).await;
     }
     match Route::of(&path, request.method()) {
-        Some(route) => respond_own(request, route, &path, server).await,
+        Some(route) => {
+            let change = change().filter(|_| route.changes());
+            let response = respond_own(request, route, &path, server).await;
+            audited(change, response, server)
+        }
         None => answer::not_found(),
     }
+}
+
+/// The same response, once the log tells what the request has changed.
+fn audited(change: Option<HttpChange>, response: Response, server: &ServerState) -> Response {
+    if let Some(change) = change {
+        change.log(&response, server);
+    }
+    response
 }
 
 /// Answers a request of our own interface. The caller has the right to manage.

@@ -6,6 +6,7 @@
 //! connection; a connection waits for the shard only while its channel is full.
 
 mod apply;
+mod audit;
 mod backups;
 mod broker_clock;
 mod budget;
@@ -45,14 +46,18 @@ mod shard_client;
 mod staging;
 mod stream;
 mod task_usage;
+mod telemetry;
 mod throttle;
 mod tls;
 mod virtual_clock;
 mod websocket;
 
+/// The target of the lines of the audit log.
+pub use audit::TARGET as AUDIT_TARGET;
 pub use development_issuer::DevelopmentIssuer;
-pub use fetch::is_fetchable;
+pub use fetch::{is_fetchable, is_postable};
 pub use options::{Certificate, Limits, Options, PlaintextPolicy};
 pub use server::{BoundServer, Server, StartError};
 pub use server_handle::ServerHandle;
 pub use shard_client::ShardError;
+pub use telemetry::TelemetryOptions;

@@ -12,6 +12,7 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use crate::development_issuer::DevelopmentIssuer;
+use crate::telemetry::TelemetryOptions;
 
 /// The current configuration of TLS handshakes. The holder of the sender may replace it at any
 /// time.
@@ -41,6 +42,8 @@ pub struct Options {
     pub virtual_clock: bool,
     /// Where backups are made that are asked for over HTTP; none are when there is no such place.
     pub backup_directory: Option<PathBuf>,
+    /// The collector of traces and metrics.
+    pub telemetry: TelemetryOptions,
     /// What holds for every entity.
     pub broker: BrokerSettings,
     /// Queues that exist before the first client is let in.

@@ -33,6 +33,7 @@ use crate::server_state::{LiveSettings, ServerState};
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
 use crate::staging::CommandStager;
+use crate::telemetry::{self, Spans, TelemetryOptions, Tracer};
 use entity::plan::RefusedChange;
 
 /// Why a server could not start.
@@ -59,6 +60,7 @@ pub struct BoundServer {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
     state: Arc<ServerState>,
+    telemetry: (TelemetryOptions, Spans),
     server: Server,
 }
 
@@ -125,6 +127,8 @@ impl BoundServer {
         let (stop, stopping) = watch::channel(false);
         let (shutdown_guard, last) = mpsc::channel(1);
         let shutdown_grace = options.limits.shutdown_grace;
+        let (tracer, spans) = Tracer::new();
+        let traces = options.telemetry.traces_url.is_some();
         let state = Arc::new(ServerState {
             clock,
             connection_limiter: Arc::new(ConnectionLimiter::new(&options.limits)),
@@ -144,6 +148,7 @@ impl BoundServer {
             key_demand: Arc::default(),
             development_issuer: options.development_issuer,
             inbox: inbox.clone(),
+            tracer: traces.then(|| Arc::new(tracer)),
             command_stager,
             next_connection: AtomicU64::new(1),
             stopping,
@@ -161,6 +166,7 @@ impl BoundServer {
             listeners,
             addresses,
             state,
+            telemetry: (options.telemetry, spans),
             server,
         })
     }
@@ -176,6 +182,8 @@ impl BoundServer {
     pub fn serve(self) -> Server {
         let handle = self.server.handle();
         tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state), handle));
+        let (options, spans) = self.telemetry;
+        telemetry::start(&self.state, options, spans);
         for listener in self.listeners {
             tokio::spawn(listener::accept_all(listener, Arc::clone(&self.state)));
         }

@@ -23,6 +23,7 @@ use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
 use crate::shard::{DirectoryReceiver, Inbox};
 use crate::staging::CommandStager;
+use crate::telemetry::Tracer;
 
 /// The state that all listeners and connections share.
 pub struct ServerState {
@@ -43,6 +44,8 @@ pub struct ServerState {
     /// Makes tokens for clients on this machine while the development key is in force.
     pub development_issuer: Option<DevelopmentIssuer>,
     pub inbox: Inbox,
+    /// Takes spans, if a collector of traces is configured.
+    pub tracer: Option<Arc<Tracer>>,
     /// For large messages.
     pub command_stager: Option<CommandStager>,
     pub next_connection: AtomicU64,

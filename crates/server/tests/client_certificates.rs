@@ -135,6 +135,7 @@ fn options(certificate: watch::Receiver<Arc<ServerConfig>>) -> Options {
         plain: PlaintextPolicy::Everyone,
         virtual_clock: false,
         backup_directory: None,
+        telemetry: server::TelemetryOptions::default(),
         broker: broker::BrokerSettings::default(),
         queues: vec![QueueDefinition {
             path: "orders".to_owned(),

@@ -126,6 +126,7 @@ fn options(limits: Limits) -> Options {
         plain: PlaintextPolicy::Everyone,
         virtual_clock: false,
         backup_directory: None,
+        telemetry: server::TelemetryOptions::default(),
         broker: broker::BrokerSettings::default(),
         queues: vec![QueueDefinition {
             path: "orders".to_owned(),

@@ -36,6 +36,7 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
         plain: PlaintextPolicy::Everyone,
         virtual_clock: false,
         backup_directory: None,
+        telemetry: server::TelemetryOptions::default(),
         broker: broker::BrokerSettings::default(),
         queues: Vec::new(),
         topics: Vec::new(),

@@ -479,6 +479,10 @@ impl Dialect for Client {
         has_some.then(|| std::mem::take(&mut self.refusals))
     }
 
+    fn client_names(&self) -> Vec<String> {
+        self.claims.client_names()
+    }
+
     fn take_key_demand(&mut self) -> bool {
         std::mem::take(&mut self.needs_keys)
     }

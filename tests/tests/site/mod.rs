@@ -128,6 +128,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
         plain: PlaintextPolicy::default(),
         virtual_clock: false,
         backup_directory: None,
+        telemetry: server::TelemetryOptions::default(),
         development_issuer: None,
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
         limits,

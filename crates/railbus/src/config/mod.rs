@@ -26,5 +26,5 @@ pub use error::{Error, read};
 pub use issuers::{AuthGrant, AuthIssuer};
 pub use json::read_text;
 pub use railbus_toml::{
-    Auth, AuthRule, LimitsConfig, RailbusToml, parse_address, read_railbus_toml,
+    Auth, AuthRule, LimitsConfig, RailbusToml, TelemetryConfig, parse_address, read_railbus_toml,
 };

@@ -44,6 +44,8 @@ pub struct RailbusToml {
     #[serde(deserialize_with = "choice::read")]
     pub durability: Option<rocks::Durability>,
     pub log_format: Option<LogFormat>,
+    /// Relative to the file.
+    pub audit_log: Option<PathBuf>,
     /// The name that the broker has in the place of a namespace in the cloud.
     #[serde(rename = "as")]
     pub host: Option<HostName>,
@@ -75,6 +77,7 @@ pub struct RailbusToml {
     pub auth: Auth,
     pub transactions: TransactionsConfig,
     pub limits: LimitsConfig,
+    pub telemetry: TelemetryConfig,
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
     pub policies: Vec<Policy>,
@@ -86,6 +89,28 @@ pub struct RailbusToml {
 pub struct TransactionsConfig {
     #[serde(deserialize_with = "choice::read")]
     pub cross_entity: Option<servicebus::CrossEntity>,
+}
+
+/// `[telemetry]`: the collector of OpenTelemetry. The standard variables win over it.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TelemetryConfig {
+    /// The URL of the collector; none gets anything without it.
+    pub endpoint: Option<String>,
+    pub traces: bool,
+    pub metrics: bool,
+    pub service_name: Option<String>,
+}
+
+impl Default for TelemetryConfig {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            traces: true,
+            metrics: true,
+            service_name: None,
+        }
+    }
 }
 
 /// `[auth]`: access rules.
@@ -292,6 +317,7 @@ mod tests {
             tls-name = ["broker.example"]
             durability = "buffered"
             log-format = "json"
+            audit-log = "audit.log"
             as = 'shop.servicebus.windows.net'
             namespace = 'shop'
             sku = 'premium'

@@ -74,6 +74,8 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
         ("as", old.host != new.host),
         ("plain", old.server.plain != new.server.plain),
         ("log-format", old.log_format != new.log_format),
+        ("audit-log", old.audit_log != new.audit_log),
+        ("telemetry", old.server.telemetry != new.server.telemetry),
         ("durability", old.store.durability != new.store.durability),
         ("memory", old.store.memory_bytes != new.store.memory_bytes),
         (
@@ -266,6 +268,11 @@ mod tests {
             ("listen = ['127.0.0.1:1']", "listen"),
             ("as = 'shop.servicebus.windows.net'", "listen"),
             ("log-format = 'json'", "log-format"),
+            ("audit-log = 'x'", "audit-log"),
+            (
+                "[telemetry]\nendpoint = 'http://localhost:4318'",
+                "telemetry",
+            ),
             ("durability = 'buffered'", "durability"),
             ("memory = '64MiB'", "memory"),
             ("namespace = 'shop'", "namespace"),

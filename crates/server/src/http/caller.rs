@@ -10,12 +10,14 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
 
 use super::Transport;
+use crate::audit::ANONYMOUS;
 use crate::server_state::ServerState;
 
 /// `guest` and `guest`, as Basic writes it.
 const GUEST: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
 
 /// The sender of a request. It holds a secret, so it has no `Debug`.
+#[derive(Clone)]
 pub struct Caller {
     /// What is no text fits nothing.
     authorization: Option<String>,
@@ -50,6 +52,16 @@ impl Caller {
             None if self.is_loopback && access.is_development() => Ok(()),
             shown => self.check_shown(shown.as_deref(), server, operation, path),
         }
+    }
+
+    /// Its name: that of its key, or what its token says.
+    pub fn name(&self, server: &ServerState, path: &str) -> String {
+        let now = server.clock.moment().wall;
+        let shown = self.authorization.as_deref();
+        let directory = server.directory();
+        let access = directory.access();
+        let name = shown.and_then(|shown| access.client_name(shown, path, self.locality, now));
+        name.unwrap_or_else(|| ANONYMOUS.to_owned())
     }
 
     /// Whether it shows RabbitMQ's well-known name and password, where no development key is asked

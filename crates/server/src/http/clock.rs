@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Response};
 use super::body;
+use crate::audit::Changes;
 use crate::server_state::ServerState;
 use crate::shard::Message;
 use crate::shard_client::ask_task;
@@ -47,9 +48,25 @@ pub async fn respond(request: HttpRequest<Incoming>, server: &ServerState) -> Re
         _ => Ok(ClockRequest::Show),
     };
     match wanted {
-        Ok(wanted) => ask(wanted, server).await,
+        Ok(wanted) => {
+            let mut response = ask(wanted, server).await;
+            response.extensions_mut().insert(changes(wanted));
+            response
+        }
         Err(refusal) => refusal,
     }
+}
+
+fn changes(wanted: ClockRequest) -> Changes {
+    Changes(match wanted {
+        ClockRequest::Show => Vec::new(),
+        ClockRequest::Advance(by) => vec![format!(
+            "advance clock by {}",
+            jiff::SignedDuration::try_from(by).unwrap_or(jiff::SignedDuration::MAX)
+        )],
+        ClockRequest::Freeze(true) => vec!["freeze clock".to_owned()],
+        ClockRequest::Freeze(false) => vec!["let clock run".to_owned()],
+    })
 }
 
 async fn change(

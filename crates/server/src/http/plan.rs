@@ -14,6 +14,7 @@ use hyper::{Request, StatusCode};
 use super::answer::{self, Response};
 use super::body;
 use crate::apply::{self, ApplyMode};
+use crate::audit::Changes;
 use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 use entity::fault;
@@ -40,7 +41,12 @@ pub async fn respond(
     let server = Arc::clone(server);
     let working = tokio::spawn(async move { work(&server, &wanted, mode).await });
     match working.await {
-        Ok(Ok((status, plan))) => answer::value(status, &plan),
+        Ok(Ok((status, plan))) => {
+            let changes = plan.changes.iter().map(ToString::to_string).collect();
+            let mut response = answer::value(status, &plan);
+            response.extensions_mut().insert(Changes(changes));
+            response
+        }
         Ok(Err(error)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
         Err(error) => {
             tracing::error!(%error, "a request ended because of an internal error");

@@ -93,6 +93,19 @@ impl Route {
         }
     }
 
+    /// Whether a request may change entities, rules, policies, the clock or the disk.
+    pub fn changes(self) -> bool {
+        !matches!(
+            self,
+            Self::Document
+                | Self::Plan
+                | Self::TestRule
+                | Self::Messages
+                | Self::Purge
+                | Self::Redrive
+        )
+    }
+
     /// Whether it can be asked for with this one.
     pub fn allows(self, method: &Method) -> bool {
         let mut allowed = self.allowed().split(", ");

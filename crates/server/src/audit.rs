@@ -1,0 +1,154 @@
+//! Audit: the lines of the log about changes of entities, rules, policies, keys and the clock.
+//!
+//! Each line names the client, its address and what it changed. Lines have the target `audit`, so
+//! that a filter can tell them from other lines, and are never left out. A line is written when the
+//! change is durable; a refused change is a [refusal](crate::refusals). Messages are no matter of
+//! this log, and neither are dynamic nodes, which last no longer than their connection.
+
+use std::net::SocketAddr;
+
+use broker::{Command, ConnectionId, EntityPath, Order, Output, RequestId, RouterOrder};
+use hyper::{Method, Request};
+use rustc_hash::FxHashMap;
+
+use crate::http::answer::Response;
+use crate::http::caller::Caller;
+use crate::log_text::{NAME, SENTENCE, printable};
+use crate::server_state::ServerState;
+use crate::shard::DirectoryReceiver;
+
+/// The target of all lines.
+pub const TARGET: &str = "audit";
+/// The client of a request that shows no credential.
+pub const ANONYMOUS: &str = "anonymous";
+
+/// What a request has changed, where its path does not tell. It travels in the response.
+#[derive(Clone, Debug, Default)]
+pub struct Changes(pub Vec<String>);
+
+/// A request of administration over HTTP that may change something. It holds a secret, so it has no
+/// `Debug`.
+pub struct HttpChange {
+    peer: SocketAddr,
+    caller: Caller,
+    method: Method,
+    path: String,
+}
+
+impl HttpChange {
+    /// None if the method only reads.
+    pub fn of<T>(request: &Request<T>, peer: SocketAddr, caller: &Caller) -> Option<Self> {
+        let method = request.method().clone();
+        (!matches!(method, Method::GET | Method::HEAD)).then(|| Self {
+            peer,
+            caller: caller.clone(),
+            path: request.uri().path().to_owned(),
+            method,
+        })
+    }
+
+    /// Writes the lines if the response tells that the request was carried out.
+    pub fn log(&self, response: &Response, server: &ServerState) {
+        if !response.status().is_success() {
+            return;
+        }
+        let (peer, method) = (self.peer, &self.method);
+        let client = printable(&self.caller.name(server, &self.path), NAME);
+        let path = printable(&self.path, NAME);
+        match response.extensions().get::<Changes>() {
+            Some(Changes(changes)) => {
+                for change in changes {
+                    let change = printable(change, SENTENCE);
+                    tracing::info!(target: TARGET, %peer, client, %method, path, "audit: {change}");
+                }
+            }
+            None => {
+                tracing::info!(target: TARGET, %peer, client, %method, path, "audit: {method} {path}");
+            }
+        }
+    }
+}
+
+/// The changes that an AMQP connection has asked for and that are not answered.
+#[derive(Debug, Default)]
+pub struct PendingChanges(FxHashMap<RequestId, String>);
+
+impl PendingChanges {
+    /// Remembers the changes among `commands`.
+    pub fn note(&mut self, commands: &[Command], directory: &DirectoryReceiver) {
+        for command in commands {
+            if let Some((request, change)) = change_of(command, directory) {
+                self.0.insert(request, change);
+            }
+        }
+    }
+
+    /// Writes the line of a change that `output` answers, if it was made.
+    pub fn log(
+        &mut self,
+        output: &Output,
+        (peer, connection): (SocketAddr, ConnectionId),
+        client: impl FnOnce() -> String,
+    ) {
+        let (request, is_done) = match output {
+            Output::RuleChanged { request, result } => (request, result.is_ok()),
+            Output::Administered { request, result } => (request, result.is_ok()),
+            _ => return,
+        };
+        let change = self.0.remove(request).filter(|_| is_done);
+        if let Some(change) = change {
+            let client = printable(&client(), NAME);
+            let change = printable(&change, SENTENCE);
+            let connection = connection.0;
+            tracing::info!(target: TARGET, %peer, connection, client, "audit: {change}");
+        }
+    }
+}
+
+fn change_of(command: &Command, directory: &DirectoryReceiver) -> Option<(RequestId, String)> {
+    let path = |id| {
+        directory
+            .borrow()
+            .path_of(id)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Some(match command {
+        Command::AddRule {
+            request,
+            entity,
+            rule,
+        } => (
+            *request,
+            format!("create rule {}/{}", path(*entity), rule.name),
+        ),
+        Command::RemoveRule {
+            request,
+            entity,
+            name,
+        } => (*request, format!("delete rule {}/{name}", path(*entity))),
+        Command::Administer { request, order, .. } => (*request, change_by(order)?),
+        _ => return None,
+    })
+}
+
+/// What an order changes that a client of AMQP can give.
+fn change_by(order: &Order) -> Option<String> {
+    Some(match order {
+        Order::Create { path, .. } => match path {
+            EntityPath::Queue(path) => format!("create queue {path}"),
+            EntityPath::Topic(path) => format!("create topic {path}"),
+            EntityPath::Subscription { topic, name } => {
+                format!("create subscription {topic}/{name}")
+            }
+        },
+        Order::Remove { path } => format!("delete {path}"),
+        Order::Router(RouterOrder::Declare { name, .. }) => format!("declare exchange {name}"),
+        Order::Router(RouterOrder::Remove { name }) => format!("delete exchange {name}"),
+        Order::Router(RouterOrder::Bind(binding)) => format!("bind exchange {}", binding.source),
+        Order::Router(RouterOrder::Unbind(binding)) => {
+            format!("unbind exchange {}", binding.source)
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,74 @@
+//! Telemetry: traces and metrics for a collector of OpenTelemetry, by OTLP over HTTP with JSON.
+//!
+//! Off unless an endpoint is configured. Spans are made where commands leave a connection and where
+//! outputs come back to it, and only for messages whose sender was sampled; the core knows nothing
+//! of them. Metrics are those of `/metrics`. What a collector does not take in time is dropped and
+//! counted: telemetry never holds up a message. (docs/telemetry.md)
+
+mod connection_tracer;
+mod exporter;
+mod metric_points;
+mod span;
+mod trace_context;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use connection_tracer::ConnectionTracer;
+pub use exporter::{Spans, Tracer};
+use serde_json::{Value as Json, json};
+
+use crate::server_state::ServerState;
+
+/// Where telemetry goes.
+#[derive(Clone, Default, Eq, PartialEq)]
+pub struct TelemetryOptions {
+    /// The URL that takes spans; none are made without it.
+    pub traces_url: Option<String>,
+    /// The URL that takes metrics; they are not sent without it.
+    pub metrics_url: Option<String>,
+    /// Further headers of requests, which may hold secrets.
+    pub headers: Vec<(String, String)>,
+    /// What all of it comes from: keys and values.
+    pub resource: Vec<(String, String)>,
+    /// The longest time that a span waits for others.
+    pub schedule_delay: Duration,
+    /// The time between two exports of metrics.
+    pub metric_interval: Duration,
+}
+
+// Written by hand, so that no header can be printed by mistake.
+impl fmt::Debug for TelemetryOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TelemetryOptions")
+            .field("traces_url", &self.traces_url)
+            .field("metrics_url", &self.metrics_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Exports until the server stops.
+pub fn start(server: &Arc<ServerState>, options: TelemetryOptions, spans: Spans) {
+    let options = Arc::new(options);
+    if options.traces_url.is_some() {
+        tokio::spawn(exporter::export_spans(
+            Arc::clone(server),
+            Arc::clone(&options),
+            spans,
+        ));
+    }
+    if options.metrics_url.is_some() {
+        tokio::spawn(exporter::export_metrics(Arc::clone(server), options));
+    }
+}
+
+/// An attribute whose value is a string.
+fn text(key: &str, value: &str) -> Json {
+    json!({ "key": key, "value": { "stringValue": value } })
+}
+
+/// An attribute whose value is an integer, which JSON of protobuf writes as a string.
+fn integer(key: &str, value: u64) -> Json {
+    json!({ "key": key, "value": { "intValue": value.to_string() } })
+}

@@ -1,0 +1,103 @@
+//! The audit log: one line for each change, with its client.
+
+use std::fs;
+
+use amqp::Value;
+use e2e::{Broker, Credentials, Peer, Setup, http, request_node};
+use serde_json::Value as Json;
+
+const RULES: &str = "
+virtual-clock = true
+
+[[auth.rules]]
+name = 'owner'
+primary-key = 'key-of-owner'
+rights = ['send', 'listen', 'manage']
+
+[[topics]]
+name = 'events'
+[[topics.subscriptions]]
+name = 'all'
+";
+
+const OWNER: Credentials = Credentials {
+    rule: "owner",
+    key: "key-of-owner",
+};
+/// The same, as HTTP shows them.
+const BASIC: &str = "authorization: Basic b3duZXI6a2V5LW9mLW93bmVy";
+
+fn ask(broker: &Broker, method: &str, path: &str, body: &str, expected: u16) {
+    let (status, answer) = http::request(broker.address(), method, path, &[BASIC], body);
+    assert_eq!(status, expected, "{method} {path}: {answer}");
+}
+
+/// The lines of the audit log on stderr.
+fn lines(broker: &Broker) -> Vec<String> {
+    let log = broker.log();
+    let lines = log.lines().filter_map(|line| line.split_once("audit: "));
+    lines.map(|(_, line)| line.to_owned()).collect()
+}
+
+#[test]
+fn each_change_over_http_is_one_line_with_its_client() {
+    let broker = Setup::new().configure(RULES).start();
+    let entity = "/$railbus/entities/audited";
+    ask(&broker, "PUT", entity, "{}", 201);
+    ask(&broker, "GET", entity, "", 200);
+    ask(&broker, "PUT", entity, "[]", 400);
+    ask(&broker, "POST", "/$railbus/plan", "{}", 200);
+    let namespace = r#"{"queues": [{"name": "one"}, {"name": "two"}]}"#;
+    ask(&broker, "POST", "/$railbus/apply", namespace, 200);
+    let clock = r#"{"advance": "PT1H"}"#;
+    ask(&broker, "POST", "/$railbus/clock", clock, 200);
+    ask(&broker, "DELETE", "/audited?api-version=2021-05", "", 200);
+    let lines = lines(&broker);
+    let expected = [
+        "PUT /$railbus/entities/audited ",
+        "create queue one ",
+        "create queue two ",
+        "advance clock by PT1H ",
+        "DELETE /audited ",
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line}, not {expected}");
+        assert!(line.contains(" peer=127.0.0.1:"), "{line}");
+        assert!(line.contains(" client=\"owner\""), "{line}");
+    }
+}
+
+#[test]
+fn a_rule_that_is_added_over_amqp_is_a_line_in_the_file_that_is_configured() {
+    let setup = Setup::new().configure(&format!("audit-log = 'audit.log'\n{RULES}"));
+    let broker = setup.start();
+    let filter = Value::Map(vec![("expression".into(), "1=1".into())]);
+    let description = Value::Map(vec![("sql-filter".into(), filter)]);
+    let body = Value::Map(vec![
+        ("rule-name".into(), "some".into()),
+        ("rule-description".into(), description),
+    ]);
+    let add = [("operation", "com.microsoft:add-rule")];
+    let node = "events/Subscriptions/all/$management";
+    // The second is refused, since there is such a rule.
+    for _ in 0..2 {
+        let mut owner = Peer::begin(broker.address(), OWNER);
+        assert!(owner.try_open(), "the key is right");
+        request_node(&mut owner, node, &add, &body);
+    }
+    assert!(lines(&broker).is_empty());
+    let log = fs::read_to_string(setup.directory().join("audit.log")).expect("there is a log");
+    let lines: Vec<Json> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line is an object"))
+        .collect();
+    let [line] = &lines[..] else {
+        panic!("one line, not {log}");
+    };
+    assert_eq!(line["target"], "audit");
+    let fields = &line["fields"];
+    let message = "audit: create rule events/Subscriptions/all/some";
+    assert_eq!(fields["message"], message);
+    assert_eq!(fields["client"], "owner");
+}

@@ -1,0 +1,244 @@
+//! Telemetry: what a collector is sent, and that messages are as they were.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use amqp::error::condition;
+use amqp::message::{Sections, decode_map_section, descriptor, encode_map_section};
+use amqp::{DeliveryState, Value};
+use bytes::{Bytes, BytesMut};
+use e2e::{Broker, PATIENCE, Peer, Setup};
+use serde_json::Value as Json;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const PARENT: &str = "b7ad6b7169203331";
+
+const TOPOLOGY: &str = "
+[[queues]]
+name = 'final'
+[[topics]]
+name = 'events'
+[[topics.subscriptions]]
+name = 'big'
+forward-to = 'final'
+[[topics.subscriptions.rules]]
+name = 'large'
+filter = { sql = 'amount > 100' }
+";
+
+/// A collector of OpenTelemetry: takes everything, and tells the path and the body of each request.
+struct Collector {
+    address: SocketAddr,
+    requests: Receiver<(String, Json)>,
+}
+
+impl Collector {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it is bound");
+        let (sender, requests) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let request = take(&mut stream.expect("a connection"));
+                if sender.send(request).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// The broker that sends this collector all that it has.
+    fn broker(&self) -> Broker {
+        Setup::new()
+            .configure(TOPOLOGY)
+            .environment(
+                "OTEL_EXPORTER_OTLP_ENDPOINT",
+                &format!("http://{}", self.address),
+            )
+            .environment("OTEL_BSP_SCHEDULE_DELAY", "10")
+            .environment("OTEL_METRIC_EXPORT_INTERVAL", "50")
+            .environment("OTEL_SERVICE_NAME", "shop")
+            .start()
+    }
+
+    /// The first `count` spans, by the order of their ends.
+    fn spans(&self, count: usize) -> Vec<Json> {
+        let mut spans = Vec::new();
+        while spans.len() < count {
+            let (path, body) = self.next();
+            if path == "/v1/traces" {
+                let resource = &body["resourceSpans"][0];
+                assert!(
+                    resource["resource"].to_string().contains("shop"),
+                    "{resource}"
+                );
+                let more = resource["scopeSpans"][0]["spans"].as_array().cloned();
+                spans.extend(more.unwrap_or_default());
+            }
+        }
+        spans
+    }
+
+    fn next(&self) -> (String, Json) {
+        let next = self.requests.recv_timeout(PATIENCE);
+        next.expect("the broker sends what it has")
+    }
+}
+
+fn take(stream: &mut TcpStream) -> (String, Json) {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).expect("a request");
+    let path = line.split(' ').nth(1).expect("a path").to_owned();
+    let mut length = 0;
+    while line.trim_end() != "" {
+        line.clear();
+        reader.read_line(&mut line).expect("a header");
+        let lower = line.to_ascii_lowercase();
+        if let Some(value) = lower.strip_prefix("content-length:") {
+            length = value.trim().parse().expect("a number");
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    reader
+        .get_mut()
+        .write_all(answer)
+        .expect("the broker reads");
+    (path, serde_json::from_slice(&body).expect("JSON"))
+}
+
+/// A message whose sender was sampled, or was not.
+fn message(is_sampled: bool) -> (BytesMut, Vec<(Value, Value)>) {
+    let flags = u8::from(is_sampled);
+    let context = format!("00-{TRACE}-{PARENT}-{flags:02}");
+    let properties = vec![
+        (Value::from("amount"), Value::Int(500)),
+        (Value::from("Diagnostic-Id"), Value::from(context.as_str())),
+    ];
+    let mut message = BytesMut::new();
+    encode_map_section(
+        &mut message,
+        descriptor::APPLICATION_PROPERTIES,
+        &properties,
+    );
+    message.extend_from_slice(&e2e::message::encode(b"hello"));
+    (message, properties)
+}
+
+fn attribute(span: &Json, key: &str) -> Option<String> {
+    let attributes = span["attributes"].as_array()?;
+    let found = attributes
+        .iter()
+        .find(|attribute| attribute["key"] == key)?;
+    let value = &found["value"];
+    let text = value["stringValue"].as_str().or(value["intValue"].as_str());
+    text.map(str::to_owned)
+}
+
+#[test]
+fn one_trace_leads_from_the_sender_through_topic_and_forwarding_to_the_dead_letter() {
+    let collector = Collector::start();
+    let broker = collector.broker();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("events");
+    for is_sampled in [false, true] {
+        let cookie = peer.send_encoded(sender, &message(is_sampled).0);
+        assert_eq!(peer.outcome(cookie), DeliveryState::Accepted);
+    }
+    let receiver = peer.receiver("final", 2);
+    for is_sampled in [false, true] {
+        let received = peer.receive(receiver);
+        let sections = Sections::scan(&received.payload).expect("a message");
+        let section = Bytes::copy_from_slice(&received.payload[sections.application_properties]);
+        let properties = decode_map_section(&section).expect("a map");
+        let properties: Vec<_> = properties.into_iter().collect();
+        assert_eq!(properties, message(is_sampled).1, "they are unchanged");
+        let reasons = vec![
+            ("DeadLetterReason".into(), "spoilt".into()),
+            ("DeadLetterErrorDescription".into(), "it smells".into()),
+        ];
+        let error = amqp::Error {
+            info: Some(reasons),
+            ..amqp::Error::new(condition::DEAD_LETTER, "")
+        };
+        let reject = DeliveryState::Rejected(Some(error));
+        drop(peer.settle(&received, reject));
+    }
+    let spans = collector.spans(3);
+    let names: Vec<_> = spans.iter().map(|span| &span["name"]).collect();
+    assert_eq!(names, ["send events", "receive final", "dead_letter final"]);
+    for span in &spans {
+        assert_eq!(
+            (&span["traceId"], &span["parentSpanId"]),
+            (&TRACE.into(), &PARENT.into())
+        );
+        assert_eq!(
+            attribute(span, "messaging.system").as_deref(),
+            Some("servicebus")
+        );
+        let time = |key: &str| span[key].as_str().and_then(|time| time.parse::<u64>().ok());
+        assert!(
+            time("startTimeUnixNano") <= time("endTimeUnixNano"),
+            "{span}"
+        );
+        assert!(span.get("status").is_none(), "{span}");
+    }
+    let kinds = spans
+        .iter()
+        .map(|span| attribute(span, "messaging.operation.type"));
+    let kinds: Vec<_> = kinds.flatten().collect();
+    assert_eq!(kinds, ["send", "receive", "settle"]);
+    let event = &spans[2]["events"][0];
+    assert_eq!(event["name"], "dead-letter");
+    assert_eq!(attribute(event, "reason").as_deref(), Some("spoilt"));
+    assert_eq!(
+        attribute(event, "description").as_deref(),
+        Some("it smells")
+    );
+}
+
+#[test]
+fn metrics_are_those_of_the_page() {
+    let collector = Collector::start();
+    let _broker = collector.broker();
+    let (path, body) = std::iter::repeat_with(|| collector.next())
+        .find(|(path, _)| path == "/v1/metrics")
+        .expect("there is one at each interval");
+    assert_eq!(path, "/v1/metrics");
+    let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array();
+    let metrics = metrics.expect("a list");
+    let named = |name: &str| metrics.iter().find(|metric| metric["name"] == name);
+    let entities = named("railbus_entities").expect("a gauge");
+    assert!(
+        entities["gauge"]["dataPoints"][0]["asDouble"].as_f64() >= Some(3.0),
+        "{entities}"
+    );
+    let commits = named("railbus_commit_duration_seconds").expect("a histogram");
+    let point = &commits["histogram"]["dataPoints"][0];
+    let (bounds, counts) = (&point["explicitBounds"], &point["bucketCounts"]);
+    let length = |list: &Json| list.as_array().map_or(0, Vec::len);
+    assert_eq!(length(counts), length(bounds) + 1, "{point}");
+}
+
+#[test]
+fn a_collector_that_is_gone_stops_nothing_and_is_told_once() {
+    let broker = Setup::new()
+        .configure("[telemetry]\nendpoint = 'http://127.0.0.1:9'")
+        .environment("OTEL_BSP_SCHEDULE_DELAY", "1")
+        .environment("OTEL_METRIC_EXPORT_INTERVAL", "1")
+        .start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    let cookie = peer.send_encoded(sender, &message(true).0);
+    assert_eq!(peer.outcome(cookie), DeliveryState::Accepted);
+    broker.wait_for_log("the collector does not take spans");
+    broker.wait_for_log("the collector does not take metrics");
+    let lines = broker.log().matches("does not take metrics").count();
+    assert_eq!(lines, 1);
+    assert!(broker.stop().success());
+}
