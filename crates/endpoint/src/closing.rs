@@ -82,7 +82,7 @@ impl Connection {
     }
 
     fn send_close(&mut self, error: Option<Error>) {
-        self.send_open(&[]);
+        self.send_open(None);
         self.outbox.write(0, &Performative::Close(Close { error }));
     }
 

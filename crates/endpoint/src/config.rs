@@ -29,7 +29,7 @@ pub struct Config {
     pub offered_capabilities: Vec<Symbol>,
     /// What a server offers to peers that desire it.
     pub available_capabilities: Vec<Symbol>,
-    /// Tells of a peer's open whether a capability that it desires is withheld from it.
+    /// Tells of a peer's open whether a capability is withheld from it.
     pub withholds: fn(&Open, &Symbol) -> bool,
     pub desired_capabilities: Vec<Symbol>,
     /// Tells of a peer's attach whether its name does not count: it steals no link, and none steals

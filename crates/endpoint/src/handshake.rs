@@ -36,7 +36,7 @@ impl Connection {
     /// Client: AMQP's header and, without waiting for the peer's, our open.
     pub(crate) fn start_amqp(&mut self) {
         self.outbox.header(ProtocolHeader::Amqp);
-        self.send_open(&[]);
+        self.send_open(None);
     }
 
     /// Takes one header or frame off `input`; false when it is not all there.
@@ -146,7 +146,7 @@ impl Connection {
     }
 
     /// Offers those of `desired` that there are.
-    pub(crate) fn send_open(&mut self, desired: &[Symbol]) {
+    pub(crate) fn send_open(&mut self, peer: Option<&Open>) {
         if self.outbox.is_open_sent() {
             return;
         }
@@ -158,19 +158,23 @@ impl Connection {
             idle_time_out: self.config.idle_time_out,
             outgoing_locales: Vec::new(),
             incoming_locales: Vec::new(),
-            offered_capabilities: self.offered_to(desired),
+            offered_capabilities: self.offered_to(peer),
             desired_capabilities: self.config.desired_capabilities.clone(),
             properties: self.config.properties.clone(),
         }));
         self.outbox.open(&open);
     }
 
-    fn offered_to(&self, desired: &[Symbol]) -> Vec<Symbol> {
+    fn offered_to(&self, peer: Option<&Open>) -> Vec<Symbol> {
         let mut offered = self.config.offered_capabilities.clone();
-        let available = self.config.available_capabilities.iter();
-        let wanted = available.filter(|it| desired.contains(it) && !offered.contains(it));
-        let wanted: Vec<_> = wanted.cloned().collect();
-        offered.extend(wanted);
+        if let Some(peer) = peer {
+            let desired = &peer.desired_capabilities;
+            let available = self.config.available_capabilities.iter();
+            let wanted = available.filter(|it| desired.contains(it) && !offered.contains(it));
+            let wanted: Vec<_> = wanted.cloned().collect();
+            offered.extend(wanted);
+            offered.retain(|it| !(self.config.withholds)(peer, it));
+        }
         offered
     }
 
@@ -191,13 +195,7 @@ impl Connection {
                 format!("max-frame-size {size} is below the minimum of {MIN_MAX_FRAME_SIZE}");
             return Err(Fault::connection(condition::INVALID_FIELD, text));
         }
-        let withholds = self.config.withholds;
-        let desired = open.desired_capabilities.iter();
-        let desired: Vec<_> = desired
-            .filter(|it| !withholds(&open, it))
-            .cloned()
-            .collect();
-        self.send_open(&desired);
+        self.send_open(Some(&open));
         self.phase = Phase::Opened;
         let cap = self.config.max_frame_size.max(MAX_FRAME_SIZE_SENT);
         self.outbox.set_max_frame_size(open.max_frame_size.min(cap));
