@@ -21,16 +21,21 @@ fn delivered() -> (World, Vec<Output>) {
     });
     world.mono = 2_000;
     world.turn(attach(0));
-    let said = credit(&mut world, 1);
+    let said = credit(&mut world, 0, 1);
     (world, said)
 }
 
-fn credit(world: &mut World, limit: u32) -> Vec<Output> {
-    world.turn(Command::Credit {
-        receiver: receiver(0),
+/// Gives a receiver credit, and all that it is sent then.
+fn credit(world: &mut World, index: u64, limit: u32) -> Vec<Output> {
+    let mut said = world.turn(Command::Credit {
+        receiver: receiver(index),
         limit,
         drain: false,
-    })
+    });
+    while let Some(read) = world.answer(0) {
+        said.extend(world.turn_with(vec![read]));
+    }
+    said
 }
 
 fn settle(world: &mut World, subqueue: Subqueue, said: &[Output], outcome: Outcome) {
@@ -67,7 +72,7 @@ fn the_first_delivery_and_the_completion_count_from_the_enqueued_time() {
         changes: Vec::new(),
     };
     settle(&mut world, Subqueue::Main, &said, abandon);
-    let said = credit(&mut world, 2);
+    let said = credit(&mut world, 0, 2);
     assert_eq!(traffic(&world).delivered, 2);
     assert_eq!(sums(&traffic(&world).delivery_time), (1, 2_000));
     world.mono = 5_000;
@@ -91,11 +96,7 @@ fn a_dead_letter_counts_in_neither() {
         access: broker::Access::Consume(broker::ReceiveMode::PeekLock),
         selector: None,
     });
-    let said = world.turn(Command::Credit {
-        receiver: receiver(1),
-        limit: 1,
-        drain: false,
-    });
+    let said = credit(&mut world, 1, 1);
     settle(&mut world, Subqueue::DeadLetter, &said, Outcome::Complete);
     let traffic = traffic(&world);
     assert_eq!((traffic.delivered, traffic.completed), (2, 1));
