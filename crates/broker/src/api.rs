@@ -12,6 +12,7 @@ pub mod time;
 
 pub(crate) mod batch;
 pub(crate) mod client_affine;
+pub(crate) mod death;
 pub(crate) mod entity_error;
 pub(crate) mod error;
 pub(crate) mod forward_error;

@@ -21,7 +21,7 @@ use crate::settle::dead_letter;
 /// Whether all is known that expiring a message of the main queue takes. Only a message that
 /// was abandoned or forwarded can have a patch, and only dead-lettering has to know it.
 pub(crate) fn can_expire_at_once(queue: &Queue, entry: &Entry, cx: &Context<'_>) -> bool {
-    !entry.may_have_patch()
+    !queue.may_have_patch(entry)
         || !queue.settings.dead_lettering_on_message_expiration
         || cx.shared.bodies.is_resident(entry.body)
 }
@@ -40,7 +40,7 @@ pub(crate) fn expire_available(
     let body = cx.shared.bodies.take(entry.body);
     let patch = body.and_then(|body| body.patch);
     let message = Message::available(Subqueue::Main.part(), number, entry, patch);
-    expire(queue, &message, entry.may_have_patch(), cx);
+    expire(queue, &message, queue.may_have_patch(entry), cx);
 }
 
 /// Whether an available message of the main queue is to leave it for its age.

@@ -12,6 +12,7 @@
 //!
 //! Messages of a queue with sessions are read from the store first (`forward/session_page.rs`).
 
+mod dead_letter;
 pub(crate) mod hop;
 pub(crate) mod session_page;
 pub(crate) mod transfer;
@@ -23,6 +24,7 @@ use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::forward::hop::Destination;
 use crate::forward::transfer::{Admission, Transfer, TransferFailure};
 use crate::message::id::IdHash;
 use crate::queue::kind::Kind;
@@ -55,7 +57,7 @@ fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) 
         return fan_out::publish_one(directory, place.entity, cx);
     }
     // The settings may have changed since the pump was told.
-    let Some(path) = hop::destination(source, place.subqueue) else {
+    let Some(destination) = hop::destination(source, place.subqueue) else {
         return false;
     };
     if source.sub(place.subqueue).by_session {
@@ -67,7 +69,10 @@ fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) 
         run(source, cx);
         return false;
     };
-    forward_one(directory, place, path, transfer, cx)
+    match destination {
+        Destination::Path(path) => forward_one(directory, place, path, transfer, cx),
+        Destination::Router => dead_letter::route_one(directory, place, transfer, cx),
+    }
 }
 
 /// Moves a message that has come to its turn to the entity of a path. Returns whether it is worth

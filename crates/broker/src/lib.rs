@@ -33,6 +33,7 @@ pub use api::client_affine::{
     ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,
 };
 pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, SessionFilter};
+pub use api::death::{Death, DeathReason, Deaths};
 pub use api::entity_error::EntityError;
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{
@@ -69,9 +70,9 @@ pub use api::rule::{
     RuleUsage,
 };
 pub use api::settings::{
-    BrokerLimits, BrokerSettings, Expiry, ForwardFailures, ForwardRetry, LocksOnDisconnect,
-    Overflow, QueueSettings, SessionCountOnDisconnect, Status, SubscriptionSettings,
-    TransactionSettings,
+    BrokerLimits, BrokerSettings, DeadLetterStrategy, Expiry, ForwardFailures, ForwardRetry,
+    LocksOnDisconnect, Overflow, QueueSettings, SessionCountOnDisconnect, Status,
+    SubscriptionSettings, TransactionSettings,
 };
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
 pub use api::tier::Tier;
@@ -81,6 +82,7 @@ pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
 pub use filter::{Correlation, CorrelationField, Selector};
+pub use message::route::{FURTHER_KEYS, ROUTER, ROUTING_KEY};
 pub use queue::session_key::is_same_session;
 pub use send::enqueue::MAX_GROWTH;
 pub use shard::Shard;

@@ -9,6 +9,7 @@ pub(crate) mod id;
 pub(crate) mod partition_key;
 pub(crate) mod patch;
 pub(crate) mod properties;
+pub(crate) mod route;
 pub(crate) mod row;
 pub(crate) mod stored;
 
@@ -94,6 +95,16 @@ impl Message {
                 Some(patch) => patch.changes().clone(),
                 None => Vec::new(),
             },
+            annotations: match &self.patch {
+                Some(patch) => patch.annotations().clone(),
+                None => Vec::new(),
+            },
+            deaths: self
+                .patch
+                .as_ref()
+                .and_then(|patch| patch.deaths())
+                .cloned()
+                .map(Box::new),
             dead_letter_source: self
                 .patch
                 .as_ref()

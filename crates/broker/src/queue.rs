@@ -79,6 +79,8 @@ pub(crate) struct Queue {
     pub deletions: Deletions,
     /// Whether there may be messages whose bodies other queues have too.
     pub shares_bodies: bool,
+    /// Whether messages that were released unread may have annotations put down with them.
+    pub annotates: bool,
     pub alarm: Alarm,
 }
 
@@ -91,6 +93,7 @@ pub(crate) struct Description {
     pub store_only: Arc<StoreOnlyProperties>,
     pub session_ids: SessionIds,
     pub shares_bodies: bool,
+    pub annotates: bool,
     pub ceilings: Ceilings,
 }
 
@@ -119,6 +122,7 @@ impl Queue {
             store_only,
             session_ids,
             shares_bodies,
+            annotates,
             ceilings,
         } = description;
         let session_ids = settings.requires_session.then_some(session_ids);
@@ -160,6 +164,7 @@ impl Queue {
             sweep: None,
             deletions: Deletions::default(),
             shares_bodies,
+            annotates,
             alarm: Alarm::default(),
         }
     }
@@ -257,6 +262,20 @@ impl Queue {
         }
     }
 
+    /// The first message is annotated whose delivery did not fail.
+    pub(crate) fn note_annotations(&mut self, cx: &mut Context<'_>) {
+        if !self.annotates {
+            self.annotates = true;
+            cx.write(Write::PutEntity(definition::row_of(self)));
+        }
+    }
+
+    /// Whether an available message may have a patch: it was delivered, or came with one, or may
+    /// have been annotated here.
+    pub(crate) fn may_have_patch(&self, entry: &Entry) -> bool {
+        self.annotates || entry.may_have_patch()
+    }
+
     /// The first message comes whose body other queues have too: from now on the queue cannot go
     /// in one write.
     pub(crate) fn note_shared_bodies(&mut self, cx: &mut Context<'_>) {
@@ -319,7 +338,10 @@ impl Queue {
             Subqueue::Main => {
                 matches!(self.kind, Kind::Topic(_)) || self.settings.forward_to.is_some()
             }
-            Subqueue::DeadLetter => self.settings.forward_dead_lettered_messages_to.is_some(),
+            Subqueue::DeadLetter => {
+                self.settings.forward_dead_lettered_messages_to.is_some()
+                    || self.settings.dead_letter_router.is_some()
+            }
             Subqueue::TransferDeadLetter => false,
         }
     }

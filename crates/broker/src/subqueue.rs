@@ -31,7 +31,7 @@ use crate::api::id::{Subqueue, SubqueueId};
 use crate::api::settings::BrokerSettings;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
-use crate::context::clients::{Choice, ReceiverSlot, ReceiverState};
+use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState};
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
@@ -65,6 +65,10 @@ pub(crate) struct SubqueueState {
     pub draining: Vec<ReceiverSlot>,
     /// How many receivers there are.
     pub attached: usize,
+    /// How many of them have a priority.
+    pub prioritized: usize,
+    /// The one receiver that is given messages, where only one is at a time.
+    pub active: Option<ReceiverSlot>,
     /// The bodies that are being read.
     pub fetch: Fetch,
     pub read_ahead: ReadAhead,
@@ -106,6 +110,8 @@ impl SubqueueState {
             browsers: Browsers::default(),
             draining: Vec::new(),
             attached: 0,
+            prioritized: 0,
+            active: None,
             fetch: Fetch::default(),
             read_ahead: ReadAhead::default(),
             cautious: false,
@@ -254,9 +260,10 @@ impl SubqueueState {
     }
 
     /// A receiver that takes from here has gone.
-    pub(crate) fn leave(&mut self, slot: ReceiverSlot, choice: Choice) {
+    pub(crate) fn leave(&mut self, slot: ReceiverSlot, receiver: &Receiver) {
         self.attached -= 1;
-        match choice {
+        self.prioritized -= usize::from(receiver.priority != 0);
+        match receiver.choice {
             Choice::Next => self.takers.retain(|other| *other != slot),
             Choice::Selected(id) => self.selections.leave(id, slot),
             Choice::Shown => self.browsers.leave(slot),

@@ -22,6 +22,9 @@ use crate::management::pair;
 use crate::publisher::{CREDIT, Publisher, Target};
 use crate::rights::Permission;
 
+/// The link property with the priority of a consumer.
+const PRIORITY: &str = "rabbitmq:priority";
+
 const OUTCOMES: [Symbol; 4] = [
     Symbol::new("amqp:accepted:list"),
     Symbol::new("amqp:rejected:list"),
@@ -266,7 +269,10 @@ impl Links {
         cx.commands.push(Command::Attach {
             receiver: cx.receiver_id(link),
             subqueue: place,
-            access: Access::Consume(mode),
+            access: match priority(attach) {
+                0 => Access::Consume(mode),
+                priority => Access::Prioritized { mode, priority },
+            },
             selector: None,
         });
         let mut reply = reply(attach, 0);
@@ -291,7 +297,10 @@ impl Links {
         let settings = &entity.settings;
         let forwards = match subqueue {
             Subqueue::Main => settings.forward_to.is_some(),
-            Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.is_some(),
+            Subqueue::DeadLetter => {
+                settings.forward_dead_lettered_messages_to.is_some()
+                    || settings.dead_letter_router.is_some()
+            }
             Subqueue::TransferDeadLetter => false,
         };
         if settings.requires_session && subqueue == Subqueue::Main {
@@ -388,6 +397,14 @@ impl Links {
             self.end_session(cx, session, &name, error);
         }
     }
+}
+
+/// The priority that a consumer asks for.
+fn priority(attach: &Attach) -> i32 {
+    let properties = attach.properties.as_deref().unwrap_or_default();
+    let asked = amqp::value::lookup(properties, PRIORITY).and_then(Value::as_integer);
+    let asked = asked.map(|it| it.clamp(i32::MIN.into(), i32::MAX.into()));
+    asked.and_then(|it| i32::try_from(it).ok()).unwrap_or(0)
 }
 
 /// The reply repeats addresses and properties as they came; no filter is in force.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use amqp::{DeliveryState, Value, encode};
+use amqp::{DeliveryState, Map, Value, encode};
 use broker::{
     Command, Delivery, Eviction, LockToken, Outcome, ReceiveMode, RequestId, Subqueue, SubqueueId,
 };
@@ -20,8 +20,6 @@ use crate::message::delivery;
 
 /// The cost of a settlement while it waits for its answer.
 const SETTLEMENT: usize = 64;
-/// The reason of what a client rejects.
-const REJECTED: &str = "rejected";
 
 /// A consumer's own state.
 #[derive(Debug)]
@@ -129,10 +127,35 @@ impl Consumer {
 
     /// What a disposition does with its message; `None` if it says nothing yet.
     fn outcome(&self, state: Option<&DeliveryState>, settled: bool) -> Option<Outcome> {
-        let dead_letter = || match self.place.subqueue {
+        match state {
+            Some(DeliveryState::Accepted) => Some(Outcome::Complete),
+            Some(DeliveryState::Rejected(_)) => Some(self.reject()),
+            Some(DeliveryState::Modified {
+                delivery_failed,
+                undeliverable_here,
+                message_annotations,
+            }) => {
+                let outcome = match (undeliverable_here, delivery_failed) {
+                    (true, _) => self.reject(),
+                    (false, true) => Outcome::Abandon {
+                        changes: Vec::new(),
+                    },
+                    (false, false) => Outcome::Release,
+                };
+                Some(annotated(message_annotations.as_ref(), outcome))
+            }
+            Some(DeliveryState::Released) => Some(Outcome::Release),
+            // The default outcome of the link.
+            None | Some(DeliveryState::Received { .. }) => settled.then_some(Outcome::Release),
+            Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. }) => None,
+        }
+    }
+
+    fn reject(&self) -> Outcome {
+        match self.place.subqueue {
             Subqueue::Main => {
                 let mut reason = BytesMut::new();
-                encode::value(&mut reason, &Value::from(REJECTED));
+                encode::value(&mut reason, &Value::from(delivery::REJECTED));
                 let change = (delivery::REASON.to_owned(), reason.freeze());
                 Outcome::DeadLetter {
                     changes: vec![change],
@@ -140,27 +163,28 @@ impl Consumer {
             }
             // A dead letter has no other place to go to: it is dropped.
             Subqueue::DeadLetter | Subqueue::TransferDeadLetter => Outcome::Complete,
-        };
-        match state {
-            Some(DeliveryState::Accepted) => Some(Outcome::Complete),
-            Some(DeliveryState::Rejected(_)) => Some(dead_letter()),
-            Some(DeliveryState::Modified {
-                undeliverable_here: true,
-                ..
-            }) => Some(dead_letter()),
-            Some(DeliveryState::Modified {
-                delivery_failed: true,
-                ..
-            }) => Some(Outcome::Abandon {
-                changes: Vec::new(),
-            }),
-            Some(DeliveryState::Released | DeliveryState::Modified { .. }) => {
-                Some(Outcome::Release)
-            }
-            // The default outcome of the link.
-            None | Some(DeliveryState::Received { .. }) => settled.then_some(Outcome::Release),
-            Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. }) => None,
         }
+    }
+}
+
+/// An outcome with those annotations that are a client's to set.
+fn annotated(annotations: Option<&Map>, outcome: Outcome) -> Outcome {
+    let annotations = annotations
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| {
+            let key = key.as_text().filter(|key| key.starts_with("x-"))?;
+            let mut encoded = BytesMut::new();
+            encode::value(&mut encoded, value);
+            Some((key.to_owned(), encoded.freeze()))
+        });
+    let annotations: Vec<_> = annotations.collect();
+    match annotations.is_empty() {
+        true => outcome,
+        false => Outcome::Annotated {
+            annotations,
+            outcome: Box::new(outcome),
+        },
     }
 }
 

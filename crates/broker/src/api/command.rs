@@ -74,6 +74,12 @@ pub enum ReceiveMode {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Access {
     Consume(ReceiveMode),
+    /// As the receivers of a higher or lower priority than others do, whose is 0: one is given
+    /// messages only while none of a higher priority can take them. (docs/spec/rabbitmq.md#10.1)
+    Prioritized {
+        mode: ReceiveMode,
+        priority: i32,
+    },
     /// The receiver is shown all messages of the subqueue, locked or not, from the first one on,
     /// and takes none. Its tokens name no locks.
     Browse,
@@ -107,6 +113,11 @@ pub enum Outcome {
     },
     /// Available again at once, the delivery count unchanged.
     Release,
+    /// As `outcome`, with message annotations to add or overwrite; a null hides one.
+    Annotated {
+        annotations: Vec<(String, Bytes)>,
+        outcome: Box<Outcome>,
+    },
     /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given
     /// back.
     Undelivered,
@@ -118,12 +129,20 @@ impl Outcome {
     pub fn size(&self) -> usize {
         match self {
             Self::Abandon { changes } | Self::Defer { changes } | Self::DeadLetter { changes } => {
-                let sizes = changes.iter().map(|(key, value)| key.len() + value.len());
-                sizes.sum()
+                size_of(changes)
             }
+            Self::Annotated {
+                annotations,
+                outcome,
+            } => size_of(annotations) + outcome.size(),
             Self::Complete | Self::Release | Self::Undelivered => 0,
         }
     }
+}
+
+fn size_of(changes: &[(String, Bytes)]) -> usize {
+    let sizes = changes.iter().map(|(key, value)| key.len() + value.len());
+    sizes.sum()
 }
 
 /// What the broker is told. A command about something unknown (a detached receiver, a closed

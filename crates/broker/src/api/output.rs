@@ -9,6 +9,7 @@ use bytes::Bytes;
 use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
 use crate::api::client_affine::{SubscribeError, Subscribed};
+use crate::api::death::Deaths;
 use crate::api::entity_error::EntityError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
@@ -75,6 +76,10 @@ pub struct Browsed {
     pub payload: Bytes,
     /// Application properties to add or overwrite: key and encoded AMQP value.
     pub changes: Vec<(String, Bytes)>,
+    /// Message annotations to add or overwrite; a null hides one.
+    pub annotations: Vec<(String, Bytes)>,
+    /// What it has died of before it came here.
+    pub deaths: Option<Box<Deaths>>,
     /// The entity out of whose dead-letter queue it was forwarded.
     pub dead_letter_source: Option<String>,
 }
@@ -101,7 +106,8 @@ impl Delivery {
     /// What it counts against the output buffer of the connection, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        let changes = self.message.changes.iter();
+        let message = &self.message;
+        let changes = message.changes.iter().chain(&message.annotations);
         let changes: usize = changes.map(|(key, value)| key.len() + value.len()).sum();
         self.message.payload.len() + changes + 256
     }

@@ -86,6 +86,18 @@ pub enum Overflow {
     RejectPublish,
 }
 
+/// What becomes of a dead letter that a queue of its router does not take, or that has none.
+/// (docs/spec/rabbitmq.md#12.5)
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeadLetterStrategy {
+    /// It is dropped there.
+    #[default]
+    AtMostOnce,
+    /// It stays until all take it, in a queue that refuses messages at its limit; dropped in others.
+    AtLeastOnce,
+}
+
 /// What an entity lets clients do. Settling what is lent, counting and managing work in all of
 /// them. (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -133,6 +145,12 @@ pub struct QueueSettings {
     pub duplicate_detection_history_time_window: u64,
     pub forward_to: Option<String>,
     pub forward_dead_lettered_messages_to: Option<String>,
+    /// The router that dead letters go to, if they are not forwarded. It may be missing.
+    /// (docs/spec/rabbitmq.md#12.5)
+    pub dead_letter_router: Option<String>,
+    /// The key with which they are routed there; without one, the keys they had come by.
+    pub dead_letter_key: Option<String>,
+    pub dead_letter_strategy: DeadLetterStrategy,
     pub status: Status,
     /// Deleted with all that is in it when it has been unused for this long. Never, where messages
     /// are forwarded from. (docs/spec/entities.md#15)
@@ -140,10 +158,23 @@ pub struct QueueSettings {
     /// Deleted with all that is in it when it has had no receiver for this long.
     /// (docs/spec/rabbitmq.md#12.3)
     pub expires: u64,
+    /// Deleted with all that is in it when its last receiver goes.
+    pub auto_delete: bool,
+    /// Whether one receiver at a time is given messages: the first one, and when that goes, of the
+    /// highest priority the oldest. (docs/spec/rabbitmq.md#10.1)
+    pub single_active_receiver: bool,
     /// Available messages that it may hold, and their bytes. (docs/spec/rabbitmq.md#12.4)
     pub max_length: Option<u64>,
     pub max_length_bytes: Option<u64>,
     pub overflow: Overflow,
+}
+
+impl QueueSettings {
+    /// Whether dead letters wait for the queues that do not take them.
+    pub(crate) fn keeps_dead_letters(&self) -> bool {
+        self.dead_letter_strategy == DeadLetterStrategy::AtLeastOnce
+            && self.overflow == Overflow::RejectPublish
+    }
 }
 
 impl Default for QueueSettings {
@@ -161,9 +192,14 @@ impl Default for QueueSettings {
             duplicate_detection_history_time_window: 600_000,
             forward_to: None,
             forward_dead_lettered_messages_to: None,
+            dead_letter_router: None,
+            dead_letter_key: None,
+            dead_letter_strategy: DeadLetterStrategy::AtMostOnce,
             status: Status::Active,
             auto_delete_on_idle: u64::MAX,
             expires: u64::MAX,
+            auto_delete: false,
+            single_active_receiver: false,
             max_length: None,
             max_length_bytes: None,
             overflow: Overflow::DropHead,

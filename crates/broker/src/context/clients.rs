@@ -4,6 +4,7 @@
 //! [AMQP 2.6.7] Each connection counts the bytes that it was given and has not written yet; the
 //! receivers of a connection at its limit are blocked until it has written some of them.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use store::EntityId;
@@ -73,6 +74,9 @@ pub(crate) struct Receiver {
     pub draining: bool,
     pub state: ReceiverState,
     pub session_role: SessionRole,
+    pub priority: i32,
+    /// Its place in the order in which receivers came.
+    order: u64,
     connection: usize,
     delivered: u32,
     limit: u32,
@@ -134,6 +138,8 @@ pub(crate) struct Clients {
     vacant_connections: Vec<usize>,
     receivers: Vec<Option<Receiver>>,
     vacant_receivers: Vec<ReceiverSlot>,
+    /// How many receivers there have been.
+    attached: u64,
 }
 
 impl Clients {
@@ -161,6 +167,7 @@ impl Clients {
         mode: ReceiveMode,
     ) -> ReceiverSlot {
         let connection = self.connect(id.connection);
+        self.attached += 1;
         let receiver = Receiver {
             id,
             place,
@@ -169,6 +176,8 @@ impl Clients {
             draining: false,
             state: ReceiverState::Idle,
             session_role: SessionRole::None,
+            priority: 0,
+            order: self.attached,
             connection,
             delivered: 0,
             limit: 0,
@@ -208,6 +217,19 @@ impl Clients {
     }
 
     /// The receivers of an entity, with those that wait for one of its sessions.
+    /// The receiver that is active after another one has gone: of the highest priority, and of those
+    /// the oldest.
+    pub(crate) fn next_active(&self, place: SubqueueId) -> Option<ReceiverSlot> {
+        let here = self.receivers_at(place.entity).filter(|slot| {
+            let receiver = self.get(*slot);
+            receiver.place == place && receiver.choice != Choice::Shown
+        });
+        here.min_by_key(|slot| {
+            let receiver = self.get(*slot);
+            (Reverse(receiver.priority), receiver.order)
+        })
+    }
+
     pub(crate) fn receivers_at(&self, entity: EntityId) -> impl Iterator<Item = ReceiverSlot> {
         let all = (entity, ReceiverSlot(0))..=(entity, ReceiverSlot(usize::MAX));
         self.by_entity.range(all).map(|(_, slot)| *slot)
@@ -334,6 +356,8 @@ mod tests {
             draining: false,
             state: ReceiverState::Idle,
             session_role: SessionRole::None,
+            priority: 0,
+            order: 0,
             connection: 0,
             delivered,
             limit,

@@ -140,7 +140,7 @@ fn delete_available(
     drop(cx.shared.bodies.take(entry.body));
     let message = Message::available(subqueue.part(), number, entry, None);
     // A dead letter tells why it is one, whether or not it was ever delivered.
-    let patched = subqueue != Subqueue::Main || entry.may_have_patch();
+    let patched = subqueue != Subqueue::Main || queue.may_have_patch(entry);
     queue.erase(&message, patched, cx);
     deletion.count_one();
 }

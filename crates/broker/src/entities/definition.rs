@@ -50,6 +50,8 @@ struct Stored {
     session_ids: SessionIds,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     shares_bodies: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    annotates: bool,
     #[serde(default, skip_serializing_if = "Ceilings::is_empty")]
     ceilings: Ceilings,
 }
@@ -123,6 +125,7 @@ impl Definition {
             store_only: Arc::new(stored.store_only.unwrap_or_default()),
             session_ids: stored.session_ids,
             shares_bodies: stored.shares_bodies,
+            annotates: stored.annotates,
             ceilings: stored.ceilings,
         })))
     }
@@ -160,6 +163,7 @@ pub(crate) fn row_of_router(router: &Router) -> EntityRow {
         store_only: None,
         session_ids: SessionIds::Exact,
         shares_bodies: false,
+        annotates: false,
         ceilings: Ceilings::default(),
     };
     encode(router.id, router.namespace, router.name.clone(), &stored)
@@ -174,6 +178,7 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
             .then(|| (*queue.store_only).clone()),
         session_ids: queue.rows.session_ids.unwrap_or_default(),
         shares_bodies: queue.shares_bodies,
+        annotates: queue.annotates,
         ceilings: queue.sub(Subqueue::Main).ceilings.clone(),
     };
     encode(queue.id, queue.namespace, queue.path.clone(), &stored)
@@ -188,6 +193,7 @@ pub(crate) fn policy_row(id: EntityId, namespace: NamespaceId, policy: &Policy) 
         store_only: None,
         session_ids: SessionIds::Exact,
         shares_bodies: false,
+        annotates: false,
         ceilings: Ceilings::default(),
     };
     let path = format!("$policy {}", id.0);

@@ -234,6 +234,7 @@ impl Directory {
             store_only,
             session_ids: SessionIds::Folded,
             shares_bodies: false,
+            annotates: false,
             ceilings: Ceilings::default(),
         };
         let mut queue = Queue::new(id, namespace, path, description, head, window);

@@ -3,6 +3,7 @@
 
 use store::{EntityId, SequenceNumber};
 
+use super::dead_letter::note_death;
 use super::transfer::{Admission, Transfer, TransferFailure};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
@@ -25,19 +26,33 @@ use crate::send::{enqueue, length};
 use crate::settle::dead_letter;
 use crate::subqueue::pump::{Looked, Pump};
 
+/// Where messages of a subqueue go by themselves.
+pub(crate) enum Destination {
+    Path(String),
+    /// Where the router for dead letters tells.
+    Router,
+}
+
 /// Where messages of a subqueue go by themselves. They stay if no receiver could reach them
 /// there.
-pub(crate) fn destination(queue: &Queue, subqueue: Subqueue) -> Option<String> {
+pub(crate) fn destination(queue: &Queue, subqueue: Subqueue) -> Option<Destination> {
     let settings = &queue.settings;
     if !settings.status.allows_receive() {
         return None;
     }
-    let target = match subqueue {
-        Subqueue::Main => settings.forward_to.as_ref(),
-        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.as_ref(),
+    let path = |target: &String| Destination::Path(path_of(target).to_owned());
+    match subqueue {
+        Subqueue::Main => settings.forward_to.as_ref().map(path),
+        Subqueue::DeadLetter => {
+            let forward = settings
+                .forward_dead_lettered_messages_to
+                .as_ref()
+                .map(path);
+            let router = settings.dead_letter_router.as_ref();
+            forward.or(router.map(|_| Destination::Router))
+        }
         Subqueue::TransferDeadLetter => None,
-    };
-    target.map(|target| path_of(target).to_owned())
+    }
 }
 
 pub(crate) fn pump_later(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
@@ -142,20 +157,8 @@ pub(super) fn check_arrival(
     looked: Option<Looked>,
     cx: &mut Context<'_>,
 ) -> Admission {
-    if cx.shared.nearly_full {
-        return Admission::Failed(TransferFailure::Wait);
-    }
-    if matches!(queue.kind, Kind::Subscription(_)) {
-        let destination = queue.path.clone();
-        let error = ForwardError::Subscription { destination };
-        return Admission::Failed(TransferFailure::Refused(error));
-    }
-    if !queue.settings.status.allows_send() {
-        // It is never a failed forward. (docs/spec/entities.md#14.4)
-        return Admission::Failed(TransferFailure::Wait);
-    }
-    if queue.settings.requires_session && transfer.properties.session_id.is_none() {
-        return Admission::NoSession;
+    if let Some(refusal) = check_open(queue, transfer, cx) {
+        return refusal;
     }
     let detects = queue.settings.requires_duplicate_detection;
     let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
@@ -171,6 +174,31 @@ pub(super) fn check_arrival(
         Some(known) if is_duplicate(queue, id, &known, cx) => Admission::Duplicate,
         Some(_) => check_arriving_size(queue, transfer, cx).unwrap_or(Admission::Take),
     }
+}
+
+/// Why nothing like a message arrives here now, if so.
+fn check_open(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Admission> {
+    if cx.shared.nearly_full {
+        return Some(Admission::Failed(TransferFailure::Wait));
+    }
+    if matches!(queue.kind, Kind::Subscription(_)) {
+        let destination = queue.path.clone();
+        let error = ForwardError::Subscription { destination };
+        return Some(Admission::Failed(TransferFailure::Refused(error)));
+    }
+    if !queue.settings.status.allows_send() {
+        // It is never a failed forward. (docs/spec/entities.md#14.4)
+        return Some(Admission::Failed(TransferFailure::Wait));
+    }
+    let has_none = queue.settings.requires_session && transfer.properties.session_id.is_none();
+    has_none.then_some(Admission::NoSession)
+}
+
+/// What this queue says to a dead letter that its router sends here.
+pub(super) fn check_routed(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Admission {
+    let refusal = check_open(queue, transfer, cx);
+    let refusal = refusal.or_else(|| check_arriving_size(queue, transfer, cx));
+    refusal.unwrap_or(Admission::Take)
 }
 
 fn is_duplicate(queue: &Queue, id: IdHash, known: &Known, cx: &Context<'_>) -> bool {
@@ -235,6 +263,12 @@ pub(crate) fn arrive(
     }
 }
 
+/// A dead letter comes that a router sends here.
+pub(super) fn arrive_routed(queue: &mut Queue, transfer: Transfer, cx: &mut Context<'_>) {
+    let main = Subqueue::Main;
+    arrive_as(queue, main, main, "", transfer, None, cx);
+}
+
 /// A message without a session comes to a queue of sessions. (docs/spec/entities.md#14.4)
 pub(crate) fn arrive_dead(
     queue: &mut Queue,
@@ -284,7 +318,9 @@ fn arrive_as(
     let enqueued = queue.rows.take_enqueued_time(cx);
     let mut patch = transfer.body.patch.take().map(|patch| *patch);
     if from != Subqueue::Main {
-        patch.get_or_insert_default().set_source(source);
+        let patch = patch.get_or_insert_default();
+        patch.set_source(source);
+        note_death(patch, source, &transfer, cx.now.wall);
     }
     if let Some(error) = error {
         let why = (cx.shared.describe_forward_error)(&error);

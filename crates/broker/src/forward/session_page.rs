@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use store::{CommitId, Part, Query, SequenceNumber, StoreError, StoredMessage};
 
 use super::transfer::Transfer;
-use super::{HAS_PUMP, forward_one, hop};
+use super::{Destination, HAS_PUMP, forward_one, hop};
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::context::Context;
 use crate::context::read::Purpose;
@@ -185,7 +185,7 @@ fn move_on(
     let mut progress = Progress::None;
     for stored in rows {
         let source = directory.get_mut(place.entity).expect(HAS_PUMP);
-        let Some(path) = hop::destination(source, place.subqueue) else {
+        let Some(Destination::Path(path)) = hop::destination(source, place.subqueue) else {
             return Progress::Waits;
         };
         if touched.contains(&stored.number) {

@@ -1,4 +1,5 @@
-//! Patch: application properties changed since a message arrived.
+//! Patch: application properties and message annotations changed since a message arrived, and
+//! where it came from.
 //!
 //! The message itself is kept as it was received; abandoning, deferring and dead-lettering only
 //! add to its patch. A later value of a key replaces the earlier one in its place. What senders
@@ -10,19 +11,29 @@ use amqp::message::{Sections, descriptor, encode_map_section};
 use amqp::{Value, decode, encode};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::api::death::Deaths;
+use crate::message::route::Route;
+
 /// Properties to add or overwrite: key and encoded AMQP value.
 pub(crate) type Changes = Vec<(String, Bytes)>;
 
 /// The most that a patch may take once encoded. Reasons set by the broker come on top.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// Where the length of a key would say that the source follows; keys are shorter.
+/// The property that tells why a message is a dead letter.
+const REASON: &str = "DeadLetterReason";
+
+/// Where the length of a key would say that something else follows; keys are shorter.
+const ANNOTATIONS: u16 = u16::MAX - 2;
+const DEATHS: u16 = u16::MAX - 1;
 const SOURCE: u16 = u16::MAX;
 
 /// All changes of one message, each key once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Patch {
     changes: Changes,
+    annotations: Changes,
+    deaths: Option<Deaths>,
     /// The entity whose dead letter it was when it was forwarded.
     source: Option<String>,
 }
@@ -41,10 +52,19 @@ impl Patch {
         Ok(merged)
     }
 
+    /// `old` with message annotations merged in.
+    pub(crate) fn annotated(old: Option<&Self>, annotations: Changes) -> Result<Self, TooLarge> {
+        check(encoded_len(&annotations))?;
+        let mut merged = old.cloned().unwrap_or_default();
+        merged.annotations = overlaid(std::mem::take(&mut merged.annotations), annotations);
+        check(encoded_len(&merged.annotations))?;
+        Ok(merged)
+    }
+
     /// `old` with the reason why the broker itself dead-letters a message.
     pub(crate) fn with_reason(old: Option<&Self>, reason: &str, description: &str) -> Self {
         let changes = vec![
-            ("DeadLetterReason".to_owned(), encoded_text(reason)),
+            (REASON.to_owned(), encoded_text(reason)),
             (
                 "DeadLetterErrorDescription".to_owned(),
                 encoded_text(description),
@@ -54,24 +74,9 @@ impl Patch {
     }
 
     fn overlaid(old: Option<&Self>, changes: Changes) -> Self {
-        let source = old.and_then(|patch| patch.source.as_ref());
-        let old = old.map(|patch| patch.changes.clone()).unwrap_or_default();
-        let mut merged: Changes = Vec::with_capacity(old.len() + changes.len());
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        for (key, value) in old.into_iter().chain(changes) {
-            match places.get(&key) {
-                Some(&place) => merged[place].1 = value,
-                None => {
-                    places.insert(key.clone(), merged.len());
-                    merged.push((key, value));
-                }
-            }
-        }
-        let source = source.cloned();
-        Self {
-            changes: merged,
-            source,
-        }
+        let mut merged = old.cloned().unwrap_or_default();
+        merged.changes = overlaid(std::mem::take(&mut merged.changes), changes);
+        merged
     }
 
     /// What is left without the changes of some properties.
@@ -90,15 +95,43 @@ impl Patch {
         self.source.as_deref()
     }
 
+    /// Says by which route the message goes on.
+    pub(crate) fn route(&mut self, route: &Route, hides_further_keys: bool) {
+        let mut annotations = route.annotations();
+        if hides_further_keys {
+            annotations.push(Route::no_further_keys());
+        }
+        self.annotations = overlaid(std::mem::take(&mut self.annotations), annotations);
+    }
+
+    /// Why the message is a dead letter, in its own words.
+    pub(crate) fn dead_letter_reason(&self) -> Option<String> {
+        let (_, value) = self.changes.iter().find(|(key, _)| key == REASON)?;
+        Some(decode::value(value).ok()?.as_text()?.to_owned())
+    }
+
+    /// What the message has died of before it came to its queue.
+    pub(crate) fn deaths(&self) -> Option<&Deaths> {
+        self.deaths.as_ref()
+    }
+
+    pub(crate) fn deaths_mut(&mut self) -> &mut Deaths {
+        self.deaths.get_or_insert_default()
+    }
+
     /// Whether nothing is changed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.source.is_none()
+        *self == Self::default()
     }
 
     /// What it takes once encoded.
     pub(crate) fn bytes(&self) -> usize {
-        let source = self.source.as_ref().map_or(0, |source| source.len() + 6);
-        encoded_len(&self.changes) + source
+        self.encode().len()
+    }
+
+    /// The message annotations as a receiver is told.
+    pub(crate) fn annotations(&self) -> &Changes {
+        &self.annotations
     }
 
     /// The changes as a receiver is told.
@@ -140,21 +173,22 @@ impl Patch {
     }
 
     /// As the store keeps it: for each change the key's length in 2 bytes, the key, the value's
-    /// length in 4 bytes, the value. The source comes last, as the value of a key that cannot be.
+    /// length in 4 bytes, the value. What else there is comes last, each as the value of a key that
+    /// cannot be.
     pub(crate) fn encode(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(self.bytes());
-        for (key, value) in &self.changes {
-            let key_len = u16::try_from(key.len()).expect("keys fit in a patch");
-            let value_len = u32::try_from(value.len()).expect("values fit in a patch");
-            out.put_u16(key_len);
-            out.put_slice(key.as_bytes());
-            out.put_u32(value_len);
-            out.put_slice(value);
+        let mut out = BytesMut::new();
+        put_changes(&mut out, &self.changes);
+        if !self.annotations.is_empty() {
+            let mut annotations = BytesMut::new();
+            put_changes(&mut annotations, &self.annotations);
+            put_part(&mut out, ANNOTATIONS, &annotations);
+        }
+        if let Some(deaths) = &self.deaths {
+            let deaths = serde_json::to_vec(deaths).expect("deaths are plain data");
+            put_part(&mut out, DEATHS, &deaths);
         }
         if let Some(source) = &self.source {
-            out.put_u16(SOURCE);
-            out.put_u32(u32::try_from(source.len()).expect("a path is short"));
-            out.put_slice(source.as_bytes());
+            put_part(&mut out, SOURCE, source.as_bytes());
         }
         out.freeze()
     }
@@ -162,25 +196,89 @@ impl Patch {
     /// What [`encode`](Self::encode) wrote; `None` for anything else.
     pub(crate) fn decode(stored: &Bytes) -> Option<Self> {
         let mut rest = stored.clone();
-        let mut patch = Self::default();
+        let mut patch = Self {
+            changes: take_changes(&mut rest)?,
+            ..Self::default()
+        };
+        let mut last = 0;
         while !rest.is_empty() {
-            let key_len = rest.try_get_u16().ok()?;
-            if key_len == SOURCE {
-                let len = rest.try_get_u32().ok()?;
-                let source = take(&mut rest, usize::try_from(len).ok()?)?;
-                patch.source = Some(std::str::from_utf8(&source).ok()?.to_owned());
-                return rest.is_empty().then_some(patch);
+            let part = rest.try_get_u16().ok()?;
+            if part <= last {
+                return None;
             }
-            let key = take(&mut rest, usize::from(key_len))?;
-            let key = std::str::from_utf8(&key).ok()?.to_owned();
-            let value_len = rest.try_get_u32().ok()?;
-            let value = take(&mut rest, usize::try_from(value_len).ok()?)?;
-            // Their own allocation: a slice would pin what the store read.
-            let value = Bytes::copy_from_slice(&value);
-            patch.changes.push((key, value));
+            last = part;
+            let mut value = take_value(&mut rest)?;
+            match part {
+                ANNOTATIONS => {
+                    patch.annotations = take_changes(&mut value)?;
+                    if patch.annotations.is_empty() || !value.is_empty() {
+                        return None;
+                    }
+                }
+                DEATHS => patch.deaths = serde_json::from_slice(&value).ok()?,
+                SOURCE => patch.source = Some(std::str::from_utf8(&value).ok()?.to_owned()),
+                _ => return None,
+            }
         }
         Some(patch)
     }
+}
+
+/// `old` with `changes` merged in.
+fn overlaid(old: Changes, changes: Changes) -> Changes {
+    let mut merged: Changes = Vec::with_capacity(old.len() + changes.len());
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (key, value) in old.into_iter().chain(changes) {
+        match places.get(&key) {
+            Some(&place) => merged[place].1 = value,
+            None => {
+                places.insert(key.clone(), merged.len());
+                merged.push((key, value));
+            }
+        }
+    }
+    merged
+}
+
+fn put_changes(out: &mut BytesMut, changes: &Changes) {
+    for (key, value) in changes {
+        out.put_u16(u16::try_from(key.len()).expect("keys fit in a patch"));
+        out.put_slice(key.as_bytes());
+        put_value(out, value);
+    }
+}
+
+fn put_part(out: &mut BytesMut, part: u16, value: &[u8]) {
+    out.put_u16(part);
+    put_value(out, value);
+}
+
+fn put_value(out: &mut BytesMut, value: &[u8]) {
+    out.put_u32(u32::try_from(value.len()).expect("values fit in a patch"));
+    out.put_slice(value);
+}
+
+/// The changes up to the end, or to a key that cannot be.
+fn take_changes(rest: &mut Bytes) -> Option<Changes> {
+    let mut changes = Vec::new();
+    while !rest.is_empty() {
+        let key_len = rest.clone().try_get_u16().ok()?;
+        if key_len >= ANNOTATIONS {
+            break;
+        }
+        rest.advance(2);
+        let key = take(rest, usize::from(key_len))?;
+        let key = std::str::from_utf8(&key).ok()?.to_owned();
+        // Their own allocation: a slice would pin what the store read.
+        let value = Bytes::copy_from_slice(&take_value(rest)?);
+        changes.push((key, value));
+    }
+    Some(changes)
+}
+
+fn take_value(rest: &mut Bytes) -> Option<Bytes> {
+    let len = rest.try_get_u32().ok()?;
+    take(rest, usize::try_from(len).ok()?)
 }
 
 fn take(rest: &mut Bytes, len: usize) -> Option<Bytes> {
@@ -250,8 +348,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded(changes in proptest::collection::vec(change_strategy(), 0..8)) {
-            let patch = Patch::merged(None, changes).unwrap();
+        fn what_is_encoded_is_decoded(
+            changes in proptest::collection::vec(change_strategy(), 0..8),
+            annotations in proptest::collection::vec(change_strategy(), 0..8),
+            source in proptest::option::of("[a-z]{1,8}"),
+            failed in proptest::option::of(any::<u32>()),
+        ) {
+            let mut patch = Patch::merged(None, changes).unwrap();
+            patch = Patch::annotated(Some(&patch), annotations).unwrap();
+            patch.source = source;
+            patch.deaths = failed.map(|failed| Deaths { list: Vec::new(), failed });
             prop_assert_eq!(Patch::decode(&patch.encode()), Some(patch));
         }
 

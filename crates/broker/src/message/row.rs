@@ -18,6 +18,11 @@ pub(crate) fn hops(row: &MessageRow) -> u32 {
     row.flags & HOPS
 }
 
+/// From here on a message has not been forwarded yet.
+pub(crate) fn forget_hops(row: &mut MessageRow) {
+    row.flags &= !HOPS;
+}
+
 /// Whether a message could not be forwarded.
 pub(crate) fn is_stuck(row: &MessageRow) -> bool {
     row.flags & STUCK != 0

@@ -1,7 +1,7 @@
 //! Lease: how long an entity has had no receiver.
 //!
 //! An attached receiver keeps its entity, with credit or without; sending, browsing by request and
-//! administration do not. The time begins when the last receiver goes, when the entity is made and
+//! administration do not. A queue that deletes itself goes with its last receiver. The time begins when the last receiver goes, when the entity is made and
 //! when the process starts. A change of the setting does not begin it anew.
 //! (docs/spec/rabbitmq.md#12.3)
 
@@ -13,6 +13,8 @@ use crate::queue::Queue;
 #[derive(Debug, Default)]
 pub(crate) struct Lease {
     has_receivers: bool,
+    /// Whether it has had one.
+    was_used: bool,
     /// Since when it has none.
     since: Mono,
 }
@@ -37,6 +39,7 @@ impl Queue {
         let has_receivers = self.has_receivers();
         if self.lease.has_receivers && !has_receivers {
             self.lease.start(now);
+            self.lease.was_used = true;
         }
         self.lease.has_receivers = has_receivers;
     }
@@ -44,7 +47,12 @@ impl Queue {
     /// When it will have had no receiver for too long, if none comes. What forwards has no
     /// receivers, so it stays.
     pub(super) fn lease_end(&self) -> Option<Mono> {
-        let expires = self.settings.expires;
+        let goes_with_last = self.settings.auto_delete && self.lease.was_used;
+        let expires = if goes_with_last {
+            0
+        } else {
+            self.settings.expires
+        };
         let runs = expires != u64::MAX && self.settings.forward_to.is_none();
         let runs = runs && !self.lease.has_receivers;
         runs.then(|| self.lease.since.after(expires))

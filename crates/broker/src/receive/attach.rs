@@ -38,22 +38,31 @@ pub(crate) fn attach(
     let Some(queue) = admit(directory, receiver, place, browses, cx) else {
         return;
     };
-    let mode = match access {
-        Access::Consume(mode) => mode,
-        Access::Browse => ReceiveMode::ReceiveAndDelete,
+    let (mode, priority) = match access {
+        Access::Consume(mode) => (mode, 0),
+        Access::Prioritized { mode, priority } => (mode, priority),
+        Access::Browse => (ReceiveMode::ReceiveAndDelete, 0),
     };
     let clients = &mut cx.shared.clients;
     let slot = clients.attach(receiver, place, mode);
+    let single = queue.settings.single_active_receiver;
     let sub = queue.sub_mut(place.subqueue);
     sub.attached += 1;
-    clients.get_mut(slot).choice = match (access, selector) {
-        (Access::Browse, selector) => {
+    let choice = match selector {
+        selector if browses => {
             sub.browsers.join(slot, selector);
             Choice::Shown
         }
-        (Access::Consume(_), Some(selector)) => Choice::Selected(sub.selections.join(selector)),
-        (Access::Consume(_), None) => Choice::Next,
+        Some(selector) => Choice::Selected(sub.selections.join(selector)),
+        None => Choice::Next,
     };
+    let attached = clients.get_mut(slot);
+    attached.choice = choice;
+    attached.priority = priority;
+    sub.prioritized += usize::from(priority != 0);
+    if single && !browses && place.subqueue == Subqueue::Main {
+        sub.active.get_or_insert(slot);
+    }
     // Expiry may depend on a receiver being there.
     run(queue, cx);
 }
@@ -123,7 +132,11 @@ pub(crate) fn remove(
     }
     if receiver.session_role == SessionRole::None {
         let sub = queue.sub_mut(receiver.place.subqueue);
-        sub.leave(slot, receiver.choice);
+        sub.leave(slot, &receiver);
+        if sub.active == Some(slot) {
+            sub.active = cx.shared.clients.next_active(receiver.place);
+            sub.needs_dispatch = true;
+        }
         if receiver.mode == ReceiveMode::LinkLock {
             end_lasting_locks(queue, &receiver, departure, cx);
         }

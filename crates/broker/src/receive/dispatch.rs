@@ -12,7 +12,6 @@ use crate::queue::Queue;
 use crate::receive::evict;
 use crate::receive::hand_out;
 use crate::receive::hand_out::{Progress, Source};
-use crate::subqueue::taker::next_taker;
 
 /// Hands out what can be handed out now.
 pub(crate) fn dispatch(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
@@ -71,7 +70,7 @@ fn hand_out_one(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) -> 
         let given = if with_selector {
             hand_out_selected(queue, subqueue, cx)
         } else {
-            let taker = next_taker(&mut queue.sub_mut(subqueue).takers, cx);
+            let taker = queue.sub_mut(subqueue).next_taker(cx);
             taker.is_some_and(|taker| {
                 let source = Source::Subqueue(subqueue);
                 hand_out::hand_out_first(queue, source, taker, cx) == Progress::Made

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
 use store::{EntityId, NamespaceId};
 
 use super::headers::Headers;
@@ -15,6 +16,7 @@ use super::{Router, Target, predeclared};
 use crate::api::publication::{Publication, PublishError};
 use crate::api::router::{DEFAULT_ROUTER, MAX_ROUTING_STEPS};
 use crate::entities::directory::Directory;
+use crate::message::route::Route;
 use crate::queue::kind::Kind;
 
 /// The steps that routing may still take.
@@ -57,6 +59,25 @@ impl Directory {
         }
         let mut headers = Headers::new(&message.payload);
         self.follow(router, keys, &mut headers)
+    }
+
+    /// Where the router of a dead letter sends it, which may be one for routers alone: nowhere if
+    /// there is none, or if that takes too many steps.
+    pub(crate) fn dead_letter_targets(
+        &self,
+        namespace: NamespaceId,
+        route: &Route,
+        payload: &Bytes,
+    ) -> BTreeSet<EntityId> {
+        let (name, keys) = (&route.router, &route.keys);
+        match self.routers.find(namespace, name) {
+            Some(router) => {
+                let found = self.follow(router, keys, &mut Headers::new(payload));
+                found.unwrap_or_default()
+            }
+            None if name == DEFAULT_ROUTER => self.named_by(namespace, keys).collect(),
+            None => BTreeSet::new(),
+        }
     }
 
     fn follow(

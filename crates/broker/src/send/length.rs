@@ -91,7 +91,7 @@ pub(crate) fn drop_head(queue: &mut Queue, cx: &mut Context<'_>) {
         };
         let entry = *entry;
         // A dead letter keeps what has been changed of the message.
-        if entry.may_have_patch() && !cx.shared.bodies.is_resident(entry.body) {
+        if queue.may_have_patch(&entry) && !cx.shared.bodies.is_resident(entry.body) {
             return queue.subs[main].fetch_for_pump(cx);
         }
         if !cx.take_work() {
@@ -112,7 +112,7 @@ fn drop_first(queue: &mut Queue, number: SequenceNumber, entry: &Entry, cx: &mut
         body.and_then(|body| body.patch),
     );
     if expire::is_due(queue, &message, cx) {
-        return expire::expire(queue, &message, entry.may_have_patch(), cx);
+        return expire::expire(queue, &message, queue.may_have_patch(entry), cx);
     }
     let patch = Patch::with_reason(message.patch.as_deref(), REASON, DESCRIPTION);
     dead_letter::dead_letter(queue, &message, &patch, cx);

@@ -9,9 +9,12 @@ use crate::api::id::Subqueue;
 use crate::context::Context;
 use crate::message::Message;
 use crate::message::entry::Entry;
-use crate::message::patch::{Changes, Patch};
+use crate::message::patch::{Changes, Patch, TooLarge};
 use crate::queue::Queue;
 use crate::subqueue::lock::Lock;
+
+/// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)
+pub(super) const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
 
 /// Moves a message to the dead-letter subqueue.
 pub(crate) fn dead_letter(
@@ -54,7 +57,36 @@ pub(crate) fn change(
     if changes.is_empty() {
         return true;
     }
-    match Patch::merged(lock.patch.as_deref(), changes) {
+    let merged = Patch::merged(lock.patch.as_deref(), changes);
+    put_changed(queue, subqueue, number, lock, merged, cx)
+}
+
+/// The same for message annotations.
+pub(crate) fn annotate(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: &mut Lock,
+    annotations: Changes,
+    cx: &mut Context<'_>,
+) -> bool {
+    if annotations.is_empty() {
+        return true;
+    }
+    queue.note_annotations(cx);
+    let merged = Patch::annotated(lock.patch.as_deref(), annotations);
+    put_changed(queue, subqueue, number, lock, merged, cx)
+}
+
+fn put_changed(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: &mut Lock,
+    merged: Result<Patch, TooLarge>,
+    cx: &mut Context<'_>,
+) -> bool {
+    match merged {
         Ok(patch) => {
             queue.rows.put_patch(number, &patch, cx);
             lock.patch = Some(Box::new(patch));
@@ -74,7 +106,14 @@ pub(crate) fn change(
 
 /// Dead-letters a message because its receiver says so.
 pub(crate) fn reject(queue: &mut Queue, message: &Message, changes: Changes, cx: &mut Context<'_>) {
-    match Patch::merged(message.patch.as_deref(), changes) {
+    // The reason of an earlier death is not that of this one.
+    let died = message
+        .patch
+        .clone()
+        .filter(|patch| patch.deaths().is_some());
+    let without = died.map(|patch| Box::new(patch.without(&REASONS)));
+    let old = without.or_else(|| message.patch.clone());
+    match Patch::merged(old.as_deref(), changes) {
         Ok(patch) => dead_letter(queue, message, &patch, cx),
         Err(_) => dead_letter_outgrown(queue, message, cx),
     }

@@ -144,6 +144,15 @@ pub(crate) fn end_lock(
             dead_letter::reject(queue, &lock.into_message(subqueue, number), changes, cx);
         }
         Outcome::Release => give_back(queue, subqueue, number, lock, cx),
+        Outcome::Annotated {
+            annotations,
+            outcome,
+        } => {
+            let mut lock = lock;
+            if dead_letter::annotate(queue, subqueue, number, &mut lock, annotations, cx) {
+                end_lock(queue, subqueue, number, lock, *outcome, cx);
+            }
+        }
         Outcome::Undelivered => {
             let receiver = lock.receiver();
             give_back(queue, subqueue, number, lock, cx);
@@ -320,6 +329,9 @@ impl Lock {
 
 /// There is no dead-letter queue of a dead-letter queue. (docs/spec/entities.md#8.3)
 pub(crate) fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
+    if let Outcome::Annotated { outcome, .. } = outcome {
+        return check_allowed(subqueue, outcome);
+    }
     let dead_letter = matches!(outcome, Outcome::DeadLetter { .. });
     if dead_letter && subqueue != Subqueue::Main {
         return Err(SettleError::NotAllowed);

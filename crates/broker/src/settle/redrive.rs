@@ -20,11 +20,9 @@ use crate::message::row;
 use crate::queue::Queue;
 use crate::receive::run::run;
 use crate::send::enqueue;
+use crate::settle::dead_letter::REASONS;
 use crate::settle::end_lock;
 use crate::settle::end_lock::Asker;
-
-/// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)
-const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
 
 /// Redrives the dead letter whose lock a token names.
 pub(crate) fn redrive(

@@ -149,6 +149,8 @@ mod tests {
             state: MessageState::Active,
             payload: Bytes::new(),
             changes: Vec::new(),
+            annotations: Vec::new(),
+            deaths: None,
             dead_letter_source: None,
         };
         Output::Deliver {

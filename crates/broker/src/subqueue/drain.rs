@@ -20,6 +20,7 @@ impl SubqueueState {
         let (end, stopped) = (rows.end(), self.is_stopped(cx));
         let failed = self.retry_at.is_some();
         let is_damaged = self.unreadable.eviction().is_some();
+        let active = self.active;
         let Self {
             draining,
             unreadable,
@@ -31,6 +32,8 @@ impl SubqueueState {
             let receiver = cx.shared.clients.get_mut(*slot);
             let done = match receiver.choice {
                 _ if receiver.credit() == 0 => true,
+                // It is given nothing until it is the active one.
+                _ if active.is_some_and(|active| active != *slot) => true,
                 Choice::Next => exhausted,
                 Choice::Selected(id) => stopped || selections.is_exhausted(id, end),
                 Choice::Shown => failed || browsers.is_exhausted(*slot, end),

@@ -313,6 +313,7 @@ impl Model {
                 message.part = Part::DeadLetter;
             }
             Outcome::Release | Outcome::Undelivered => self.expire_if_due(number),
+            Outcome::Annotated { .. } => unreachable!("no client of this test annotates"),
         }
         Ok(())
     }

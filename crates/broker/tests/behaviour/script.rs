@@ -807,11 +807,15 @@ fn browsed(message: &Browsed) -> String {
     if message.state != broker::MessageState::Active {
         write!(text, " {:?}", message.state).unwrap();
     }
-    for (key, value) in &message.changes {
+    for (key, value) in message.changes.iter().chain(&message.annotations) {
         write!(text, " {key}={:?}", text_of(value)).unwrap();
     }
     if message.enqueued_number != message.number {
         write!(text, " first {}", message.enqueued_number).unwrap();
+    }
+    for death in message.deaths.iter().flat_map(|deaths| &deaths.list) {
+        let (queue, reason, count) = (&death.queue, death.reason, death.count);
+        write!(text, " died in {queue} {reason:?} {count}").unwrap();
     }
     if let Some(source) = &message.dead_letter_source {
         write!(text, " from dead letters of {source}").unwrap();
@@ -877,7 +881,19 @@ fn outcome(verb: &str, args: &[&str]) -> Outcome {
         amqp::encode::string(&mut out, &value.repeat(times.parse().unwrap()));
         Some((key.to_owned(), out.freeze()))
     });
-    let changes = changes.collect();
+    let (annotations, changes): (Vec<_>, Vec<_>) =
+        changes.partition(|(key, _): &(String, _)| key.starts_with("x-"));
+    if !annotations.is_empty() {
+        let args: Vec<&str> = args
+            .iter()
+            .copied()
+            .filter(|it| !it.starts_with("x-"))
+            .collect();
+        return Outcome::Annotated {
+            annotations,
+            outcome: Box::new(outcome(verb, &args)),
+        };
+    }
     match verb {
         "complete" => Outcome::Complete,
         "abandon" => Outcome::Abandon { changes },

@@ -295,6 +295,7 @@ impl Model {
             }
             Outcome::DeadLetter { .. } => message.part = Part::DeadLetter,
             Outcome::Release | Outcome::Undelivered => {}
+            Outcome::Annotated { .. } => unreachable!("no client of this test annotates"),
         }
         if let Some(message) = self.messages.get_mut(&number) {
             message.lock = None;

@@ -4,8 +4,9 @@
 
 use amqp::{Error, Map, Value};
 use broker::{
-    Answer, Command, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
-    QueueArguments, RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId, Wall, check_path,
+    Answer, Command, DEFAULT_ROUTER, EntityDescription, EntityError, EntityInfo, EntityKind,
+    EntityPath, Order, QueueArguments, RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId,
+    Wall, check_path,
 };
 use dialect::LinkContext;
 
@@ -116,11 +117,14 @@ impl Links {
         name: &str,
         arguments: &QueueArguments,
     ) -> Option<Error> {
-        let target = arguments.settings().forward_dead_lettered_messages_to?;
+        let settings = arguments.settings();
+        let router = settings.dead_letter_router?;
         let from = self.deny(cx, Permission::Read, name, &format!("queue '{name}'"));
-        from.or_else(|| {
-            let resource = "exchange 'amq.default'";
-            self.deny(cx, Permission::Write, &target, resource)
+        from.or_else(|| match (router.as_str(), settings.dead_letter_key) {
+            (DEFAULT_ROUTER, Some(queue)) => {
+                self.deny(cx, Permission::Write, &queue, "exchange 'amq.default'")
+            }
+            (name, _) => self.deny(cx, Permission::Write, "", &format!("exchange '{name}'")),
         })
     }
 
@@ -181,26 +185,30 @@ fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
             (None, Value::Map(map)) if key.as_text() == Some("arguments") => given = map,
             _ => {
                 let key = key.as_text().unwrap_or_default();
-                let text = format!("bad queue property {{{{utf8,<<\"{key}\">>}},{value:?}}}");
+                let value = match value {
+                    Value::Bool(it) => it.to_string(),
+                    other => format!("{other:?}"),
+                };
+                let text = format!("bad queue property {{{{utf8,<<\"{key}\">>}},{value}}}");
                 return Err(Response::new(400, text));
             }
         }
     }
     let arguments = arguments::read(given, name).map_err(|text| Response::new(409, text))?;
+    let is_classic = arguments.kind() == "classic";
     let unmet = match flags {
-        [(_, false), ..] => Some("non-durable"),
+        // Every queue is durable.
+        [(_, false), ..] if !is_classic => Some("non-durable"),
         [_, (_, true), _] => Some("exclusive-owner"),
-        [_, _, (_, true)] => Some("auto-delete"),
+        [_, _, (_, true)] if !is_classic => Some("auto-delete"),
         _ => None,
     };
     match unmet {
-        // Every queue is durable; RabbitMQ's own quorum queues refuse these as well.
-        Some("non-durable") if arguments.kind() == "classic" => Ok(arguments),
         Some(what) => {
             let text = format!("invalid property '{what}' for queue '{name}' in vhost '/'");
             Err(Response::new(400, text))
         }
-        None => Ok(arguments),
+        None => Ok(arguments.with_auto_delete(flags[2].1)),
     }
 }
 
@@ -242,13 +250,6 @@ impl QueueOperation {
             }
             (Self::Count { .. }, Ok(_) | Err(EntityError::NotFound)) => message_count(0).into(),
             (Self::Delete { messages }, _) => message_count(messages).into(),
-            (Self::Make { name, .. }, Err(EntityError::Destination(missing))) => {
-                let text = format!(
-                    "invalid arg 'x-dead-letter-routing-key' for queue '{name}' in vhost '/': no \
-                     queue '{missing}' in vhost '/'"
-                );
-                Response::new(409, text).into()
-            }
             (_, Err(error)) => Response::new(400, error.to_string()).into(),
             (_, Ok(_)) => Response::new(400, "the broker has another answer").into(),
         }
@@ -300,7 +301,7 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
         ("name", Value::from(info.queue.path.as_str())),
         ("vhost", Value::from("/")),
         ("durable", Value::Bool(true)),
-        ("auto_delete", Value::Bool(false)),
+        ("auto_delete", Value::Bool(info.queue.settings.auto_delete)),
         ("exclusive", Value::Bool(false)),
         ("type", Value::from(arguments.kind())),
         ("arguments", Value::Map(arguments::map(&arguments))),

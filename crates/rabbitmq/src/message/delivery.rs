@@ -3,19 +3,28 @@
 //! Header and message annotations are written anew; the bare message is the bytes that its
 //! publisher has sent, unless a Service Bus client has changed its application properties.
 
+use amqp::encode;
 use amqp::items::{self, Items};
 use amqp::message::{Header, Sections};
-use amqp::{Symbol, Value, decode, encode};
-use broker::Browsed;
-use bytes::{Bytes, BytesMut};
+use broker::{Browsed, ROUTER, ROUTING_KEY};
+use bytes::BytesMut;
 
-use crate::message::{APPLICATION_PROPERTIES, EXCHANGE, MESSAGE_ANNOTATIONS, ROUTING_KEY};
+use crate::message::{APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, deaths};
 
 /// Why a message is a dead letter, among its changed properties, and as annotations.
 pub(crate) const REASON: &str = "DeadLetterReason";
+/// The reason of what a client rejects.
+pub(crate) const REJECTED: &str = "rejected";
 const DESCRIPTION: &str = "DeadLetterErrorDescription";
 const REASON_ANNOTATION: &str = "x-opt-dead-letter-reason";
 const DESCRIPTION_ANNOTATION: &str = "x-opt-dead-letter-description";
+/// Reasons that deaths tell.
+const REASONS: [&str; 4] = [
+    REJECTED,
+    "TTLExpiredException",
+    "MaxDeliveryCountExceeded",
+    "MaxLengthExceeded",
+];
 const DELIVERY_COUNT: &str = "x-delivery-count";
 
 /// Writes what is new of `message` into `head` (which is cleared first) and returns the two pieces
@@ -63,10 +72,13 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
         [] => Header::default(),
         section => Header::decode(section).unwrap_or_default(),
     };
-    let is_first = message.delivery_count == 0 && message.dead_letter_source.is_none();
+    let deaths = message.deaths.as_deref();
+    let failed_before = deaths.map_or(0, |deaths| deaths.failed);
     let header = Header {
-        first_acquirer: Some(is_first),
-        delivery_count: Some(message.delivery_count),
+        // A message that has died has no time to live of its own any more.
+        ttl: sent.ttl.filter(|_| deaths.is_none()),
+        first_acquirer: Some(message.delivery_count == 0 && deaths.is_none()),
+        delivery_count: Some(message.delivery_count.saturating_add(failed_before)),
         ..sent
     };
     header.encode(head);
@@ -75,23 +87,42 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
 fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, section: &[u8]) {
     encode::descriptor(head, MESSAGE_ANNOTATIONS);
     let start = encode::map32_begin(head);
-    let mut is_routed = false;
+    let changes = || message.annotations.iter();
+    let mut is_routed = changes().any(|(name, _)| name == ROUTER);
     let mut entries = copy(head, section, |key| {
-        is_routed |= key == EXCHANGE;
-        key == DELIVERY_COUNT
+        is_routed |= key == ROUTER;
+        key == DELIVERY_COUNT || changes().any(|(name, _)| name == key)
     });
     let mut put = |key: &str, write: &dyn Fn(&mut BytesMut)| {
         encode::symbol(head, key);
         write(head);
         entries += 1;
     };
+    for (name, value) in changes().filter(|(_, value)| **value != [items::NULL]) {
+        put(name, &|out| out.extend_from_slice(value));
+    }
     if !is_routed {
-        put(EXCHANGE, &|out| encode::string(out, ""));
+        put(ROUTER, &|out| encode::string(out, ""));
         put(ROUTING_KEY, &|out| encode::string(out, queue));
     }
     if message.delivery_count > 0 {
         let count = message.delivery_count.into();
         put(DELIVERY_COUNT, &|out| encode::long(out, count));
+    }
+    if let Some(deaths) = &message.deaths {
+        deaths::write(&mut put, &deaths.list);
+    }
+    write_reason(&mut put, message);
+    encode::map32_finish(head, start, entries);
+}
+
+/// Why a message of a dead-letter queue is there; of one that has left it, what its deaths do not
+/// say: a reason in the words of a client.
+fn write_reason(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), message: &Browsed) {
+    let reason = message.changes.iter().find(|(key, _)| key == REASON);
+    let reason = reason.and_then(|(_, value)| items::text(value));
+    if message.deaths.is_some() && reason.is_none_or(|reason| REASONS.contains(&reason)) {
+        return;
     }
     let names = [
         (REASON, REASON_ANNOTATION),
@@ -102,63 +133,6 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
         if let Some((_, value)) = changes.find(|(key, _)| key == name) {
             put(annotation, &|out| out.extend_from_slice(value));
         }
-    }
-    if let Some(source) = &message.dead_letter_source {
-        write_death(&mut put, message, source);
-    }
-    encode::map32_finish(head, start, entries);
-}
-
-/// What RabbitMQ tells of a message that was dead-lettered out of a queue. The broker remembers its
-/// last death.
-fn write_death(
-    put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)),
-    message: &Browsed,
-    source: &str,
-) {
-    let mut changes = message.changes.iter();
-    let reason = changes.find(|(name, _)| name == REASON);
-    let reason = reason.and_then(|(_, value)| decode::value(&Bytes::clone(value)).ok());
-    let reason = reason_of(reason.as_ref().and_then(Value::as_text).unwrap_or_default());
-    let time = i64::try_from(message.enqueued.0).unwrap_or(i64::MAX);
-    let death = vec![
-        ("queue", Value::from(source)),
-        ("reason", Value::Symbol(Symbol::new(reason))),
-        ("count", Value::Ulong(1)),
-        ("first-time", Value::Timestamp(time)),
-        ("last-time", Value::Timestamp(time)),
-        ("exchange", Value::from("")),
-        ("routing-keys", Value::Array(vec![Value::from(source)])),
-    ];
-    let death = death.into_iter();
-    let death = death.map(|(key, value)| (Value::Symbol(Symbol::new(key)), value));
-    let deaths = Value::Array(vec![Value::Map(death.collect())]);
-    put("x-opt-deaths", &|out| encode::value(out, &deaths));
-    for (queue_key, reason_key, exchange_key) in [
-        (
-            "x-first-death-queue",
-            "x-first-death-reason",
-            "x-first-death-exchange",
-        ),
-        (
-            "x-last-death-queue",
-            "x-last-death-reason",
-            "x-last-death-exchange",
-        ),
-    ] {
-        put(queue_key, &|out| encode::string(out, source));
-        put(reason_key, &|out| encode::string(out, reason));
-        put(exchange_key, &|out| encode::string(out, ""));
-    }
-}
-
-/// RabbitMQ's word for the reason of a dead letter.
-fn reason_of(reason: &str) -> &'static str {
-    match reason {
-        "TTLExpiredException" => "expired",
-        "MaxDeliveryCountExceeded" => "delivery_limit",
-        "MaxLengthExceeded" => "maxlen",
-        _ => "rejected",
     }
 }
 

@@ -7,14 +7,12 @@
 use amqp::items::{self, Items};
 use amqp::message::{BodyKind, Header, Properties, Sections, check_field};
 use amqp::{DecodeError, Error, Value, decode, encode};
-use broker::{Incoming, Wall};
+use broker::{FURTHER_KEYS, Incoming, ROUTER, ROUTING_KEY, Wall};
 use bytes::{Bytes, BytesMut};
 
 use crate::errors;
-use crate::message::{EXCHANGE, MESSAGE_ANNOTATIONS, ROUTING_KEY};
+use crate::message::MESSAGE_ANNOTATIONS;
 
-/// Further routing keys, among the annotations.
-const FURTHER_KEYS: &str = "x-cc";
 /// When Service Bus's clients make a message available.
 const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
 const MESSAGE_ID: usize = 0;
@@ -75,7 +73,7 @@ impl Parsed {
                 .and_then(|()| items::check(value))
                 .map_err(undecodable)?;
             match items::text(key) {
-                Some(EXCHANGE | ROUTING_KEY) => self.is_marked = true,
+                Some(ROUTER | ROUTING_KEY) => self.is_marked = true,
                 Some(FURTHER_KEYS) => {
                     self.further_keys = texts(value).ok_or_else(errors::bad_x_cc)?;
                 }
@@ -143,7 +141,7 @@ impl Parsed {
         let section = &payload[self.sections.message_annotations.clone()];
         let mut entries = copy_others(&mut out, section);
         if let Some((exchange, key)) = route {
-            for (name, value) in [(EXCHANGE, exchange), (ROUTING_KEY, key)] {
+            for (name, value) in [(ROUTER, exchange), (ROUTING_KEY, key)] {
                 encode::symbol(&mut out, name);
                 encode::string(&mut out, value);
                 entries += 1;
@@ -165,7 +163,7 @@ fn copy_others(out: &mut BytesMut, section: &[u8]) -> usize {
     let mut entries = 0;
     let mut fields = Items::of(section).unwrap_or(Items::NONE);
     while let Ok(Some((key, value))) = fields.next_entry() {
-        if !matches!(items::text(key), Some(EXCHANGE | ROUTING_KEY)) {
+        if !matches!(items::text(key), Some(ROUTER | ROUTING_KEY)) {
             out.extend_from_slice(key);
             out.extend_from_slice(value);
             entries += 1;

@@ -16,7 +16,7 @@ pub fn consumer(address: &str) -> Attach {
     }
 }
 
-fn consume(world: &mut World, address: &str, credit: u32) -> endpoint::LinkId {
+pub fn consume(world: &mut World, address: &str, credit: u32) -> endpoint::LinkId {
     let session = world.session();
     let name = format!("consumer in {session:?}");
     let link = world.attach(
@@ -30,7 +30,7 @@ fn consume(world: &mut World, address: &str, credit: u32) -> endpoint::LinkId {
     link
 }
 
-fn parts(received: &Received) -> (Header, Map) {
+pub fn parts(received: &Received) -> (Header, Map) {
     let payload = &received.payload;
     let sections = Sections::scan(payload).expect("a message");
     let header = Header::decode(&payload[sections.header.clone()]).expect("a header");

@@ -21,6 +21,7 @@ mod world;
 mod attach;
 mod both_dialects;
 mod consume;
+mod dead_letters;
 mod exchanges;
 mod management;
 mod management_client;

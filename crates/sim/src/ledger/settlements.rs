@@ -97,6 +97,7 @@ pub(super) fn ask_of(outcome: &Outcome) -> Ask {
         Outcome::Abandon { .. } => Ask::Abandon,
         Outcome::Defer { .. } => Ask::Defer,
         Outcome::DeadLetter { .. } => Ask::DeadLetter,
+        Outcome::Annotated { outcome, .. } => ask_of(outcome),
         Outcome::Release | Outcome::Undelivered => Ask::Release,
     }
 }

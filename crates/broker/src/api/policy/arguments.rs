@@ -32,15 +32,12 @@ const QUORUM: &str = "quorum";
 /// Arguments that are compared, besides keys of policies.
 const OTHERS: &[&str] = &[
     TYPE,
-    DEAD_LETTER_EXCHANGE,
-    DEAD_LETTER_KEY,
     SINGLE_CONSUMER,
     "x-quorum-initial-group-size",
     "x-quorum-target-group-size",
 ];
 /// Arguments that act in RabbitMQ alone.
 const NOT_YET: &[&str] = &[
-    SINGLE_CONSUMER,
     "x-max-priority",
     "x-consumer-timeout",
     "x-delayed-retry-type",
@@ -50,7 +47,11 @@ const NOT_YET: &[&str] = &[
 
 /// What a queue is declared with.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct QueueArguments(Map<String, Json>);
+pub struct QueueArguments {
+    arguments: Map<String, Json>,
+    /// Whether the queue goes with its last receiver, which is no argument.
+    auto_delete: bool,
+}
 
 impl QueueArguments {
     /// Checks the arguments of a declaration.
@@ -61,7 +62,10 @@ impl QueueArguments {
         for (name, value) in &arguments {
             check(name, value).map_err(|why| invalid(name, queue, &format!(": {why}")))?;
         }
-        let arguments = Self(arguments);
+        let arguments = Self {
+            arguments,
+            auto_delete: false,
+        };
         arguments.check_together(queue)?;
         if arguments.metadata().len() > MAX_METADATA {
             return Err(format!("the arguments of queue '{queue}' are too long"));
@@ -71,21 +75,14 @@ impl QueueArguments {
 
     fn check_together(&self, queue: &str) -> Result<(), String> {
         let refused = |name: &str, why: &str| Err(invalid(name, queue, why));
-        if self.kind() == CLASSIC && self.0.contains_key(LIMIT) {
+        if self.kind() == CLASSIC && self.arguments.contains_key(LIMIT) {
             return refused(LIMIT, " of queue type rabbit_classic_queue");
         }
-        match (self.text(DEAD_LETTER_EXCHANGE), self.text(DEAD_LETTER_KEY)) {
-            (None, Some(_)) => refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined"),
-            (Some(""), None) => refused(
-                DEAD_LETTER_EXCHANGE,
-                ": the default exchange needs x-dead-letter-routing-key here",
-            ),
-            (Some(exchange), _) if !exchange.is_empty() => refused(
-                DEAD_LETTER_EXCHANGE,
-                ": only the default exchange takes dead letters here",
-            ),
-            _ => Ok(()),
+        let has = |name| self.arguments.contains_key(name);
+        if has(DEAD_LETTER_KEY) && !has(DEAD_LETTER_EXCHANGE) {
+            return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
         }
+        Ok(())
     }
 
     /// Those of a queue: as it was declared, or as its settings are.
@@ -95,25 +92,27 @@ impl QueueArguments {
         let mut arguments = declared.unwrap_or_else(|| of_settings(&info.queue.settings));
         let kind = || QUORUM.into();
         arguments.entry(TYPE).or_insert_with(kind);
-        Self(arguments)
+        Self {
+            arguments,
+            auto_delete: info.queue.settings.auto_delete,
+        }
     }
 
     /// The settings of a queue that is declared so.
     #[must_use]
     pub fn settings(&self) -> QueueSettings {
-        let has_default_limit = self.kind() == QUORUM && !self.0.contains_key(LIMIT);
-        let dead_letters = self.text(DEAD_LETTER_KEY).map(str::to_owned);
+        let has_default_limit = self.kind() == QUORUM && !self.arguments.contains_key(LIMIT);
         let mut settings = QueueSettings {
             max_delivery_count: if has_default_limit {
                 DELIVERY_LIMIT + 1
             } else {
                 u32::MAX
             },
-            dead_lettering_on_message_expiration: dead_letters.is_some(),
-            forward_dead_lettered_messages_to: dead_letters,
+            auto_delete: self.auto_delete,
+            single_active_receiver: self.arguments.get(SINGLE_CONSUMER) == Some(&Json::Bool(true)),
             ..QueueSettings::default()
         };
-        for (name, value) in &self.0 {
+        for (name, value) in &self.arguments {
             if let Some(key) = key_of(name) {
                 key.apply(&mut settings, value);
             }
@@ -121,23 +120,32 @@ impl QueueArguments {
         settings
     }
 
+    /// Of a queue that goes with its last receiver, or does not.
+    #[must_use]
+    pub fn with_auto_delete(self, auto_delete: bool) -> Self {
+        Self {
+            auto_delete,
+            ..self
+        }
+    }
+
     /// With the type, which may be left out.
     fn with_type(&self) -> Self {
-        let mut arguments = self.0.clone();
+        let mut arguments = self.arguments.clone();
         arguments.entry(TYPE).or_insert_with(|| CLASSIC.into());
-        Self(arguments)
+        Self { arguments, ..*self }
     }
 
     /// As they are kept with the queue.
     #[must_use]
     pub fn metadata(&self) -> String {
-        format!("{METADATA}{}", Json::Object(self.with_type().0))
+        format!("{METADATA}{}", Json::Object(self.with_type().arguments))
     }
 
     /// As clients are told.
     #[must_use]
     pub fn entries(&self) -> &Map<String, Json> {
-        &self.0
+        &self.arguments
     }
 
     /// `classic` or `quorum`.
@@ -147,7 +155,7 @@ impl QueueArguments {
     }
 
     fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name)?.as_str()
+        self.arguments.get(name)?.as_str()
     }
 
     /// The text of the first difference that counts from a queue that is there.
@@ -161,17 +169,24 @@ impl QueueArguments {
         } else {
             self.clone()
         };
-        let names = given.0.keys().chain(current.0.keys());
+        if was_declared && given.auto_delete != current.auto_delete {
+            return Some(format!(
+                "inequivalent arg 'auto_delete' for queue '{}' in vhost '/': received '{}' but \
+                 current is '{}'",
+                info.queue.path, given.auto_delete, current.auto_delete
+            ));
+        }
+        let names = given.arguments.keys().chain(current.arguments.keys());
         let mut names = names.filter(|name| is_known(name));
         let name = names.find(|name| {
-            let (given, current) = (given.0.get(*name), current.0.get(*name));
+            let (given, current) = (given.arguments.get(*name), current.arguments.get(*name));
             given != current && (was_declared || given.is_some())
         })?;
         let whole = |value: Option<&Json>| match value {
             Some(it) => format!("the value '{}' of type '{}'", text(it), type_name(it)),
             None => "none".to_owned(),
         };
-        let (received, existing) = match (given.0.get(name), current.0.get(name)) {
+        let (received, existing) = match (given.arguments.get(name), current.arguments.get(name)) {
             (Some(given), Some(current)) => {
                 (format!("'{}'", text(given)), format!("'{}'", text(current)))
             }
@@ -238,8 +253,9 @@ fn check(name: &str, value: &Json) -> Result<(), String> {
         TYPE if value != CLASSIC && value != QUORUM => {
             return Err(format!("\"unsupported queue type '{}'\"", text(value)));
         }
-        // What it says is so without it.
-        SINGLE_CONSUMER if value == false => return Ok(()),
+        SINGLE_CONSUMER if !value.is_boolean() => {
+            return Err(format!("{{unacceptable_type,{}}}", type_name(value)));
+        }
         _ if NOT_YET.contains(&name) => {
             return Err("this broker does not support it yet".to_owned());
         }

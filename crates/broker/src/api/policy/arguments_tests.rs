@@ -53,22 +53,21 @@ fn what_was_declared_is_what_the_queue_has() {
 }
 
 #[test]
-fn dead_letters_go_to_a_queue_by_the_default_exchange() {
+fn dead_letters_go_to_an_exchange_that_need_not_be_there() {
     let dead = settings(&json!({
         "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead",
     }));
-    let destination = dead.forward_dead_lettered_messages_to.as_deref();
-    assert_eq!(destination, Some("dead"));
+    assert_eq!(dead.dead_letter_router.as_deref(), Some(""));
+    assert_eq!(dead.dead_letter_key.as_deref(), Some("dead"));
     assert!(dead.dead_lettering_on_message_expiration);
+    let kept = settings(&json!({"x-dead-letter-exchange": "x"}));
+    assert_eq!(kept.dead_letter_router.as_deref(), Some("x"));
+    assert_eq!(kept.dead_letter_key, None);
     check_refusal(
         DEAD_LETTER_KEY,
         &json!("k"),
         ": routing_key_but_no_dlx_defined",
     );
-    let exchange = ": only the default exchange takes dead letters here";
-    check_refusal(DEAD_LETTER_EXCHANGE, &json!("x"), exchange);
-    let key = ": the default exchange needs x-dead-letter-routing-key here";
-    check_refusal(DEAD_LETTER_EXCHANGE, &json!(""), key);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::api::kind::EntityKind;
 use crate::api::policy::PolicyLayer;
-use crate::api::settings::{Overflow, QueueSettings};
+use crate::api::settings::{DeadLetterStrategy, Overflow, QueueSettings};
 
 const ALL: &[EntityKind] = &[
     EntityKind::Queue,
@@ -29,6 +29,7 @@ enum Values {
     /// Whole numbers from this one on; the text says what it is not otherwise.
     From(i64, &'static str),
     Words(&'static [&'static str], &'static str),
+    Text(&'static str),
     Flag,
     Any,
 }
@@ -158,15 +159,41 @@ pub(crate) const KEYS: &[Key] = &[
         kinds: ALL,
         ..STORED
     },
-    // What means nothing here.
+    Key {
+        name: "dead-letter-exchange",
+        values: Values::Text("a valid dead letter exchange"),
+        apply: |it, value| {
+            if it.forward_dead_lettered_messages_to.is_none() && it.dead_letter_router.is_none() {
+                it.dead_letter_router = value.as_str().map(str::to_owned);
+                it.dead_lettering_on_message_expiration = true;
+            }
+        },
+        ..STORED
+    },
+    Key {
+        name: "dead-letter-routing-key",
+        values: Values::Text("a valid dead letter routing key"),
+        apply: |it, value| {
+            if it.dead_letter_key.is_none() {
+                it.dead_letter_key = value.as_str().map(str::to_owned);
+            }
+        },
+        ..STORED
+    },
     Key {
         name: "dead-letter-strategy",
         values: Values::Words(
             &["at-most-once", "at-least-once"],
             "a valid dead letter strategy",
         ),
+        apply: |it, value| {
+            if value == "at-least-once" {
+                it.dead_letter_strategy = DeadLetterStrategy::AtLeastOnce;
+            }
+        },
         ..STORED
     },
+    // What means nothing here.
     Key {
         name: "consumer-disconnected-timeout",
         values: Values::From(0, "a valid timeout"),
@@ -245,8 +272,6 @@ const RETROACTIVE: &str = "railbus-retroactive";
 const NOT_YET: &[&str] = &[
     "alternate-exchange",
     "consumer-timeout",
-    "dead-letter-exchange",
-    "dead-letter-routing-key",
     "delayed-retry-max",
     "delayed-retry-min",
     "delayed-retry-type",
@@ -283,8 +308,9 @@ impl Key {
                 Some(word) if words.contains(&word) => Ok(()),
                 _ => not(what),
             },
+            Values::Text(what) if !value.is_string() => not(what),
             Values::Flag if !value.is_boolean() => not("a boolean"),
-            Values::Flag | Values::Any => Ok(()),
+            Values::Text(_) | Values::Flag | Values::Any => Ok(()),
         }
     }
 

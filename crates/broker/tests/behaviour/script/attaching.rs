@@ -1,4 +1,5 @@
-//! Attaching as a script writes it: `r1`, `r1 delete`, `r1 hold`, `r1 dead`, `r1 copy`, and behind
+//! Attaching as a script writes it: `r1`, `r1 delete`, `r1 hold`, `r1 dead`, `r1 copy`, with
+//! `priority=N`, and behind
 //! `where` the selector.
 
 use std::sync::Arc;
@@ -15,9 +16,14 @@ pub fn command(args: &[&str], entity: EntityId) -> Command {
     let selector = parts.next().map(|words| words.join(" "));
     let selector = selector.map(|text| Arc::new(Selector::parse(&text).unwrap()));
     let (receiver, subqueue, mode) = (receiver(args[0]), subqueue(args), mode(args));
-    let access = match args.contains(&"copy") {
-        true => Access::Browse,
-        false => Access::Consume(mode),
+    let priority = args.iter().find_map(|arg| arg.strip_prefix("priority="));
+    let access = match priority {
+        _ if args.contains(&"copy") => Access::Browse,
+        Some(priority) => Access::Prioritized {
+            mode,
+            priority: priority.parse().unwrap(),
+        },
+        None => Access::Consume(mode),
     };
     Command::Attach {
         receiver,

@@ -55,6 +55,15 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
             "forward-dead" => {
                 settings.forward_dead_lettered_messages_to = Some(value.to_owned());
             }
+            "dead-router" => {
+                settings.dead_letter_router = Some(value.trim_matches('-').to_owned());
+            }
+            "dead-key" => settings.dead_letter_key = Some(value.to_owned()),
+            "at-least-once" => {
+                settings.dead_letter_strategy = broker::DeadLetterStrategy::AtLeastOnce;
+            }
+            "auto-delete" => settings.auto_delete = true,
+            "single" => settings.single_active_receiver = true,
             "sessions" => settings.requires_session = true,
             "expires" => settings.expires = millis(value),
             "max-length" => settings.max_length = Some(value.parse().unwrap()),

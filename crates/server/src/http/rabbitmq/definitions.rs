@@ -35,7 +35,7 @@ async fn export(shard: &mut ShardClient) -> Result<Json, ShardError> {
             "name": info.queue.path,
             "vhost": VHOST,
             "durable": true,
-            "auto_delete": false,
+            "auto_delete": info.queue.settings.auto_delete,
             "arguments": QueueArguments::of(info).entries(),
         })
     });

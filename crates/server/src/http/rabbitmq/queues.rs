@@ -4,8 +4,8 @@
 //! shown as they were given.
 
 use broker::{
-    Answer, Command, EntityDescription, EntityInfo, EntityKind, EntityPath, Order, Output,
-    QueueArguments, StoreOnlyProperties, Subqueue, SubqueueId, Wall,
+    Answer, Command, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
+    Output, QueueArguments, StoreOnlyProperties, Subqueue, SubqueueId, Wall,
 };
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
@@ -61,10 +61,7 @@ pub(super) async fn put(
 ) -> Result<bool, Failure> {
     let arguments = read(name, given)?;
     if let Some(found) = describe(shard, name).await? {
-        return match arguments.difference(&found) {
-            Some(text) => Err(bad_request(text)),
-            None => Ok(false),
-        };
+        return compare(&arguments, &found);
     }
     let order = Order::Create {
         path: EntityPath::Queue(name.to_owned()),
@@ -78,9 +75,22 @@ pub(super) async fn put(
         }),
         rules: None,
     };
-    let made = shard.order(order).await?;
-    made.map_err(|error| entity_error(&error))?;
-    Ok(true)
+    match shard.order(order).await? {
+        Ok(_) => Ok(true),
+        Err(error) => match describe(shard, name).await? {
+            // Another client has made it meanwhile.
+            Some(found) if matches!(error, EntityError::Exists(_)) => compare(&arguments, &found),
+            _ => Err(entity_error(&error)),
+        },
+    }
+}
+
+/// Whether a queue that is there is as it is declared. It is not new then.
+fn compare(arguments: &QueueArguments, found: &EntityInfo) -> Result<bool, Failure> {
+    match arguments.difference(found) {
+        Some(text) => Err(bad_request(text)),
+        None => Ok(false),
+    }
 }
 
 /// The arguments of a queue that is to be made.
@@ -99,16 +109,18 @@ fn read(name: &str, given: &Map<String, Json>) -> Result<QueueArguments, Failure
             return Err(bad_request(format!("[\"not_boolean\",\"{shown}\"]")));
         }
     }
-    if given.get("auto_delete") == Some(&Json::Bool(true)) {
-        let text = "auto_delete: this broker does not support it yet";
-        return Err(bad_request(text));
-    }
     let arguments = match given.get("arguments") {
         None => Map::new(),
         Some(Json::Object(arguments)) => arguments.clone(),
         Some(_) => return Err(bad_request("arguments should be an object")),
     };
-    QueueArguments::read(arguments, name).map_err(bad_request)
+    let arguments = QueueArguments::read(arguments, name).map_err(bad_request)?;
+    let auto_delete = given.get("auto_delete") == Some(&Json::Bool(true));
+    if auto_delete && arguments.kind() != "classic" {
+        let text = format!("invalid property 'auto-delete' for queue '{name}' in vhost '/'");
+        return Err(bad_request(text));
+    }
+    Ok(arguments.with_auto_delete(auto_delete))
 }
 
 fn shown(info: &EntityInfo) -> Json {
@@ -122,7 +134,7 @@ fn shown(info: &EntityInfo) -> Json {
         "vhost": VHOST,
         "type": arguments.kind(),
         "durable": true,
-        "auto_delete": false,
+        "auto_delete": queue.settings.auto_delete,
         "exclusive": false,
         "arguments": arguments.entries(),
         "policy": applied.user,
@@ -201,7 +213,8 @@ mod tests {
         assert_eq!(refusal("amq.x", json!({})), refused);
         let flag = (400, "[\"not_boolean\",\"x\"]".to_owned());
         assert_eq!(refusal("q", json!({"durable": "x"})), flag);
-        assert_eq!(refusal("q", json!({"auto_delete": true})).0, 400);
+        let quorum = json!({"auto_delete": true, "arguments": {"x-queue-type": "quorum"}});
+        assert_eq!(refusal("q", quorum).0, 400);
         assert_eq!(refusal("a//b", json!({})).0, 400);
         let why = "invalid arg 'x-expires' for queue 'q' in vhost '/': {value_zero,0}";
         let arguments = json!({"arguments": {"x-expires": 0}});

@@ -1,0 +1,170 @@
+//! Dead letters: a queue's go where its dead-letter router tells. (docs/spec/rabbitmq.md#12.5)
+//!
+//! A dead letter leaves and arrives in one write set, so it is never there twice or not at all. It
+//! goes once to each queue that takes it, and is not looked for among duplicates, since it is one.
+//! What no queue takes is dropped, or waits if the queue is set so. A message that comes back to a
+//! queue that it has died in is dropped there, unless a client has rejected it since: such a circle
+//! would not end.
+
+use std::collections::BTreeSet;
+
+use amqp::message::{Header, Sections};
+use bytes::Bytes;
+use store::EntityId;
+
+use super::hop;
+use super::transfer::{Admission, Transfer, TransferFailure};
+use super::{HAS_PUMP, THERE};
+use crate::api::death::{Death, DeathReason};
+use crate::api::id::SubqueueId;
+use crate::api::time::Wall;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::message::patch::Patch;
+use crate::message::route::Route;
+use crate::message::row;
+use crate::queue::Queue;
+use crate::receive::run::run;
+
+/// Queues and reasons that a message can have died of; with more it is not routed any more.
+const MAX_DEATHS: usize = 64;
+/// Bytes of routing keys that are remembered of a death.
+const MAX_KEY_BYTES: usize = 4 << 10;
+
+/// Routes the next dead letter of a queue that has such a router. Returns whether it is worth going
+/// on.
+pub(super) fn route_one(
+    directory: &mut Directory,
+    place: SubqueueId,
+    mut transfer: Transfer,
+    cx: &mut Context<'_>,
+) -> bool {
+    let queue = directory.get_mut(place.entity).expect(HAS_PUMP);
+    let mut patch = transfer
+        .body
+        .patch
+        .take()
+        .map_or_else(Patch::default, |it| *it);
+    if row::is_stuck(&transfer.entry.row) || is_worn_out(&patch) {
+        hop::pass_over(queue, place.subqueue, transfer.number, cx);
+        run(queue, cx);
+        return true;
+    }
+    patch.set_source(&queue.path);
+    let (reason, came) = note_death(&mut patch, &queue.path, &transfer, cx.now.wall);
+    let hides_further_keys = queue.settings.dead_letter_key.is_some() && came.keys.len() > 1;
+    let route = leads_to(queue, came);
+    patch.route(&route, hides_further_keys);
+    let namespace = queue.namespace;
+    let mut targets = directory.dead_letter_targets(namespace, &route, &transfer.body.payload);
+    if reason != DeathReason::Rejected
+        && let Some(deaths) = patch.deaths()
+    {
+        targets.retain(|id| {
+            directory
+                .get(*id)
+                .is_some_and(|it| !deaths.is_circle(&it.path))
+        });
+    }
+    transfer.body.patch = Some(Box::new(patch));
+    // The message has no time to live of its own any more, and this is no hop of a forward.
+    transfer.entry.row.ttl_ms = u64::MAX;
+    row::forget_hops(&mut transfer.entry.row);
+    directory.deliver(place, &targets, &transfer, cx)
+}
+
+/// Whether nothing more can be noted of a message.
+fn is_worn_out(patch: &Patch) -> bool {
+    let deaths = patch.deaths();
+    deaths.is_some_and(|deaths| deaths.list.len() >= MAX_DEATHS)
+}
+
+/// Notes that a message has died in the queue of a path. Returns of what, and how it had come.
+pub(super) fn note_death(
+    patch: &mut Patch,
+    path: &str,
+    transfer: &Transfer,
+    now: Wall,
+) -> (DeathReason, Route) {
+    let came = Route::of(&transfer.body.payload, patch, path);
+    let reason = DeathReason::of(patch.dead_letter_reason().as_deref().unwrap_or_default());
+    let mut bytes = 0;
+    let remembered = came.keys.iter().take_while(|key| {
+        bytes += key.len();
+        bytes <= MAX_KEY_BYTES
+    });
+    let is_first = patch.deaths().is_none_or(|deaths| deaths.list.is_empty());
+    let death = Death {
+        queue: path.to_owned(),
+        reason,
+        count: 1,
+        first_ms: now.0,
+        last_ms: now.0,
+        router: came.router.clone(),
+        keys: remembered.cloned().collect(),
+        ttl_ms: own_ttl(&transfer.body.payload).filter(|_| is_first),
+        is_first,
+    };
+    let deaths = patch.deaths_mut();
+    let rejected = u32::from(reason == DeathReason::Rejected);
+    let failed = transfer.entry.delivery_count.saturating_add(rejected);
+    deaths.failed = deaths.failed.saturating_add(failed);
+    deaths.add(death);
+    (reason, came)
+}
+
+/// The time to live that the sender has given a message.
+fn own_ttl(payload: &Bytes) -> Option<u32> {
+    let sections = Sections::scan(payload).ok()?;
+    Header::decode(payload.get(sections.header)?).ok()?.ttl
+}
+
+/// Where a dead letter goes that had come by a route.
+fn leads_to(queue: &Queue, came: Route) -> Route {
+    let settings = &queue.settings;
+    let router = settings.dead_letter_router.clone();
+    Route {
+        router: router.expect("the caller has seen that there is one"),
+        keys: match &settings.dead_letter_key {
+            Some(key) => vec![key.clone()],
+            None => came.keys,
+        },
+    }
+}
+
+impl Directory {
+    /// Moves a dead letter to those of the targets that take it.
+    fn deliver(
+        &mut self,
+        place: SubqueueId,
+        targets: &BTreeSet<EntityId>,
+        transfer: &Transfer,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let mut takers = Vec::new();
+        let mut waits = cx.shared.nearly_full;
+        for id in targets {
+            let target = self.get_mut(*id).expect(THERE);
+            match hop::check_routed(target, transfer, cx) {
+                Admission::Take => takers.push(*id),
+                Admission::Failed(TransferFailure::Wait) => waits = true,
+                _ => {}
+            }
+        }
+        let source = self.get_mut(place.entity).expect(HAS_PUMP);
+        let is_missed = takers.is_empty() || takers.len() < targets.len();
+        if waits || is_missed && source.settings.keeps_dead_letters() {
+            hop::pump_again_at(source, place.subqueue, cx);
+            run(source, cx);
+            return false;
+        }
+        hop::leave(source, place.subqueue, transfer, cx);
+        run(source, cx);
+        for id in takers {
+            let target = self.get_mut(id).expect(THERE);
+            hop::arrive_routed(target, transfer.clone(), cx);
+            run(target, cx);
+        }
+        true
+    }
+}

@@ -1,0 +1,180 @@
+//! Dead-letter routers: dead letters go where bindings tell, once, with what they have been through.
+
+use expect_test::expect;
+
+use crate::script::check;
+
+#[test]
+fn a_dead_letter_goes_once_to_each_queue_that_its_router_tells() {
+    check(
+        "
+        0s router dlx fanout
+        0s queue name=q dead-router=dlx
+        0s queue name=a
+        0s queue name=b
+        0s bind dlx - to=a
+        0s bind dlx other to=a
+        0s bind dlx - to=b
+        1s send one in=q
+        1s attach r1 in=q
+        1s limit r1 1
+        2s reject r1 #1 in=q
+        3s attach r2 in=a
+        3s limit r2 5
+        3s attach r3 in=b
+        3s limit r3 5
+        ",
+        expect![[r#"
+            0s router dlx fanout: done
+            0s bind dlx - to=a: done
+            0s bind dlx other to=a: done
+            0s bind dlx - to=b: done
+            1s sent from #1
+            1s r1 gets #1 one until 31s
+            2s reject r1 #1 in=q: done
+            3s r2 gets #1 one x-exchange="dlx" x-routing-key="q" died in q Rejected 1 from dead letters of q until 33s
+            3s r3 gets #1 one x-exchange="dlx" x-routing-key="q" died in q Rejected 1 from dead letters of q until 33s
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_of_the_queue_replaces_those_of_the_message() {
+    check(
+        "
+        0s queue name=q dead-router=- dead-key=a ttl=10s dead-letter-expired
+        0s queue name=a
+        1s bind amq.topic x.# to=q
+        1s publish amq.topic x.y one
+        12s attach r1 in=a
+        12s limit r1 5
+        ",
+        expect![[r#"
+            1s bind amq.topic x.# to=q: done
+            1s publish amq.topic x.y one: stored by 1
+            12s r1 gets #1 one DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-exchange="" x-routing-key="a" died in q Expired 1 from dead letters of q until 42s
+        "#]],
+    );
+}
+
+#[test]
+fn what_no_queue_takes_is_dropped_or_waits() {
+    check(
+        "
+        0s queue name=q dead-router=missing
+        0s queue name=w dead-router=late at-least-once reject-publish
+        0s queue name=a
+        1s send dropped in=q
+        1s send kept in=w
+        1s attach r1 in=q
+        1s limit r1 1
+        1s attach r2 in=w
+        1s limit r2 1
+        2s reject r1 #1 in=q
+        2s reject r2 #1 in=w
+        3s router missing fanout
+        3s bind missing - to=a
+        3s router late fanout
+        3s bind late - to=a
+        40s wait
+        41s attach r3 in=a
+        41s limit r3 5
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s sent from #1
+            1s r1 gets #1 dropped until 31s
+            1s r2 gets #1 kept until 31s
+            2s reject r1 #1 in=q: done
+            2s reject r2 #1 in=w: done
+            3s router missing fanout: done
+            3s bind missing - to=a: done
+            3s router late fanout: done
+            3s bind late - to=a: done
+            41s r3 gets #1 kept x-exchange="late" x-routing-key="w" died in w Rejected 1 from dead letters of w until 71s
+        "#]],
+    );
+}
+
+#[test]
+fn a_message_that_expires_in_a_circle_is_dropped_and_one_that_is_rejected_is_not() {
+    check(
+        "
+        0s queue name=a dead-router=- dead-key=b ttl=10s dead-letter-expired
+        0s queue name=b dead-router=- dead-key=a ttl=10s dead-letter-expired
+        1s send one in=a
+        13s wait
+        25s send two in=a
+        26s attach r1 in=a
+        26s limit r1 1
+        27s reject r1 #2 in=a
+        38s limit r1 2
+        39s reject r1 #3 in=a
+        39s attach r2 in=b
+        39s limit r2 5
+        ",
+        expect![[r#"
+            1s sent from #1
+            25s sent from #2
+            26s r1 gets #2 two expires 35s until 56s
+            27s reject r1 #2 in=a: done
+            38s r1 gets #3 two DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-exchange="" x-routing-key="a" first #2 died in b Expired 1 died in a Rejected 1 from dead letters of b expires 47s until 68s
+            39s reject r1 #3 in=a: done
+            39s r2 gets #3 two x-exchange="" x-routing-key="b" first #2 died in a Rejected 2 died in b Expired 1 from dead letters of a expires 49s until 69s
+        "#]],
+    );
+}
+
+#[test]
+fn a_dead_letter_is_where_it_belongs_after_a_restart() {
+    check(
+        "
+        0s queue name=a
+        0s queue name=q dead-router=- dead-key=a
+        1s send one in=q
+        1s attach r1 in=q
+        1s limit r1 1
+        2s reject r1 #1 x-note=why in=q
+        3s restart
+        4s attach r2 in=a
+        4s limit r2 5
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s r1 gets #1 one until 31s
+            2s reject r1 #1 x-note=why in=q: done
+            4s r2 gets #1 one x-note="why" x-exchange="" x-routing-key="a" died in q Rejected 1 from dead letters of q until 34s
+        "#]],
+    );
+}
+
+#[test]
+fn annotations_stay_with_a_message_and_a_later_value_replaces_the_earlier() {
+    check(
+        "
+        0s queue name=q dead-letter-expired ttl=1h
+        1s send one in=q
+        1s attach r1 in=q
+        1s limit r1 3
+        2s release r1 #1 x-note=first x-other=kept in=q
+        3s release r1 #1 x-note=second in=q
+        4s restart
+        5s attach r2 in=q
+        5s limit r2 1
+        6s detach r2
+        3700s wait
+        3701s attach r3 dead in=q
+        3701s limit r3 1
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s r1 gets #1 one expires 3601s until 31s
+            2s release r1 #1 x-note=first x-other=kept in=q: done
+            2s r1 gets #1 one x-note="first" x-other="kept" expires 3601s until 32s
+            3s release r1 #1 x-note=second in=q: done
+            3s r1 gets #1 one x-note="second" x-other="kept" expires 3601s until 33s
+            5s r2 gets #1 one x-note="second" x-other="kept" expires 3601s until 35s
+            3701s r3 gets #1 one count 1 DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-note="second" x-other="kept" expires 3601s until 3731s
+        "#]],
+    );
+}

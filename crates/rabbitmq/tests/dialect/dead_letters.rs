@@ -1,0 +1,63 @@
+//! Dead letters that an exchange takes, and annotations of `modified`. (docs/spec/rabbitmq.md#10.3,
+//! #12.5)
+
+use amqp::{DeliveryState, Value, value};
+
+use crate::client_frames::message;
+use crate::consume::{consume, parts};
+use crate::management_client::open;
+use crate::world::World;
+
+#[test]
+fn a_dead_letter_tells_its_deaths_and_has_its_annotations() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let arguments = [
+        ("x-queue-type", Value::from("quorum")),
+        ("x-dead-letter-exchange", Value::from("")),
+        ("x-dead-letter-routing-key", Value::from("orders")),
+    ];
+    let made = management.declare(&mut world, "work", &arguments);
+    assert_eq!(made.0, "201", "{made:?}");
+    world.enqueue("/queues/work", &message("a"));
+    let link = consume(&mut world, "/queues/work", 5);
+    let received = world.received(link).remove(0);
+    let annotated = |key: &str, text: &str| (Value::Symbol(key.into()), Value::from(text));
+    let annotations = vec![annotated("x-note", "why"), annotated("note", "left out")];
+    let modified = DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: true,
+        message_annotations: Some(annotations),
+    };
+    world.dispose(&received, modified, true);
+
+    let dead = consume(&mut world, "/queues/orders", 5);
+    let received = world.received(dead).remove(0);
+    assert!(received.payload.ends_with(&message("a")));
+    let (header, annotations) = parts(&received);
+    assert_eq!(
+        (header.first_acquirer, header.delivery_count),
+        (Some(false), Some(1))
+    );
+    for (key, expected) in [
+        ("x-note", Some("why")),
+        ("note", None),
+        ("x-exchange", Some("")),
+        ("x-routing-key", Some("orders")),
+        ("x-first-death-queue", Some("work")),
+        ("x-last-death-reason", Some("rejected")),
+        ("x-opt-dead-letter-reason", None),
+    ] {
+        let found = value::lookup(&annotations, key).and_then(Value::as_text);
+        assert_eq!(found, expected, "{key}");
+    }
+    let Some(Value::Array(deaths)) = value::lookup(&annotations, "x-opt-deaths") else {
+        panic!("no deaths: {annotations:?}");
+    };
+    let [Value::Map(death)] = &deaths[..] else {
+        panic!("one death, not {deaths:?}");
+    };
+    assert_eq!(value::lookup(death, "count"), Some(&Value::Ulong(1)));
+    let keys = Value::Array(vec![Value::from("work")]);
+    assert_eq!(value::lookup(death, "routing-keys"), Some(&keys));
+}
