@@ -130,9 +130,7 @@ pub(crate) fn bad_schedule() -> Error {
 /// Why the broker refused a message for `queue`.
 pub(crate) fn send(error: &SendError, queue: &str) -> Error {
     match error {
-        SendError::QuotaExceeded { .. }
-        | SendError::LengthExceeded { .. }
-        | SendError::DiskNearlyFull => Error {
+        SendError::QuotaExceeded { .. } | SendError::LengthExceeded { .. } => Error {
             condition: condition::RESOURCE_LIMIT_EXCEEDED,
             description: Some(format!("queue '{queue}' exceeded maximum length").into()),
             info: Some(vec![

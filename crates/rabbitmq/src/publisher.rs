@@ -4,6 +4,7 @@
 //! The answer is `accepted` when each queue that the message was routed to has stored it,
 //! `released` when there is none, and `rejected` when one refuses it.
 
+use amqp::error::condition;
 use amqp::{DeliveryState, Error};
 use broker::{
     Command, EntityKind, Publication, PublishError, RequestId, Routed, SendError, Subqueue,
@@ -172,6 +173,9 @@ impl Links {
         match self.resolve(cx, target, &parsed) {
             Ok(target) => self.hand_over(cx, target, parsed, pending),
             Err(None) => self.answer(cx, &pending, Outcome::State(DeliveryState::Released)),
+            Err(Some(error)) if error.condition == condition::UNAUTHORIZED_ACCESS => {
+                self.end_session(cx, session, "", error);
+            }
             Err(Some(error)) if settled => {
                 pending.settled = true;
                 self.detach(cx, link, error);
@@ -208,7 +212,7 @@ impl Links {
                     return Err(refused("exchange 'amq.default'"));
                 }
                 self.queue_for_send(cx, &name).map_err(|error| {
-                    let is_missing = error.condition == amqp::error::condition::NOT_FOUND;
+                    let is_missing = error.condition == condition::NOT_FOUND;
                     (!is_missing).then_some(error)
                 })
             }

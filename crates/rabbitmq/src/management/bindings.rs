@@ -4,7 +4,10 @@
 //! which one with arguments is found again among those that differ in nothing else.
 
 use amqp::{Map, Value, encode};
-use broker::{Answer, Binding, BindingDestination, EntityError, Order, RouterAnswer, RouterOrder};
+use broker::{
+    Answer, Binding, BindingDestination, EntityError, MAX_BINDINGS, Order, RouterAnswer,
+    RouterOrder,
+};
 use bytes::BytesMut;
 use dialect::LinkContext;
 
@@ -33,20 +36,20 @@ pub(super) struct Place {
 pub(super) fn list(request: &Request) -> (Operation, Step) {
     match Place::read(&request.query, '&') {
         Ok(place) => {
-            let step = Step::Order(listing(&place));
+            let step = Step::Order(listing(&place, MAX_LISTED));
             (Operation::ListBindings, step)
         }
         Err(text) => (Operation::Router, Response::new(400, text).into()),
     }
 }
 
-fn listing(place: &Place) -> Order {
+fn listing(place: &Place, top: usize) -> Order {
     Order::Router(RouterOrder::ListBindings {
         source: Some(place.source.clone()),
         destination: Some(place.destination.clone()),
         key: Some(place.key.clone()),
         skip: 0,
-        top: MAX_LISTED,
+        top,
     })
 }
 
@@ -102,7 +105,7 @@ impl Links {
         if let Some(error) = self.deny_binding(cx, &place.source, &place.destination) {
             return (Operation::Router, Step::End(error));
         }
-        let step = Step::Order(listing(&place));
+        let step = Step::Order(listing(&place, MAX_BINDINGS));
         (Operation::Unbind { hash: place.hash }, step)
     }
 

@@ -52,8 +52,8 @@ pub(super) fn refusal(error: &RouterError) -> Response {
         RouterError::Different { name, difference } => {
             let (what, given, current) = differing(difference);
             let text = format!(
-                "inequivalent arg '{what}' for exchange '{name}' in vhost '/': received '{given}' \
-                 but current is '{current}'"
+                "inequivalent arg '{what}' for exchange '{name}' in vhost '/': received {given} \
+                 but current is {current}"
             );
             Response::new(409, text)
         }
@@ -70,16 +70,22 @@ pub(super) fn refusal(error: &RouterError) -> Response {
 
 /// The name of a property, its value in the declaration and the present one.
 fn differing(difference: &RouterDifference) -> (&'static str, String, String) {
-    let flags = |what, given: &bool, current: &bool| (what, given.to_string(), current.to_string());
+    let flags =
+        |what, given: &bool, current: &bool| (what, format!("'{given}'"), format!("'{current}'"));
     match difference {
         RouterDifference::Kind { given, current } => {
-            ("type", given.to_string(), current.to_string())
+            ("type", format!("'{given}'"), format!("'{current}'"))
         }
         RouterDifference::Durable { given, current } => flags("durable", given, current),
         RouterDifference::AutoDelete { given, current } => flags("auto_delete", given, current),
         RouterDifference::Internal { given, current } => flags("internal", given, current),
         RouterDifference::Alternate { given, current } => {
-            let text = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".to_owned());
+            let both = given.is_some() && current.is_some();
+            let text = |name: &Option<String>| match name {
+                Some(name) if both => format!("'{name}'"),
+                Some(name) => format!("the value '{name}' of type 'longstr'"),
+                None => "none".to_owned(),
+            };
             (ALTERNATE, text(given), text(current))
         }
     }

@@ -37,6 +37,8 @@ const RESOURCES: [&str; 5] = [
     "definitions",
     "overview",
 ];
+/// What a token is for that is shown here, as to the broker's own interface.
+const SCOPE: &str = "/$railbus";
 /// The one virtual host.
 const VHOST: &str = "/";
 /// Room for the definitions of many queues.
@@ -106,7 +108,7 @@ pub async fn respond(
 ) -> Response {
     let path = request.uri().path().to_owned();
     if !caller.is_guest(server)
-        && let Err(reason) = caller.check(server, Operation::Operate, &path)
+        && let Err(reason) = caller.check(server, Operation::Operate, SCOPE)
     {
         return unauthorized(&reason);
     }
