@@ -50,6 +50,8 @@ fn show(payload: Bytes) {
         state: MessageState::Active,
         payload,
         changes: Vec::new(),
+        annotations: Vec::new(),
+        deaths: None,
         dead_letter_source: None,
     };
     let (headers, _) = data::received(&message, None);

@@ -94,7 +94,8 @@ pub enum DeadLetterStrategy {
     /// It is dropped there.
     #[default]
     AtMostOnce,
-    /// It stays until all take it, in a queue that refuses messages at its limit; dropped in others.
+    /// It stays until all take it, in a queue that refuses messages at its limit; it is dropped in
+    /// others.
     AtLeastOnce,
 }
 

@@ -217,8 +217,8 @@ impl Clients {
     }
 
     /// The receivers of an entity, with those that wait for one of its sessions.
-    /// The receiver that is active after another one has gone: of the highest priority, and of those
-    /// the oldest.
+    /// The receiver that is active after another one has gone: of the highest priority, and of
+    /// those the oldest.
     pub(crate) fn next_active(&self, place: SubqueueId) -> Option<ReceiverSlot> {
         let here = self.receivers_at(place.entity).filter(|slot| {
             let receiver = self.get(*slot);

@@ -1,9 +1,9 @@
 //! Lease: how long an entity has had no receiver.
 //!
 //! An attached receiver keeps its entity, with credit or without; sending, browsing by request and
-//! administration do not. A queue that deletes itself goes with its last receiver. The time begins when the last receiver goes, when the entity is made and
-//! when the process starts. A change of the setting does not begin it anew.
-//! (docs/spec/rabbitmq.md#12.3)
+//! administration do not. A queue that deletes itself goes with its last receiver. The time begins
+//! when the last receiver goes, when the entity is made and when the process starts. A change of
+//! the setting does not begin it anew. (docs/spec/rabbitmq.md#12.3)
 
 use crate::api::time::Mono;
 use crate::context::Context;

@@ -1,4 +1,5 @@
-//! Dead-letter routers: dead letters go where bindings tell, once, with what they have been through.
+//! Dead-letter routers: dead letters go where bindings tell, once, with what they have been
+//! through.
 
 use expect_test::expect;
 

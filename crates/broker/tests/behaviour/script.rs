@@ -813,7 +813,11 @@ fn browsed(message: &Browsed) -> String {
     if message.enqueued_number != message.number {
         write!(text, " first {}", message.enqueued_number).unwrap();
     }
-    for death in message.deaths.iter().flat_map(|deaths| &deaths.list) {
+    // Of what has come by a router; of what was forwarded the source is told.
+    let mut annotations = message.annotations.iter();
+    let is_routed = annotations.any(|(key, _)| key == broker::ROUTER);
+    let deaths = message.deaths.iter().filter(|_| is_routed);
+    for death in deaths.flat_map(|deaths| &deaths.list) {
         let (queue, reason, count) = (&death.queue, death.reason, death.count);
         write!(text, " died in {queue} {reason:?} {count}").unwrap();
     }

@@ -16,7 +16,7 @@ pub(super) fn write(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), deaths: 
         };
         let mut put = |what: &str, text: &str| {
             put(&format!("x-{which}-death-{what}"), &|out| {
-                encode::string(out, text)
+                encode::string(out, text);
             });
         };
         put("queue", &death.queue);

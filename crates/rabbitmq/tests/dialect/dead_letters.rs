@@ -22,7 +22,7 @@ fn a_dead_letter_tells_its_deaths_and_has_its_annotations() {
     world.enqueue("/queues/work", &message("a"));
     let link = consume(&mut world, "/queues/work", 5);
     let received = world.received(link).remove(0);
-    let annotated = |key: &str, text: &str| (Value::Symbol(key.into()), Value::from(text));
+    let annotated = |key: &'static str, text: &str| (Value::Symbol(key.into()), Value::from(text));
     let annotations = vec![annotated("x-note", "why"), annotated("note", "left out")];
     let modified = DeliveryState::Modified {
         delivery_failed: true,

@@ -127,7 +127,6 @@ fn rule_08_bad_requests_are_answered_with_a_text() {
     }
     for (key, value) in [
         ("exclusive", Value::Bool(true)),
-        ("auto_delete", Value::Bool(true)),
         ("durable", Value::Int(1)),
         ("nosuch", Value::Bool(true)),
     ] {

@@ -32,6 +32,8 @@ fn browsed(payload: impl Into<Bytes>) -> Browsed {
         state: MessageState::Active,
         payload: payload.into(),
         changes: Vec::new(),
+        annotations: Vec::new(),
+        deaths: None,
         dead_letter_source: None,
     }
 }

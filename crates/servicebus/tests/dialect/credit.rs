@@ -223,6 +223,8 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         state: broker::MessageState::Active,
         payload: message("beyond the credit"),
         changes: Vec::new(),
+        annotations: Vec::new(),
+        deaths: None,
         dead_letter_source: None,
     };
     let token = broker::LockToken(5);

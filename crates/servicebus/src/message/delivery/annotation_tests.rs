@@ -94,6 +94,8 @@ fn a_forwarded_message_tells_its_first_number_and_the_dead_letters_source_in_low
     check_annotations(&forwarded, UNLOCKED, &expected);
     let copied = Browsed {
         was_forwarded: false,
+        annotations: Vec::new(),
+        deaths: None,
         dead_letter_source: None,
         ..forwarded
     };

@@ -352,6 +352,8 @@ impl FakeBroker {
             was_forwarded: false,
             was_scheduled: false,
             lock: Some(broker::LockTime::Own(LOCK)),
+            annotations: Vec::new(),
+            deaths: None,
             dead_letter_source: None,
             enqueued: Wall(row.enqueued_ms),
             ttl_ms: Some(row.ttl_ms),
