@@ -194,6 +194,7 @@ fn name_of(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Defer { .. } => "defer",
         Outcome::DeadLetter { .. } => "dead_letter",
         Outcome::Release => "release",
+        Outcome::Annotated { outcome, .. } => return name_of(outcome),
         Outcome::Undelivered => return None,
     })
 }
