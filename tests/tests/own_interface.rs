@@ -1,6 +1,8 @@
 //! The broker's own interface against the document that it gives of itself, and messages browsed.
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 
 use amqp::DeliveryState;
 use boon::{Compiler, SchemaIndex, Schemas};
@@ -63,6 +65,78 @@ impl Interface {
         answer
     }
 
+    /// Begins a session as a page of the broker does, tries its rights, and ends it.
+    fn sign_in_and_out(&mut self) {
+        let address = self.broker.address();
+        let path = "/$railbus/session";
+        let exchange = |method: &str, path: &str, headers: &str| {
+            http::exchange(
+                address,
+                &format!(
+                    "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+                     content-length: 0\r\n{headers}\r\n"
+                ),
+            )
+        };
+        let elsewhere = exchange("POST", path, "origin: http://localhost:3000\r\n");
+        assert!(elsewhere.starts_with("HTTP/1.1 403 "), "{elsewhere}");
+        let origin = "origin: http://localhost\r\n";
+        let begun = exchange("POST", path, origin);
+        assert!(begun.starts_with("HTTP/1.1 200 "), "{begun}");
+        let cookie = begun.lines().find_map(|it| it.strip_prefix("set-cookie: "));
+        let (cookie, attributes) = cookie.and_then(|it| it.split_once(';')).expect("a cookie");
+        assert!(attributes.contains("HttpOnly") && attributes.contains("SameSite=Strict"));
+        let (_, body) = begun.split_once("\r\n\r\n").expect("a body");
+        let session: Value = serde_json::from_str(body).expect("JSON");
+        let schema = json!({"$ref": "#/components/schemas/Session"});
+        self.check(&schema, &session, "a session");
+        let csrf = session["csrf"].as_str().expect("a token");
+        let purge = "/$railbus/entities/events/Subscriptions/all/purge";
+        let cookie = format!("cookie: other=1; {cookie}\r\n{origin}");
+        let without = exchange("POST", purge, &cookie);
+        assert!(without.starts_with("HTTP/1.1 403 "), "{without}");
+        let with = exchange(
+            "POST",
+            purge,
+            &format!("{cookie}x-railbus-csrf: {csrf}\r\n"),
+        );
+        assert!(with.starts_with("HTTP/1.1 200 "), "{with}");
+        let ended = exchange(
+            "DELETE",
+            path,
+            &format!("{cookie}x-railbus-csrf: {csrf}\r\n"),
+        );
+        assert!(ended.starts_with("HTTP/1.1 200 "), "{ended}");
+        let after = exchange(
+            "POST",
+            purge,
+            &format!("{cookie}x-railbus-csrf: {csrf}\r\n"),
+        );
+        assert!(after.starts_with("HTTP/1.1 401 "), "{after}");
+        for method in ["post", "delete"] {
+            self.answered.insert((path.to_owned(), method.to_owned()));
+        }
+    }
+
+    /// Reads the first of the events.
+    fn watch(&mut self) {
+        let path = "/$railbus/events";
+        let mut stream = TcpStream::connect(self.broker.address()).expect("it listens");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let lines = BufReader::new(stream)
+            .lines()
+            .map(|line| line.expect("text"));
+        let event = lines
+            .filter_map(|line| line.strip_prefix("data: ").map(str::to_owned))
+            .next()
+            .expect("an event");
+        let overview: Value = serde_json::from_str(&event).expect("JSON");
+        let schema = json!({"$ref": "#/components/schemas/Overview"});
+        self.check(&schema, &overview, "an event");
+        self.answered.insert((path.to_owned(), "get".to_owned()));
+    }
+
     fn check(&self, schema: &Value, instance: &Value, what: &str) {
         let whole = json!({"allOf": [schema], "components": self.document["components"]});
         let (schemas, index) = compiled(whole);
@@ -95,6 +169,10 @@ fn every_route_answers_as_the_document_says() {
     let orders = [("path", "orders")];
     let all = [("path", "events/Subscriptions/all")];
     own.ask("GET", "openapi.json", &[], &none, 200);
+    own.ask("GET", "overview", &[], &none, 200);
+    let counts = "counts?search=a&sort=active&order=descending&count=2";
+    own.ask("GET", counts, &[], &none, 200);
+    own.ask("GET", "counts?sort=name", &[], &none, 400);
     own.ask("GET", "entities", &[], &none, 200);
     let entity = "entities/{path}";
     for values in [orders, all, [("path", "events")]] {
@@ -158,11 +236,42 @@ fn every_route_answers_as_the_document_says() {
     own.ask("GET", messages, &orders, &none, 200);
     own.ask("GET", &format!("{messages}?part=x"), &orders, &none, 400);
     own.ask("GET", messages, &[("path", "nothing")], &none, 404);
+    let some = own.ask(
+        "GET",
+        &format!("{messages}?filter=n%3D5&body=3"),
+        &orders,
+        &none,
+        200,
+    );
+    assert_eq!(some["messages"][2]["body-start"], "hel");
+    let nothing = own.ask(
+        "GET",
+        &format!("{messages}?filter=n%3D6"),
+        &orders,
+        &none,
+        200,
+    );
+    assert_eq!(nothing["messages"], json!([]));
+    own.ask(
+        "GET",
+        &format!("{messages}?filter=n%3D"),
+        &orders,
+        &none,
+        400,
+    );
+    let described = json!({"subject": "x", "body": "hi", "properties": {"n": 7}});
+    own.ask("POST", messages, &orders, &described, 201);
+    own.ask("POST", messages, &orders, &json!({"colour": 1}), 400);
+    let reasons = "entities/{path}/reasons";
+    own.ask("GET", reasons, &orders, &none, 200);
+    own.ask("GET", reasons, &[("path", "events")], &none, 400);
     let (purge, redrive) = ("entities/{path}/purge", "entities/{path}/redrive");
     own.ask("POST", purge, &orders, &json!({"dry-run": true}), 200);
     own.ask("POST", purge, &orders, &json!({"filter": "n = 5"}), 200);
     own.ask("POST", purge, &orders, &json!({"filter": "n ="}), 400);
     own.ask("POST", redrive, &orders, &none, 200);
+    own.sign_in_and_out();
+    own.watch();
     own.ask("POST", redrive, &orders, &json!({"part": "active"}), 400);
     own.ask("POST", redrive, &[("path", "nothing")], &none, 404);
 
@@ -218,7 +327,7 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
     for (template, item) in own.document["paths"].as_object().expect("paths") {
         // There they mean an entity of that name.
         let last = template.rsplit('/').next().unwrap_or_default();
-        if ["messages", "purge", "redrive"].contains(&last) {
+        if ["messages", "reasons", "purge", "redrive"].contains(&last) {
             continue;
         }
         let path = template.replace("{path}", "events/Subscriptions/all");

@@ -258,8 +258,25 @@ fn attempts(operation: Operation) -> Vec<Attempt> {
             over_http("GET", "/$railbus/clock", ""),
             over_http("POST", "/$railbus/clock", "{}"),
             over_http("POST", "/$railbus/rules/test", "{}"),
+            over_http("POST", "/$railbus/entities/orders/purge", "{}"),
+            over_http("DELETE", "/$railbus/entities/nothing", ""),
             over_http("GET", "/$railbus/nothing", ""),
         ],
+        Operation::Observe => [
+            "/$railbus/overview",
+            "/$railbus/counts",
+            "/$railbus/entities",
+            "/$railbus/entities/orders",
+            "/$railbus/entities/orders/messages",
+            "/$railbus/entities/orders/reasons",
+        ]
+        .map(|path| over_http("GET", path, ""))
+        .into(),
+        Operation::Submit => vec![over_http(
+            "POST",
+            "/$railbus/entities/orders/messages",
+            "{}",
+        )],
         Operation::ReadMetrics => vec![over_http("GET", "/metrics", "")],
         Operation::CheckHealth => vec![over_http("GET", "/health", "")],
         request => {

@@ -92,7 +92,7 @@ impl Access {
         let rights = match authorization {
             None if self.anonymous().allow(required_right) => return Ok(()),
             None => return Err(Unauthorized::Missing(required_right)),
-            Some(text) => self.rights(&self.credential(text, &path, locality, now)?, &path),
+            Some(text) => self.rights(&self.sign_in(text, &path, locality, now)?.0, &path),
         };
         if rights.union(self.anonymous()).allow(required_right) {
             Ok(())
@@ -111,29 +111,53 @@ impl Access {
         now: Wall,
     ) -> Option<String> {
         let path = scope::of_request(path);
-        let credential = self.credential(authorization, &path, locality, now);
-        credential.ok().map(|credential| credential.client_name())
+        let credential = self.sign_in(authorization, &path, locality, now);
+        credential.ok().map(|(credential, _)| credential.client_name())
     }
 
-    /// The credential that a header's value gives for `path`.
-    fn credential(
+    /// Whether `credential` allows an operation at `path` now.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check_credential(
+        &self,
+        credential: &Credential,
+        operation: Operation,
+        path: &str,
+    ) -> Result<(), Unauthorized> {
+        let required_right = operation.required_right();
+        match self
+            .rights(credential, &scope::of_request(path))
+            .allow(required_right)
+        {
+            true => Ok(()),
+            false => Err(Unauthorized::Claim(required_right)),
+        }
+    }
+
+    /// The credential that a header's value gives for `path`, and when it expires.
+    ///
+    /// # Errors
+    /// When it gives none.
+    pub fn sign_in(
         &self,
         authorization: &str,
         path: &str,
         locality: Locality,
         now: Wall,
-    ) -> Result<Credential, Unauthorized> {
+    ) -> Result<(Credential, Option<Wall>), Unauthorized> {
         if let Some(credentials) = behind(BASIC, authorization) {
-            return self.credential_of_key(credentials);
+            return Ok((self.credential_of_key(credentials)?, None));
         }
         let bearer = behind(BEARER, authorization).map(str::trim);
         let shown = bearer.unwrap_or(authorization);
-        if token::is_signature(shown) {
-            return Ok(token::verify(shown, path, self, now)?.credential);
-        }
-        let token = bearer.or_else(|| bare_token(authorization));
-        let token = token.ok_or(Unauthorized::Malformed)?;
-        Ok(self.verify_jwt(token, locality, now)?.credential)
+        let verified = if token::is_signature(shown) {
+            token::verify(shown, path, self, now)?
+        } else {
+            let token = bearer.or_else(|| bare_token(authorization));
+            self.verify_jwt(token.ok_or(Unauthorized::Malformed)?, locality, now)?
+        };
+        Ok((verified.credential, Some(verified.expires)))
     }
 
     /// The credential for a rule's name and key, encoded as Basic has it.

@@ -78,8 +78,12 @@ operations! {
     SettleMessage: Listen;
 /// Management over HTTP, reads and changes.
     Administer: Manage;
-    /// The broker's own interface, under `/$railbus/`.
+    /// The broker's own interface, under `/$railbus/`, but for what the next two say.
     Operate: Manage;
+    /// Reading entities, counts and messages there.
+    Observe: Listen;
+    /// Sending a message there.
+    Submit: Send;
     /// `/metrics`.
     ReadMetrics: Manage;
     /// `/health`.

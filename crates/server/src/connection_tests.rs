@@ -133,6 +133,8 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         guess_limiter: GuessLimiter::new(limits.wrong_credentials_per_address),
         budget: Arc::new(Budget::new(limits.unanswered_bytes)),
         counts: Counts::default(),
+        sessions: crate::sessions::Sessions::default(),
+        viewers: crate::http::events::Viewers::default(),
         refusals: Arc::new(RefusalLog::default()),
         live_settings: watch::Sender::new(LiveSettings {
             limits: Arc::new(limits),

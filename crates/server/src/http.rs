@@ -2,9 +2,9 @@
 //! the opening handshake of WebSocket, messages at `{entity}/messages`, and Service Bus's
 //! management everywhere else.
 //!
-//! The health check says whether a send would succeed; it and the root, an empty list of services,
-//! need no right (docs/spec/admin.md#1, #3).
-//! All other paths need Manage, except with the development key on a loopback listener. A queue
+//! The health check says whether a send would succeed. It and the root, which is an empty list of
+//! services to a program and the web console to a browser, need no right (docs/spec/admin.md#1, #3,
+//! #17). All other paths need Manage, or what `access::Operation` says, except with the development key on a loopback listener. A queue
 //! may be called `health` or `metrics` too: clients of management name a version.
 
 mod admin;
@@ -13,19 +13,24 @@ pub mod backups;
 mod body;
 pub mod caller;
 mod clock;
+mod console;
 mod data;
 mod document;
 mod entities;
+pub mod events;
 mod identity;
 mod metrics;
 mod origin;
+mod overview;
 mod plan;
 mod policies;
 mod query;
 mod rabbitmq;
 mod request_head;
+mod response_body;
 mod routes;
 mod rules;
+mod session;
 mod upgrade;
 
 use std::convert::Infallible;
@@ -54,6 +59,7 @@ use crate::counts::{RefusalReason, StatusClass};
 use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
+use console::ConsoleFile;
 pub use metrics::page as metrics_page;
 pub use origin::is_loopback_host;
 use request_head::{HeadReader, Heads};
@@ -71,6 +77,8 @@ const METRICS: &str = "/metrics";
 const HEALTH: &str = "/health";
 /// The prefix of our own interface, beside the contracts.
 const OWN: &str = "/$railbus/";
+/// Where a browser signs in.
+const SESSION: &str = "/$railbus/session";
 
 /// A stream that speaks WebSocket from now on.
 #[derive(Debug)]
@@ -297,16 +305,31 @@ async fn respond(
     if path == HEALTH && !is_management {
         return health(request.method(), !*server.stopping.borrow());
     }
+    if let Some(file) = ConsoleFile::of(&request, &path).filter(|_| !is_management) {
+        return file.respond();
+    }
+    if path == SESSION {
+        return session::respond(&request, server, transport);
+    }
     if path == "/" {
         return admin::root(&request, server);
     }
     let is_metrics = path == METRICS && !is_management;
+    let route = Route::of(&path, request.method());
     let operation = match (is_own, is_metrics) {
-        (true, _) => Operation::Operate,
+        (true, _) => route.map_or(Operation::Operate, |route| {
+            route.operation(request.method())
+        }),
         (_, true) => Operation::ReadMetrics,
         _ => Operation::Administer,
     };
-    let caller = Caller::of(request.headers(), transport);
+    let mut caller = Caller::of(request.headers(), transport);
+    if is_own {
+        match session::of(&request, server) {
+            Ok(session) => caller.set_session(session),
+            Err(refusal) => return refusal,
+        }
+    }
     let change = || HttpChange::of(&request, transport.peer, &caller);
     if rabbitmq::is_call(&request) && !is_management {
         let change = change();
@@ -328,12 +351,15 @@ async fn respond(
         );
     }
     if let Err(reason) = caller.check(server, operation, &path) {
-        return answer::unauthorized(&reason);
+        return match session::is_of_script(request.headers()) {
+            true => answer::unauthorized_script(&reason),
+            false => answer::unauthorized(&reason),
+        };
     }
     if is_metrics {
         return metrics::respond(request.method(), server).await;
     }
-    match Route::of(&path, request.method()) {
+    match route {
         Some(route) => {
             let change = change().filter(|_| route.changes());
             let response = respond_own(request, route, &path, server).await;
@@ -351,7 +377,7 @@ fn audited(change: Option<HttpChange>, response: Response, server: &ServerState)
     response
 }
 
-/// Answers a request of our own interface. The caller has the right to manage.
+/// Answers a request of our own interface. The caller has the right for it.
 async fn respond_own(
     request: Request<Incoming>,
     route: Route,
@@ -362,6 +388,10 @@ async fn respond_own(
         return answer::method_not_allowed(route.allowed());
     }
     match route {
+        Route::Session => answer::not_found(),
+        Route::Overview => overview::respond(server).await,
+        Route::Counts => overview::respond_counts(&request, server).await,
+        Route::Events => events::respond(server),
         Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
         Route::Clock => clock::respond(request, server).await,
@@ -374,6 +404,7 @@ async fn respond_own(
         | Route::Rules
         | Route::Rule
         | Route::Messages
+        | Route::Reasons
         | Route::Purge
         | Route::Redrive => entities::respond(request, route, path, server).await,
     }

@@ -40,6 +40,7 @@ mod report;
 mod server;
 mod server_handle;
 mod server_state;
+mod sessions;
 mod setup;
 mod shard;
 mod shard_client;

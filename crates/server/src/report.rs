@@ -1,4 +1,5 @@
-//! Report: the figures of a shard, which its task collects when `/metrics` is requested.
+//! Report: the figures of a shard, which its task collects when metrics or an overview are
+//! requested.
 
 use broker::QueueInfo;
 
@@ -7,10 +8,10 @@ use crate::task_usage::TaskUsage;
 /// The most entities that have metrics of their own, which bounds a scrape.
 pub const MEASURED_ENTITIES: usize = 2_000;
 
-/// The figures of a shard for metrics.
+/// The figures of a shard.
 #[derive(Debug)]
 pub struct Report {
-    /// The oldest entities, [`MEASURED_ENTITIES`] at most.
+    /// The oldest entities, as many as were asked for.
     pub entities: Vec<QueueInfo>,
     /// The number of further entities.
     pub unmeasured: usize,

@@ -24,12 +24,14 @@ use crate::counts::Counts;
 use crate::development_issuer;
 use crate::dialects;
 use crate::guess_limiter::GuessLimiter;
+use crate::http::events::Viewers;
 use crate::issuer_keys;
 use crate::listener;
 use crate::options::Options;
 use crate::refusals::RefusalLog;
 use crate::server_handle::ServerHandle;
 use crate::server_state::{LiveSettings, ServerState};
+use crate::sessions::Sessions;
 use crate::setup;
 use crate::shard::{Inbox, Message, ShardTask, directory_of};
 use crate::staging::CommandStager;
@@ -135,6 +137,8 @@ impl BoundServer {
             guess_limiter: GuessLimiter::new(options.limits.wrong_credentials_per_address),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             counts: Counts::default(),
+            sessions: Sessions::default(),
+            viewers: Viewers::default(),
             refusals: Arc::new(RefusalLog::default()),
             live_settings: watch::Sender::new(LiveSettings {
                 limits: Arc::new(options.limits),

@@ -19,8 +19,10 @@ use crate::counts::Counts;
 use crate::development_issuer::DevelopmentIssuer;
 use crate::dialects;
 use crate::guess_limiter::GuessLimiter;
+use crate::http::events::Viewers;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
+use crate::sessions::Sessions;
 use crate::shard::{DirectoryReceiver, Inbox};
 use crate::staging::CommandStager;
 use crate::telemetry::Tracer;
@@ -33,6 +35,9 @@ pub struct ServerState {
     pub guess_limiter: GuessLimiter,
     pub budget: Arc<Budget>,
     pub counts: Counts,
+    /// Browsers that are signed in.
+    pub sessions: Sessions,
+    pub viewers: Viewers,
     pub refusals: Arc<RefusalLog>,
     pub admin: admin::Settings,
     pub directory_receiver: DirectoryReceiver,

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::broker_clock::BrokerClock;
 use crate::commit_mode::CommitMode;
 use crate::deletion_pause::DeletionPause;
-use crate::report::{MEASURED_ENTITIES, Report};
+use crate::report::Report;
 use crate::task_usage::TaskUsage;
 use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 
@@ -60,8 +60,8 @@ pub enum Message {
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
-    /// Asks for the figures of metrics.
-    Measure(oneshot::Sender<Report>),
+    /// Asks for the figures of the shard, and of so many entities at most.
+    Measure(usize, oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
     Clock(ClockRequest, ReplySender),
     /// Nothing more comes: finish what has arrived and end.
@@ -214,22 +214,19 @@ impl ShardTask {
             }
             // The requester may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
-            Message::Measure(answer) => drop(answer.send(self.report())),
+            Message::Measure(most, answer) => drop(answer.send(self.report(most))),
             Message::Clock(request, answer) => self.clock.ask(request, answer),
             Message::Stop => return true,
         }
         false
     }
 
-    fn report(&self) -> Report {
+    fn report(&self, most: usize) -> Report {
         let broker = &self.shard.broker;
-        let entities: Vec<_> = broker
-            .queues_at(self.clock.now())
-            .take(MEASURED_ENTITIES)
-            .collect();
+        let entities: Vec<_> = broker.queues_at(self.clock.now()).take(most).collect();
         let store = self.shard.store();
         Report {
-            unmeasured: broker.queues().skip(MEASURED_ENTITIES).count(),
+            unmeasured: broker.queues().skip(most).count(),
             entities,
             connections: self.connections.len(),
             reads: self.reads_under_way,

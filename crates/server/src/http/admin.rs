@@ -12,7 +12,6 @@ use admin::{
 };
 use broker::Order;
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper::{Request, StatusCode};
@@ -153,5 +152,5 @@ pub fn whole(mut response: AdminResponse) -> Response {
     if let Some(phrase) = phrase.and_then(|phrase| ReasonPhrase::try_from(phrase.0).ok()) {
         extensions.insert(phrase);
     }
-    response.map(Full::new)
+    response.map(Into::into)
 }

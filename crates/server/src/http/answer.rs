@@ -3,16 +3,16 @@
 
 use access::Unauthorized;
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::StatusCode;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use serde::Serialize;
 
 use super::request_head::HeadError;
+use super::response_body::ResponseBody;
 use crate::refusals::Reason;
 
-/// An answer with its whole body.
-pub type Response = hyper::Response<Full<Bytes>>;
+/// An answer.
+pub type Response = hyper::Response<ResponseBody>;
 
 /// A body that is JSON already.
 pub fn json(status: StatusCode, body: String) -> Response {
@@ -112,8 +112,15 @@ pub fn unauthorized(reason: &Unauthorized) -> Response {
     }
 }
 
+/// The same for a script of a page: asked for Basic, its browser would ask the reader.
+pub fn unauthorized_script(reason: &Unauthorized) -> Response {
+    let mut response = unauthorized(reason);
+    response.headers_mut().remove(WWW_AUTHENTICATE);
+    response
+}
+
 fn response(status: StatusCode, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+    let mut response = Response::new(Bytes::from(body).into());
     *response.status_mut() = status;
     with_header(response, CONTENT_TYPE, kind)
 }

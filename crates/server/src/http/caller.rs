@@ -12,6 +12,7 @@ use hyper::header::{AUTHORIZATION, ORIGIN};
 use super::Transport;
 use crate::audit::ANONYMOUS;
 use crate::server_state::ServerState;
+use crate::sessions::Session;
 
 /// `guest` and `guest`, as Basic writes it.
 const GUEST: &str = "Basic Z3Vlc3Q6Z3Vlc3Q=";
@@ -22,6 +23,7 @@ pub struct Caller {
     /// What is no text fits nothing.
     authorization: Option<String>,
     has_origin: bool,
+    session: Option<Session>,
     is_loopback: bool,
     locality: Locality,
 }
@@ -33,9 +35,15 @@ impl Caller {
         Self {
             authorization: authorization.map(|value| value.to_str().unwrap_or_default().to_owned()),
             has_origin: headers.contains_key(ORIGIN),
+            session: None,
             is_loopback: transport.is_loopback,
             locality: transport.locality(),
         }
+    }
+
+    /// Gives it the session of its browser, which counts if it shows no credentials itself.
+    pub fn set_session(&mut self, session: Option<Session>) {
+        self.session = session;
     }
 
     /// Whether the caller may do that at `path` now.
@@ -47,10 +55,13 @@ impl Caller {
     ) -> Result<(), Unauthorized> {
         let directory = server.directory();
         let access = directory.access();
-        match &self.authorization {
-            None if self.has_origin => Err(Unauthorized::Missing(operation.required_right())),
-            None if self.is_loopback && access.is_development() => Ok(()),
-            shown => self.check_shown(shown.as_deref(), server, operation, path),
+        match (&self.authorization, &self.session) {
+            (None, Some(session)) => access.check_credential(&session.credential, operation, path),
+            (None, None) if self.has_origin => {
+                Err(Unauthorized::Missing(operation.required_right()))
+            }
+            (None, None) if self.is_loopback && access.is_development() => Ok(()),
+            (shown, _) => self.check_shown(shown.as_deref(), server, operation, path),
         }
     }
 

@@ -14,8 +14,6 @@ use std::sync::Arc;
 use access::{Entity, Operation};
 use admin::data::{self, Action, Call};
 use admin::{Error, Exchange};
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Request, StatusCode};
@@ -122,7 +120,7 @@ async fn run_detached<T: Send + 'static>(
 }
 
 fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Full::new(Bytes::new()));
+    let mut response = Response::default();
     *response.status_mut() = status;
     response
 }

@@ -4,13 +4,15 @@
 //! `events/Subscriptions/all/Rules/big`); each entity has its `state`. `PUT` creates or replaces
 //! the resource of the path (only creates it with `If-None-Match: *`), `PATCH` changes the
 //! properties in its body [RFC 7396], and `DELETE` deletes it. The answer is the created or
-//! changed resource. Below an entity's path are its `messages`, and operations on many of them at
-//! once.
+//! changed resource. Below an entity's path are its `messages`, the `reasons` of its dead letters,
+//! and operations on many messages at once.
 
 mod bulk_operation;
 mod change;
 mod messages;
+mod reasons;
 mod resource_path;
+mod send;
 mod show;
 
 use std::sync::Arc;
@@ -80,6 +82,8 @@ impl From<ApiError> for Response {
 enum EntityRequest {
     Show,
     Browse(Range),
+    Send(Bytes),
+    ShowReasons,
     Bulk(BulkOperation, Bytes),
     /// Whether the resource may exist already.
     Put(Json, bool),
@@ -87,7 +91,7 @@ enum EntityRequest {
     Delete,
 }
 
-/// Answers a request. The caller has the right to manage.
+/// Answers a request. The caller has the right for it.
 pub async fn respond(
     request: Request<Incoming>,
     route: Route,
@@ -98,7 +102,7 @@ pub async fn respond(
     // One slash at the end means nothing.
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = match route {
-        Route::Messages | Route::Purge | Route::Redrive => parent_path(path),
+        Route::Messages | Route::Reasons | Route::Purge | Route::Redrive => parent_path(path),
         _ => path,
     };
     let resource = match ResourcePath::parse(path) {
@@ -137,7 +141,8 @@ async fn parse_request(
     server: &ServerState,
 ) -> Result<EntityRequest, Response> {
     let operation = match route {
-        Route::Messages => {
+        Route::Reasons => return Ok(EntityRequest::ShowReasons),
+        Route::Messages if request.method() != Method::POST => {
             let range = Range::parse(request.uri().query().unwrap_or_default());
             return Ok(EntityRequest::Browse(range.map_err(ApiError::Bad)?));
         }
@@ -153,6 +158,9 @@ async fn parse_request(
         _ => {}
     }
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
+    if route == Route::Messages {
+        return Ok(EntityRequest::Send(body));
+    }
     if let Some(operation) = operation {
         return Ok(EntityRequest::Bulk(operation, body));
     }
@@ -174,6 +182,8 @@ async fn handle(
     match request {
         EntityRequest::Show => show::resource(&mut shard_client, resource).await,
         EntityRequest::Browse(range) => messages::show(&mut shard_client, resource, range).await,
+        EntityRequest::Send(body) => send::handle(&mut shard_client, resource, &body, server).await,
+        EntityRequest::ShowReasons => reasons::show(&mut shard_client, resource).await,
         EntityRequest::Bulk(operation, body) => {
             bulk_operation::handle(&mut shard_client, resource, operation, &body, &client).await
         }

@@ -18,7 +18,7 @@ use std::fmt;
 use hyper::{Method, StatusCode};
 
 use super::answer::{self, Response};
-use crate::report::Report;
+use crate::report::{MEASURED_ENTITIES, Report};
 use crate::server_state::ServerState;
 use crate::shard::Message;
 use crate::shard_client::{ShardError, ask_task};
@@ -52,7 +52,7 @@ pub enum PageError {
 
 /// The page as text.
 pub async fn page(server: &ServerState) -> Result<String, PageError> {
-    let report = ask_task(&server.inbox, Message::Measure).await?;
+    let report = ask_task(&server.inbox, |answer| Message::Measure(MEASURED_ENTITIES, answer)).await?;
     Ok(encode(&report, server)?)
 }
 

@@ -1,11 +1,12 @@
 //! Routes: the paths below `/$railbus/`, and their methods.
 //!
 //! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
-//! two. A path below `/$railbus/entities/` that ends in `/messages`, `/purge` or `/redrive` is
-//! that route with the method of the route. With any other method it is a queue or topic of that
+//! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/purge` or
+//! `/redrive` is that route with the methods of the route. With any other method it is a queue or topic of that
 //! name, and so it is if the word is the name of a subscription or a rule. A path whose last slash
 //! is escaped is always an entity.
 
+use access::Operation;
 use hyper::Method;
 
 use super::OWN;
@@ -15,6 +16,11 @@ use super::OWN;
 pub enum Route {
     /// What this interface is.
     Document,
+    /// The session of a browser, which is answered before rights are checked.
+    Session,
+    Overview,
+    Counts,
+    Events,
     /// All entities.
     Entities,
     /// A queue, a topic or a subscription.
@@ -22,6 +28,7 @@ pub enum Route {
     Rules,
     Rule,
     Messages,
+    Reasons,
     Purge,
     Redrive,
     Plan,
@@ -40,6 +47,10 @@ impl Route {
         let rest = path.strip_prefix(OWN)?;
         Some(match rest {
             "openapi.json" => Self::Document,
+            "session" => Self::Session,
+            "overview" => Self::Overview,
+            "counts" => Self::Counts,
+            "events" => Self::Events,
             "plan" => Self::Plan,
             "apply" => Self::Apply,
             "rules/test" => Self::TestRule,
@@ -68,7 +79,8 @@ impl Route {
                 Self::Rule
             }
             ([_, .., below, _], _) if is(below, "subscriptions") => Self::Entity,
-            ([_, .., "messages"], &Method::GET | &Method::HEAD) => Self::Messages,
+            ([_, .., "messages"], &Method::GET | &Method::HEAD | &Method::POST) => Self::Messages,
+            ([_, .., "reasons"], &Method::GET | &Method::HEAD) => Self::Reasons,
             ([_, .., "purge"], &Method::POST) => Self::Purge,
             ([_, .., "redrive"], &Method::POST) => Self::Redrive,
             _ => Self::Entity,
@@ -78,9 +90,16 @@ impl Route {
     /// The methods that it can be asked for with.
     pub fn allowed(self) -> &'static str {
         match self {
-            Self::Document | Self::Entities | Self::Rules | Self::Messages | Self::Policies => {
-                "GET, HEAD"
-            }
+            Self::Document
+            | Self::Overview
+            | Self::Counts
+            | Self::Events
+            | Self::Entities
+            | Self::Rules
+            | Self::Reasons
+            | Self::Policies => "GET, HEAD",
+            Self::Session => "POST, DELETE",
+            Self::Messages => "GET, HEAD, POST",
             Self::Policy => "GET, HEAD, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Clock => "GET, HEAD, POST",
@@ -103,7 +122,34 @@ impl Route {
                 | Self::Messages
                 | Self::Purge
                 | Self::Redrive
+                | Self::Session
+                | Self::Overview
+                | Self::Counts
+                | Self::Events
+                | Self::Reasons
         )
+    }
+
+    /// What a request of this method is, for its right.
+    pub fn operation(self, method: &Method) -> Operation {
+        let is_read = [Method::GET, Method::HEAD].contains(method);
+        match self {
+            Self::Overview
+            | Self::Counts
+            | Self::Events
+            | Self::Entities
+            | Self::Entity
+            | Self::Rules
+            | Self::Rule
+            | Self::Messages
+            | Self::Reasons
+                if is_read =>
+            {
+                Operation::Observe
+            }
+            Self::Messages => Operation::Submit,
+            _ => Operation::Operate,
+        }
     }
 
     /// Whether it can be asked for with this one.
@@ -122,13 +168,18 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 15] = [
+    const ALL: [Route; 20] = [
         Route::Document,
+        Route::Session,
+        Route::Overview,
+        Route::Counts,
+        Route::Events,
         Route::Entities,
         Route::Entity,
         Route::Rules,
         Route::Rule,
         Route::Messages,
+        Route::Reasons,
         Route::Purge,
         Route::Redrive,
         Route::Plan,
@@ -144,11 +195,16 @@ mod tests {
     fn template(route: Route) -> &'static str {
         match route {
             Route::Document => "/$railbus/openapi.json",
+            Route::Session => "/$railbus/session",
+            Route::Overview => "/$railbus/overview",
+            Route::Counts => "/$railbus/counts",
+            Route::Events => "/$railbus/events",
             Route::Entities => "/$railbus/entities",
             Route::Entity => "/$railbus/entities/{path}",
             Route::Rules => "/$railbus/entities/{path}/Rules",
             Route::Rule => "/$railbus/entities/{path}/Rules/{rule}",
             Route::Messages => "/$railbus/entities/{path}/messages",
+            Route::Reasons => "/$railbus/entities/{path}/reasons",
             Route::Purge => "/$railbus/entities/{path}/purge",
             Route::Redrive => "/$railbus/entities/{path}/redrive",
             Route::Plan => "/$railbus/plan",

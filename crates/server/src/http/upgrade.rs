@@ -3,7 +3,6 @@
 //! Azure's SDKs ask at `/$servicebus/websocket` for the sub-protocol `AMQPWSB10` or `amqp`, generic
 //! clients at `/` for `amqp`. The client's first choice among those is taken.
 
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{
     CONNECTION, HOST, HeaderName, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY,
@@ -109,7 +108,7 @@ fn accept(
         offer.find(|&&ours| ours == token)
     });
     let chosen = chosen.ok_or(UpgradeError::SubProtocol(offer))?;
-    let mut response = Response::new(Full::default());
+    let mut response = Response::default();
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let accept = HeaderValue::try_from(derive_accept_key(key))
         .expect("base64 consists of what a header may hold");

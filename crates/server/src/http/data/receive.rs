@@ -12,7 +12,6 @@ use broker::{
     Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RequestId,
     SubqueueId,
 };
-use http_body_util::Full;
 use hyper::header::{HOST, HeaderValue, LOCATION};
 use hyper::{Request, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -251,7 +250,7 @@ fn show(delivery: &Delivery, lock: Option<(&str, u64)>, status: StatusCode) -> R
     let token = delivery.token;
     let shown = lock.map(|(_, until)| data::Lock { token, until });
     let (headers, body) = data::received(&delivery.message, shown);
-    let mut response = Response::new(Full::new(body));
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     *response.headers_mut() = headers;
     if let Some((base, _)) = lock {

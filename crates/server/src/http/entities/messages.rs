@@ -2,12 +2,15 @@
 //! their sequence numbers.
 //!
 //! `?part=active` (or `scheduled`, `deferred`, `dead-letter`, `transfer-dead-letter`), `?from=` a
-//! number and `?count=` a maximum, all of them optional. Locked messages are shown too. Showing a
+//! number, `?count=` a maximum and `?filter=` a condition of a rule, all of them optional. Locked messages are shown too. Showing a
 //! message does not lock or take it and does not count as a delivery. An answer ends early once it
-//! holds enough bytes; `next` is the number to continue from, or null at the end. A large body is
-//! left out, and its size shown.
+//! holds enough bytes; `next` is the number to continue from, or null at the end. Of a body with
+//! more bytes than `?body=` says the size and the start are shown.
+
+use std::sync::Arc;
 
 use broker::{Browsed, Command, EntityKind, MessageState, Output, Subqueue, SubqueueId};
+use filter::{Facts, Message, Selector};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 use store::{EntityId, SequenceNumber};
@@ -21,24 +24,30 @@ use crate::shard_client::ShardClient;
 const COUNT: u64 = 100;
 /// Messages of an answer at most.
 const MOST: u64 = 1_000;
+/// Messages that a filter is tried on for one answer; the next may find more.
+const EXAMINED: usize = 10_000;
 /// An answer with this many bytes of messages reads no more.
 const ANSWER_BYTES: usize = 4 << 20;
 /// The same of one look at the store.
 const BROWSE_BYTES: usize = 1 << 20;
-/// A longer body is not shown.
-const BODY_BYTES: usize = 256 << 10;
+/// A longer body is not shown, unless a smaller limit is asked for.
+const BODY_BYTES: u64 = 256 << 10;
+/// The start that is shown of a longer body, at most.
+const START_BYTES: usize = 1 << 10;
 
 /// Which messages are shown.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 pub struct Range {
     part: MessagePart,
     from: u64,
     count: u64,
+    body_bytes: usize,
+    selector: Option<Arc<Selector>>,
 }
 
 /// Where messages are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum MessagePart {
+pub enum MessagePart {
     Active,
     Scheduled,
     Deferred,
@@ -53,6 +62,8 @@ impl Range {
             part: MessagePart::Active,
             from: 1,
             count: COUNT,
+            body_bytes: usize::try_from(BODY_BYTES).unwrap_or(usize::MAX),
+            selector: None,
         };
         for (name, value) in query::parameters(query) {
             let value = value?;
@@ -60,9 +71,18 @@ impl Range {
                 "part" => range.part = MessagePart::parse(&value)?,
                 "from" => range.from = query::number(name, &value, 0..=u64::MAX)?,
                 "count" => range.count = query::number(name, &value, 1..=MOST)?,
+                "filter" => {
+                    let selector = Selector::of_filter(&value);
+                    let selector = selector.map_err(|error| format!("the filter: {error}"))?;
+                    range.selector = Some(Arc::new(selector));
+                }
+                "body" => {
+                    let most = query::number(name, &value, 0..=BODY_BYTES)?;
+                    range.body_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+                }
                 other => {
                     return Err(format!(
-                        "unknown parameter `{other}`: the parameters are part, from and count"
+                        "unknown parameter `{other}`: the parameters are part, from, count, filter and body"
                     ));
                 }
             }
@@ -112,21 +132,36 @@ pub async fn show(
         return Err(ApiError::Bad(text.to_owned()));
     }
     let (mut shown, mut bytes, mut next) = (Vec::new(), 0, Some(range.from));
+    let mut examined = 0;
     while let Some(from) = next {
         let left = range.count.saturating_sub(shown.len() as u64);
-        if left == 0 || bytes >= ANSWER_BYTES {
+        if left == 0 || bytes >= ANSWER_BYTES || examined >= EXAMINED {
             break;
         }
-        let found = browse(shard_client, info.queue.id, range.part, from, left).await?;
+        let wanted = if range.selector.is_some() { MOST } else { left };
+        let found = browse(shard_client, info.queue.id, range.part, from, wanted).await?;
         next = found.last().map(|last| last.number.next().0);
-        bytes += found.iter().map(|it| it.payload.len()).sum::<usize>();
-        shown.extend(found.iter().map(one));
+        examined += found.len();
+        for message in &found {
+            if let Some(selector) = &range.selector {
+                tokio::task::yield_now().await;
+                if !matches(selector, message) {
+                    continue;
+                }
+            }
+            bytes += message.payload.len();
+            shown.push(one(message, range.body_bytes));
+            if shown.len() as u64 == range.count {
+                next = Some(message.number.next().0);
+                break;
+            }
+        }
     }
     Ok((StatusCode::OK, json!({"messages": shown, "next": next})))
 }
 
 /// The next messages; as many as the broker shows at once.
-async fn browse(
+pub async fn browse(
     shard_client: &mut ShardClient,
     entity: EntityId,
     part: MessagePart,
@@ -150,14 +185,42 @@ async fn browse(
     browsed.map_err(|error| ApiError::Bad(error.to_string()))
 }
 
-/// A message as `railbus peek --json` shows it.
-fn one(message: &Browsed) -> Json {
+/// A message as `railbus peek --json` shows it, with the time that is left of its lock.
+fn one(message: &Browsed, body_bytes: usize) -> Json {
     let encoded = servicebus::browsed(message);
     match DecodedMessage::read(&encoded) {
-        Ok(shown) => Json::Object(shown.json(BODY_BYTES)),
+        Ok(decoded) => {
+            let mut shown = decoded.json(body_bytes);
+            if let Some(lock) = message.lock {
+                shown.insert("lock-left-ms".to_owned(), lock.left_ms().into());
+            }
+            let body = decoded.body();
+            if body.len() > body_bytes {
+                let start = &body[..body.len().min(START_BYTES).min(body_bytes)];
+                let start = String::from_utf8_lossy(start);
+                shown.insert("body-start".to_owned(), start.into());
+            }
+            Json::Object(shown)
+        }
         // What is stored was read when it came in.
         Err(error) => json!({"sequence-number": message.number.0, "error": error.to_string()}),
     }
+}
+
+/// Whether a condition is true of a message as it is shown.
+pub fn matches(selector: &Selector, message: &Browsed) -> bool {
+    let signed = |value: u64| i64::try_from(value).ok();
+    let facts = Facts {
+        enqueued_time_ms: signed(message.enqueued.0),
+        expires_at_ms: message.expires.and_then(|at| signed(at.0)),
+        sequence_number: signed(message.number.0),
+        enqueued_sequence_number: signed(message.enqueued_number.0),
+        delivery_count: Some(message.delivery_count),
+        state: Some(message.state as i32),
+        ..Facts::default()
+    };
+    let encoded = servicebus::browsed(message);
+    Message::read(&encoded, facts).is_ok_and(|message| selector.selects(&message))
 }
 
 #[cfg(test)]
@@ -197,6 +260,7 @@ mod tests {
         check("from=-1", Err("from must be a number"));
         check("from=18446744073709551616", Err("from must be a number"));
         check("from", Err("from must be a number"));
+        check("body=262145", Err("body must be a number from 0 to 262144"));
         check("skip=1", Err("unknown parameter `skip`"));
         check("part=%ff", Err("not UTF-8"));
     }

@@ -5,12 +5,12 @@
 //! they are taken one by one, and that one stays.
 
 use broker::{Browsed, Command, MessageState, Output, ReceiveMode, RequestError, SubqueueId};
-use filter::{Facts, Message, Selector};
 use store::SequenceNumber;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::ApiError;
+use super::super::messages::matches;
 use super::Job;
 use super::receive_run::BulkResult;
 use crate::shard_client::ShardClient;
@@ -171,20 +171,4 @@ impl<'a> BrowseRun<'a> {
         };
         Ok(self.shard_client.ask(command, pick).await?)
     }
-}
-
-/// Whether a condition is true of a message as it is shown.
-fn matches(selector: &Selector, message: &Browsed) -> bool {
-    let signed = |value: u64| i64::try_from(value).ok();
-    let facts = Facts {
-        enqueued_time_ms: signed(message.enqueued.0),
-        expires_at_ms: message.expires.and_then(|at| signed(at.0)),
-        sequence_number: signed(message.number.0),
-        enqueued_sequence_number: signed(message.enqueued_number.0),
-        delivery_count: Some(message.delivery_count),
-        state: Some(message.state as i32),
-        ..Facts::default()
-    };
-    let encoded = servicebus::browsed(message);
-    Message::read(&encoded, facts).is_ok_and(|message| selector.selects(&message))
 }

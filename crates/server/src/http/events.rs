@@ -1,0 +1,154 @@
+//! `GET /$railbus/events`: a stream of overviews as Server-Sent Events, one each second.
+//!
+//! One task reads the overview for all viewers and runs only while there is one. A viewer that does
+//! not read misses events; nothing is kept for it. A stream ends after [`EVENTS`] events, so that a
+//! browser connects again and its rights are checked again. (docs/spec/admin.md#17)
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::answer::{self, Response};
+use super::overview;
+use super::response_body::ResponseBody;
+use crate::server_state::ServerState;
+
+/// Streams at a time.
+const VIEWERS: usize = 64;
+/// Events of one stream.
+const EVENTS: u32 = 300;
+/// The time from one event to the next.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The open streams.
+#[derive(Debug, Default)]
+pub struct Viewers(Mutex<Vec<Viewer>>);
+
+#[derive(Debug)]
+struct Viewer {
+    sender: mpsc::Sender<Bytes>,
+    /// Events until the stream ends.
+    left: u32,
+}
+
+impl Viewers {
+    /// Adds a viewer. Returns its events, and whether it is the only one.
+    fn add(&self) -> Option<(mpsc::Receiver<Bytes>, bool)> {
+        let mut viewers = self.lock();
+        if viewers.len() >= VIEWERS {
+            return None;
+        }
+        let (sender, events) = mpsc::channel(1);
+        viewers.push(Viewer {
+            sender,
+            left: EVENTS,
+        });
+        Some((events, viewers.len() == 1))
+    }
+
+    /// Gives an event to each viewer that has read the last one. Returns whether a viewer is left.
+    fn send(&self, event: &Bytes) -> bool {
+        let mut viewers = self.lock();
+        viewers.retain_mut(|viewer| {
+            viewer.left -= 1;
+            let result = viewer.sender.try_send(event.clone());
+            let is_gone = matches!(result, Err(mpsc::error::TrySendError::Closed(_)));
+            viewer.left > 0 && !is_gone
+        });
+        !viewers.is_empty()
+    }
+
+    /// Ends all streams.
+    fn end(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Viewer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers a request.
+pub fn respond(server: &Arc<ServerState>) -> Response {
+    let Some((events, is_first)) = server.viewers.add() else {
+        let text = format!("the broker has the maximum of {VIEWERS} streams of events");
+        return answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
+    };
+    if is_first {
+        tokio::spawn(run(Arc::clone(server)));
+    }
+    let mut response = Response::new(ResponseBody::Events(events));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Sends events until no viewer is left or the server stops.
+async fn run(server: Arc<ServerState>) {
+    let mut stopping = server.stopping.clone();
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return server.viewers.end(),
+        }
+        match overview::read(&server).await {
+            Ok(overview) => {
+                let event = Bytes::from(format!("retry: 1000\ndata: {overview}\n\n"));
+                if !server.viewers.send(&event) {
+                    return;
+                }
+            }
+            Err(_) => return server.viewers.end(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: Bytes = Bytes::from_static(b"data: {}\n\n");
+
+    #[test]
+    fn viewers_are_bounded_and_those_that_have_gone_make_room() {
+        let viewers = Viewers::default();
+        let all: Vec<_> = (0..VIEWERS).map(|_| viewers.add().unwrap()).collect();
+        assert!(all[0].1 && !all[1].1);
+        assert!(viewers.add().is_none());
+        drop(all);
+        assert!(!viewers.send(&EVENT));
+        assert!(viewers.add().unwrap().1);
+    }
+
+    #[test]
+    fn a_viewer_that_does_not_read_misses_events() {
+        let viewers = Viewers::default();
+        let (mut events, _) = viewers.add().unwrap();
+        assert!(viewers.send(&EVENT) && viewers.send(&EVENT));
+        assert_eq!(events.try_recv(), Ok(EVENT));
+        assert!(events.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_stream_ends_after_its_last_event() {
+        let viewers = Viewers::default();
+        let (mut events, _) = viewers.add().unwrap();
+        for _ in 1..EVENTS {
+            assert!(viewers.send(&EVENT));
+        }
+        assert!(!viewers.send(&EVENT));
+        assert!(events.try_recv().is_ok());
+        assert_eq!(
+            events.try_recv(),
+            Err(mpsc::error::TryRecvError::Disconnected)
+        );
+    }
+}

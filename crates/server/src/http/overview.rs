@@ -1,0 +1,102 @@
+//! `GET /$railbus/overview`: the health of the broker and where messages pile up, in one object.
+//! `GET /$railbus/counts`: a table of entities with their present counts, sorted and filtered.
+//!
+//! Counters rise since the start of the broker; a reader makes rates of two readings.
+
+mod alarms;
+mod counts;
+
+use broker::{EntityKind, QueueInfo};
+use hyper::{Request, StatusCode};
+use serde_json::{Value as Json, json};
+use store::Part;
+
+use super::answer::{self, Response};
+use crate::report::Report;
+use crate::server_state::ServerState;
+use crate::shard::Message;
+use crate::shard_client::{ShardError, ask_task};
+use counts::CountsQuery;
+
+/// Entities in each list of an overview.
+const LISTED: usize = 8;
+
+/// Answers a request for the overview.
+pub async fn respond(server: &ServerState) -> Response {
+    match read(server).await {
+        Ok(overview) => answer::value(StatusCode::OK, &overview),
+        Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
+    }
+}
+
+/// Answers a request for counts.
+pub async fn respond_counts<T>(request: &Request<T>, server: &ServerState) -> Response {
+    let query = match CountsQuery::parse(request.uri().query().unwrap_or_default()) {
+        Ok(query) => query,
+        Err(text) => return answer::error(StatusCode::BAD_REQUEST, &text),
+    };
+    match report(server).await {
+        Ok(report) => answer::value(StatusCode::OK, &query.table(report.entities)),
+        Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
+    }
+}
+
+/// The overview of this moment.
+pub async fn read(server: &ServerState) -> Result<Json, ShardError> {
+    Ok(overview(&report(server).await?, server))
+}
+
+/// The figures of all entities.
+async fn report(server: &ServerState) -> Result<Report, ShardError> {
+    let question = |answer| Message::Measure(usize::MAX, answer);
+    ask_task(&server.inbox, question).await
+}
+
+fn overview(report: &Report, server: &ServerState) -> Json {
+    let all = &report.entities;
+    let sum = |count: fn(&QueueInfo) -> u64| all.iter().map(count).sum::<u64>();
+    let kinds = |kind| all.iter().filter(|queue| queue.kind == kind).count();
+    let counts = &server.counts;
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "entities": {
+            "queues": kinds(EntityKind::Queue),
+            "topics": kinds(EntityKind::Topic),
+            "subscriptions": kinds(EntityKind::Subscription),
+        },
+        "messages": {
+            "active": sum(|queue| queue.active),
+            "locked": sum(|queue| queue.locked),
+            "dead-letter": sum(|queue| queue.dead_letter + queue.transfer_dead_letter),
+            "deferred": sum(|queue| queue.deferred),
+            "scheduled": sum(|queue| queue.scheduled),
+            "bytes": sum(|queue| queue.bytes),
+        },
+        "traffic": {
+            "arrived": sum(|queue| queue.traffic.arrived(Part::Active)),
+            "delivered": sum(|queue| queue.traffic.delivered),
+            "completed": sum(|queue| queue.traffic.completed),
+            "expired": sum(|queue| queue.traffic.expired),
+        },
+        "connections": server.connection_limiter.open_connections(),
+        "refused": {
+            "connections": counts.refused.iter().map(|(_, count)| count).sum::<u64>(),
+            "credentials": counts.refused_credentials.get() + counts.unauthorized.get(),
+        },
+        "commits": {
+            "groups": report.commits.groups,
+            "microseconds": report.commits.commit_us_sum,
+        },
+        "backlogs": longest(all, |queue| queue.active),
+        "dead-letters": longest(all, |queue| queue.dead_letter),
+        "alarms": alarms::of(report),
+    })
+}
+
+/// The entities with the most messages, those without left out.
+fn longest(all: &[QueueInfo], count: fn(&QueueInfo) -> u64) -> Vec<Json> {
+    let mut some: Vec<_> = all.iter().filter(|queue| count(queue) > 0).collect();
+    some.sort_by_key(|queue| (std::cmp::Reverse(count(queue)), &queue.path));
+    some.truncate(LISTED);
+    some.into_iter().map(counts::row).collect()
+}
