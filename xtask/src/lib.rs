@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod broker;
+pub mod console;
 pub mod dist;
 pub mod package;
 mod pool;

@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `package`, `dist`, `tidy`, `fuzz`
-//! and `torture`.
+//! Developer commands: `cargo xtask run`, `test`, `sim`, `bench`, `console`, `package`, `dist`,
+//! `tidy`, `fuzz` and `torture`.
 //!
 //! They do all set-up on a fresh machine and say what they install. This program itself needs a
 //! Rust toolchain and nothing else: it must not depend on RocksDB.
@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Parser, Subcommand};
 
 use xtask::workspace::Workspace;
-use xtask::{bench, dist, package, run, sim, test, tidy, torture};
+use xtask::{bench, console, dist, package, run, sim, test, tidy, torture};
 
 /// Developer commands of Railbus.
 #[derive(Parser)]
@@ -72,6 +72,8 @@ enum Command {
         /// A new or empty folder for them
         out: PathBuf,
     },
+    /// Builds the web console, which a later build of the broker embeds
+    Console,
     /// Checks the project's own rules
     Tidy,
     /// Runs fuzz targets: all of them, or those named
@@ -124,6 +126,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Bench { arguments } => bench::run(&workspace, &arguments),
         Command::Package { out } => package::run(&workspace, &out),
         Command::Dist { out } => dist::run(&workspace, &out),
+        Command::Console => console::run(&workspace),
         Command::Tidy => check_tidy(&workspace),
         Command::Fuzz { seconds, targets } => test::fuzz::run(&workspace, seconds, &targets),
         Command::Torture {

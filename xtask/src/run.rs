@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::workspace::Workspace;
-use crate::{progress, setup, shell};
+use crate::{console, progress, setup, shell};
 
 /// Builds the broker and starts it; `arguments` go to `railbus serve`. Returns only on failure.
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
@@ -27,11 +27,12 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     Err(error).with_context(|| format!("starting {}", workspace.railbus().display()))
 }
 
-/// Builds the broker in the release profile, and says how far RocksDB is.
+/// Builds the console and the broker in the release profile, and says how far RocksDB is.
 ///
 /// # Errors
 /// When the build fails.
 pub fn build(workspace: &Workspace) -> Result<()> {
+    console::build_if_possible(workspace)?;
     progress::build(workspace, build_command(workspace))
 }
 

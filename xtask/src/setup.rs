@@ -66,11 +66,13 @@ const BUILD: &[Need] = &[
 ];
 
 /// What the clients in `interop/` take on top. Java and Go are used if present.
-const CLIENTS: &[Need] = &[
-    Need {
-        is_met: || shell::is_installed("python3"),
-        packages: &["python3", "python3-venv"],
-    },
+const CLIENTS: &[Need] = &[Need {
+    is_met: || shell::is_installed("python3"),
+    packages: &["python3", "python3-venv"],
+}];
+
+/// What the web console is built with, and clients in JavaScript run on.
+const NODE: &[Need] = &[
     Need {
         is_met: || shell::is_installed("node"),
         packages: &["nodejs"],
@@ -149,12 +151,21 @@ pub fn for_building() -> Result<()> {
     install(&missing(BUILD))
 }
 
+/// Installs what building the web console needs.
+///
+/// # Errors
+/// When a package could not be installed.
+pub fn for_console() -> Result<()> {
+    install(&missing(NODE))
+}
+
 /// Installs what packaging the broker needs.
 ///
 /// # Errors
 /// When a package could not be installed.
 pub fn for_packaging() -> Result<()> {
     for_building()?;
+    for_console()?;
     install(&missing(PACKAGING))
 }
 
@@ -164,6 +175,7 @@ pub fn for_packaging() -> Result<()> {
 /// When a package could not be installed.
 pub fn for_dist() -> Result<()> {
     let mut packages = missing(CLIENTS);
+    packages.extend(missing(NODE));
     packages.extend(missing(DIST));
     install(&packages)
 }
@@ -196,6 +208,7 @@ pub fn for_rabbitmq() -> Result<()> {
 pub fn for_testing() -> Result<()> {
     let mut packages = missing(BUILD);
     packages.extend(missing(CLIENTS));
+    packages.extend(missing(NODE));
     install(&packages)?;
     components()
 }

@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use crate::setup;
 use crate::summary::{Outcome, Summary};
 use crate::workspace::Workspace;
+use crate::{console, setup};
 
 mod build;
 pub mod checks;
@@ -36,6 +36,9 @@ pub fn run(workspace: &Workspace, quick: bool, wanted: &[String], with: &[String
         bail!("--with {name}: no suite of this name is to run");
     }
     prepare(&steps)?;
+    if steps.iter().any(|step| step.group.needs_build()) {
+        console::run(workspace)?;
+    }
     logs::begin(workspace)?;
     let mut summary = Summary::default();
     thread::scope(|scope| {

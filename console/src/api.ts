@@ -1,0 +1,179 @@
+// The broker's interface under /$railbus/, and the session that stands for the reader's key.
+
+export interface Session {
+  send: boolean;
+  listen: boolean;
+  manage: boolean;
+  csrf: string;
+  version: string;
+}
+
+export interface Counts {
+  path: string;
+  kind: "queue" | "topic" | "subscription";
+  status: string;
+  "requires-session": boolean;
+  active: number;
+  locked: number;
+  "dead-letter": number;
+  deferred: number;
+  scheduled: number;
+  transfer: number;
+  "transfer-dead-letter": number;
+  bytes: number;
+  "max-bytes": number;
+  receivers: number;
+  "oldest-age-ms": number | null;
+  arrived: number;
+  delivered: number;
+  completed: number;
+  expired: number;
+}
+
+export interface Overview {
+  version: string;
+  entities: { queues: number; topics: number; subscriptions: number };
+  messages: Record<"active" | "locked" | "dead-letter" | "deferred" | "scheduled" | "bytes", number>;
+  traffic: Record<"arrived" | "delivered" | "completed" | "expired", number>;
+  connections: number;
+  refused: { connections: number; credentials: number };
+  commits: { groups: number; microseconds: number };
+  backlogs: Counts[];
+  "dead-letters": Counts[];
+  alarms: { severity: "critical" | "warning"; entity?: string; text: string }[];
+}
+
+export type Typed = string | number | boolean | null | { type: string; value: unknown };
+
+export interface Message {
+  "sequence-number": number;
+  "enqueued-sequence-number"?: number;
+  state?: string;
+  "delivery-count"?: number;
+  "enqueued-time"?: string;
+  "scheduled-enqueue-time"?: string;
+  "message-id"?: Typed;
+  "correlation-id"?: Typed;
+  subject?: string;
+  "content-type"?: string;
+  "session-id"?: string;
+  "lock-left-ms"?: number;
+  properties?: Record<string, Typed>;
+  body?: string;
+  "body-base64"?: string;
+  "body-bytes"?: number;
+  "body-start"?: string;
+  error?: string;
+  [name: string]: unknown;
+}
+
+export type Json = Record<string, unknown>;
+
+/** An answer that is an error, with the sentence of the broker. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    text: string,
+  ) {
+    super(text);
+  }
+}
+
+const BASE = "/$railbus/";
+let csrf = "";
+let onSignedOut = () => {};
+
+/** Calls `listener` when the session has ended. */
+export function whenSignedOut(listener: () => void) {
+  onSignedOut = listener;
+}
+
+interface Options {
+  signal?: AbortSignal;
+  /** Nothing that is there is replaced. */
+  isNew?: boolean;
+}
+
+/** Sends a request. `path` is what follows `/$railbus/`. */
+async function send(method: string, path: string, body?: unknown, options: Options = {}): Promise<Response> {
+  const answer = await request(method, path, body, options);
+  if (answer.status !== 401 && answer.status !== 403) return answer;
+  // The broker may have been started again, or another tab may have signed in: the session goes on
+  // if it can, and a right that is missing shows itself again.
+  try {
+    await signIn();
+  } catch {
+    onSignedOut();
+    return answer;
+  }
+  return request(method, path, body, options);
+}
+
+async function request(method: string, path: string, body: unknown, options: Options): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json", "x-railbus-csrf": csrf };
+  if (options.isNew) headers["if-none-match"] = "*";
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const sent = body === undefined ? undefined : JSON.stringify(body);
+  return fetch(BASE + path, { method, headers, body: sent, signal: options.signal });
+}
+
+/** Asks the broker for JSON. An error becomes an `ApiError`. */
+export async function call<T>(method: string, path: string, body?: unknown, options?: Options): Promise<T> {
+  return result(await send(method, path, body, options));
+}
+
+/** Asks for what answers with JSON of its own if it refuses. */
+export function post(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
+  return send("POST", path, body, { signal });
+}
+
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return call("GET", path, undefined, { signal });
+}
+
+async function result<T>(answer: Response): Promise<T> {
+  const text = await answer.text();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new ApiError(answer.status, text || answer.statusText);
+  }
+  if (answer.ok) return json as T;
+  throw new ApiError(answer.status, String((json as Json).error ?? text));
+}
+
+/** Begins a session with a header's value, or goes on with the one there is. */
+export async function signIn(authorization?: string): Promise<Session> {
+  const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+  const answer = await fetch(BASE + "session", { method: "POST", headers });
+  const session = await result<Session>(answer);
+  csrf = session.csrf;
+  return session;
+}
+
+export async function signOut(): Promise<void> {
+  await call("DELETE", "session");
+  onSignedOut();
+}
+
+/** The header's value for the name and key of a rule. */
+export function basic(name: string, key: string): string {
+  const bytes = new TextEncoder().encode(`${name}:${key}`);
+  return "Basic " + btoa(String.fromCharCode(...bytes));
+}
+
+/** The path of an entity in a request. */
+export function entityPath(path: string, below = ""): string {
+  return "entities/" + path.split("/").map(encodeURIComponent).join("/") + below;
+}
+
+/** The parameters of a request. The broker takes a plus for what it is. */
+export function queryText(parameters: URLSearchParams): string {
+  return parameters.toString().replaceAll("+", "%20");
+}
+
+/** A text as a literal of SQL. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

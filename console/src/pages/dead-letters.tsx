@@ -1,0 +1,239 @@
+// Dead letters of a queue or subscription, grouped by reason: redriven or deleted, all or some.
+import { useRef, useState } from "preact/hooks";
+import { type Counts, type Message, type Session, call, entityPath, get, literal, queryText } from "../api";
+import { useData } from "../data";
+import { count } from "../format";
+import { go, link } from "../route";
+import { Empty, Failure, Panel, useAsk } from "../ui";
+import { MessageTable } from "./message-table";
+import { OpenMessage } from "./open-message";
+
+const PART = "dead-letter";
+const ROWS = 50;
+
+interface Group {
+  reason: string | null;
+  description: string;
+  count: number;
+  first: number;
+  last: number;
+}
+
+interface Props {
+  session: Session;
+  path: string;
+  counts: Counts;
+  parameters: URLSearchParams;
+}
+
+/** A condition that is true of the dead letters of a reason. */
+function condition(reason: string | null): string {
+  return reason === null ? "DeadLetterReason IS NULL" : `DeadLetterReason = ${literal(reason)}`;
+}
+
+export function DeadLetters({ session, path, counts, parameters }: Props) {
+  const filter = parameters.get("filter") ?? "";
+  const from = parameters.get("from") ?? "1";
+  const dead = counts["dead-letter"];
+  const groups = useData<{ reasons: Group[]; examined: number; complete: boolean }>(
+    (signal) => get(entityPath(path, "/reasons"), signal),
+    [path, dead],
+  );
+  const query = new URLSearchParams({ part: PART, from, count: String(ROWS), body: "120" });
+  if (filter) query.set("filter", filter);
+  const page = useData<{ messages: Message[]; next: number | null }>(
+    (signal) => get(entityPath(path, `/messages?${queryText(query)}`), signal),
+    [path, query.toString(), dead],
+  );
+  const [open, setOpen] = useState<number | null>(null);
+  const { ask, say, view } = useAsk();
+  const show = (changes: Record<string, string>) => go(link(["entity", path, "dead-letters"], { filter, ...changes }));
+  const remove = (filter: string, what: string, many: number) =>
+    ask({
+      title: `Delete ${what}`,
+      text: `${count(many)} dead letters of ${path} are deleted. This cannot be undone.`,
+      action: "Delete",
+      run: async () => {
+        const body = filter ? { part: PART, filter } : { part: PART };
+        const answer = await call<{ purged: number }>("POST", entityPath(path, "/purge"), body);
+        return `${count(answer.purged)} dead letters are deleted.`;
+      },
+    });
+  return (
+    <>
+      {view}
+      <Panel title="Reasons">
+        <Failure error={groups.error} />
+        {groups.value && !groups.value.complete && (
+          <p class="note">Of the oldest {count(groups.value.examined)} dead letters.</p>
+        )}
+        {groups.value?.reasons.length === 0 ? (
+          <Empty>There are no dead letters.</Empty>
+        ) : (
+          <div class="scroll">
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Reason</th>
+                  <th scope="col">Description of the first</th>
+                  <th scope="col" class="number">
+                    Messages
+                  </th>
+                  <th scope="col">
+                    <span class="hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {groups.value?.reasons.map((group) => (
+                  <tr key={group.reason ?? ""}>
+                    <td class="cut">
+                      <button type="button" class="quiet link" onClick={() => show({ filter: condition(group.reason) })}>
+                        {group.reason ?? "no reason"}
+                      </button>
+                    </td>
+                    <td class="cut wide">{group.description}</td>
+                    <td class="number">{count(group.count)}</td>
+                    <td class="number">
+                      {session.manage && (
+                        <button
+                          type="button"
+                          class="danger"
+                          onClick={() => remove(condition(group.reason), group.reason ?? "no reason", group.count)}
+                        >
+                          Delete
+                        </button>
+                      )}
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Panel>
+      {session.manage && dead > 0 && <Redrive path={path} filter={filter} dead={dead} show={show} say={say} />}
+      <Panel title={filter ? "Dead letters that fit the filter" : "Dead letters"}>
+        <Failure error={page.error} />
+        <MessageTable messages={page.value?.messages ?? []} open={setOpen} />
+        <footer class="pager">
+          <button type="button" disabled={from === "1"} onClick={() => show({})}>
+            First
+          </button>
+          <button type="button" disabled={!page.value?.next} onClick={() => show({ from: String(page.value?.next) })}>
+            Next
+          </button>
+        </footer>
+      </Panel>
+      {open !== null && (
+        <OpenMessage
+          session={session}
+          path={path}
+          part={PART}
+          number={open}
+          close={() => setOpen(null)}
+          done={(said) => {
+            setOpen(null);
+            say(said);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Moves dead letters back to their entity; the run can be cancelled. */
+function Redrive(props: {
+  path: string;
+  filter: string;
+  dead: number;
+  show: (changes: Record<string, string>) => void;
+  say: (said: string) => void;
+}) {
+  const { path, dead, say } = props;
+  const [filter, setFilter] = useState(props.filter);
+  const [before, setBefore] = useState(props.filter);
+  const [rate, setRate] = useState("");
+  const [run, setRun] = useState<{ total: number; start: number } | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const controller = useRef<AbortController | null>(null);
+  if (before !== props.filter) {
+    setBefore(props.filter);
+    setFilter(props.filter);
+  }
+  const request = (isDry: boolean) => ({
+    part: PART,
+    ...(filter ? { filter } : {}),
+    ...(rate && !isDry ? { rate: Number(rate) } : {}),
+    ...(isDry ? { "dry-run": true } : {}),
+  });
+  const dryRun = () => {
+    setError(null);
+    call<{ selected: number }>("POST", entityPath(path, "/redrive"), request(true))
+      .then((answer) => say(`${count(answer.selected)} dead letters would be redriven.`))
+      .catch((error: Error) => setError(error.message));
+  };
+  const redrive = async () => {
+    setError(null);
+    controller.current = new AbortController();
+    const signal = controller.current.signal;
+    try {
+      const dry = await call<{ selected: number }>("POST", entityPath(path, "/redrive"), request(true), { signal });
+      setRun({ total: dry.selected, start: dead });
+      const answer = await call<{ redriven: number; kept: number }>(
+        "POST",
+        entityPath(path, "/redrive"),
+        request(false),
+        { signal },
+      );
+      say(`${count(answer.redriven)} dead letters are redriven, ${count(answer.kept)} stayed.`);
+    } catch (error) {
+      if (signal.aborted) say("The redrive is cancelled. What is redriven by then stays so.");
+      else setError((error as Error).message);
+    }
+    setRun(null);
+  };
+  return (
+    <Panel title="Redrive">
+      <form
+        class="toolbar"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void redrive();
+        }}
+      >
+        <input
+          class="grow"
+          aria-label="Filter of the redrive"
+          placeholder="Filter; all dead letters without one"
+          value={filter}
+          onInput={(event) => setFilter(event.currentTarget.value)}
+        />
+        <input
+          type="number"
+          min={1}
+          aria-label="Messages a second"
+          placeholder="a second"
+          value={rate}
+          onInput={(event) => setRate(event.currentTarget.value)}
+        />
+        <button type="button" disabled={run !== null} onClick={dryRun}>
+          Dry run
+        </button>
+        {run === null ? (
+          <button type="submit" class="primary">
+            Redrive
+          </button>
+        ) : (
+          <button type="button" class="danger" onClick={() => controller.current?.abort()}>
+            Cancel
+          </button>
+        )}
+      </form>
+      {run !== null && (
+        <progress max={Math.max(run.total, 1)} value={Math.max(run.start - dead, 0)} aria-label="Progress of the redrive" />
+      )}
+      <Failure error={error} />
+    </Panel>
+  );
+}

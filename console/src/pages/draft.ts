@@ -1,0 +1,40 @@
+// A message that is about to be sent: what a sender says of it, without what the broker adds.
+import type { Message } from "../api";
+
+const MEMBERS = [
+  "message-id",
+  "correlation-id",
+  "to",
+  "reply-to",
+  "subject",
+  "content-type",
+  "session-id",
+  "reply-to-session-id",
+  "partition-key",
+  "body",
+];
+
+/** Properties that a dead letter has got. */
+const ADDED = ["DeadLetterReason", "DeadLetterErrorDescription"];
+
+let kept: Record<string, unknown> | null = null;
+
+export function draftOf(message: Message): Record<string, unknown> {
+  const draft: Record<string, unknown> = {};
+  for (const name of MEMBERS) if (message[name] !== undefined) draft[name] = message[name];
+  const properties = Object.entries(message.properties ?? {}).filter(([name]) => !ADDED.includes(name));
+  if (properties.length > 0) draft.properties = Object.fromEntries(properties);
+  return draft;
+}
+
+/** Keeps a message for the page that sends it. */
+export function keepDraft(message: Message) {
+  kept = draftOf(message);
+}
+
+/** The kept message, once. */
+export function takeDraft(): Record<string, unknown> | null {
+  const draft = kept;
+  kept = null;
+  return draft;
+}

@@ -1,0 +1,257 @@
+// One queue, topic or subscription: its counts, messages, dead letters, rules and settings.
+import { useEffect, useState } from "preact/hooks";
+import { type Counts, type Json, type Session, call, entityPath, get } from "../api";
+import { useData } from "../data";
+import { age, bytes, count, rate, time } from "../format";
+import { useLive } from "../live";
+import { go, link } from "../route";
+import { Badge, Empty, Failure, Figure, Panel, Tabs, useAsk } from "../ui";
+import { DeadLetters } from "./dead-letters";
+import { Messages } from "./messages";
+import { Properties } from "./properties";
+
+/** Readings of the counts that rates and lines are made of. */
+const READINGS = 120;
+
+interface Props {
+  session: Session;
+  path: string;
+  tab: string;
+  parameters: URLSearchParams;
+}
+
+export function Entity({ session, path, tab, parameters }: Props) {
+  const page = useData<{ entities: Counts[] }>(
+    (signal) => get(`counts?path=${encodeURIComponent(path)}`, signal),
+    [path],
+    true,
+  );
+  const { ask, view } = useAsk();
+  const counts = page.value?.entities[0];
+  const history = useHistory(counts);
+  if (!page.value) return page.error ? <Failure error={page.error} /> : <p class="loading">Reading…</p>;
+  if (!counts) return <p class="empty">There is no entity {path}.</p>;
+  const isTopic = counts.kind === "topic";
+  const address = (tab: string) => link(["entity", path, tab]);
+  const tabs = [
+    { name: "State", word: "state" },
+    ...(isTopic ? [] : [{ name: "Messages", word: "messages", count: counts.active }]),
+    ...(isTopic ? [] : [{ name: "Dead letters", word: "dead-letters", count: counts["dead-letter"] }]),
+    { name: "Settings", word: "settings" },
+  ];
+  const current = tabs.find((one) => one.word === tab) ?? tabs[0]!;
+  const remove = () =>
+    ask({
+      title: `Delete ${path}`,
+      text: `The ${counts.kind} ${path} and everything in it is deleted: ${count(counts.active)} active messages, ${count(counts["dead-letter"])} dead letters. This cannot be undone.`,
+      action: "Delete",
+      run: async () => {
+        await call("DELETE", entityPath(path));
+        go(link(["entities"]));
+      },
+    });
+  return (
+    <>
+      <header class="title">
+        <h1>{path}</h1>
+        <Badge text={counts.kind} />
+        {counts.status !== "active" && <Badge text={counts.status} tone="warn" />}
+        {counts["requires-session"] && <Badge text="sessions" />}
+        <span class="grow" />
+        {session.send && counts.kind !== "subscription" && (
+          <a class="button" href={link(["send"], { path })}>
+            Send
+          </a>
+        )}
+        {session.manage && (
+          <button type="button" class="danger" onClick={remove}>
+            Delete
+          </button>
+        )}
+      </header>
+      {view}
+      <Tabs
+        tabs={tabs.map((tab) => ({ ...tab, address: address(tab.word) }))}
+        current={current.name}
+      />
+      <Failure error={page.error} />
+      {current.word === "state" && <State counts={counts} history={history} path={path} />}
+      {current.word === "messages" && (
+        <Messages session={session} path={path} counts={counts} parameters={parameters} />
+      )}
+      {current.word === "dead-letters" && (
+        <DeadLetters session={session} path={path} counts={counts} parameters={parameters} />
+      )}
+      {current.word === "settings" && <Properties path={path} canChange={session.manage} />}
+    </>
+  );
+}
+
+interface Reading {
+  time: number;
+  counts: Counts;
+}
+
+function useHistory(counts: Counts | undefined): Reading[] {
+  const [history, setHistory] = useState<Reading[]>([]);
+  useEffect(() => {
+    if (counts) setHistory((old) => [...old, { time: Date.now() / 1000, counts }].slice(-READINGS));
+  }, [counts]);
+  return history;
+}
+
+/** The rate of a counter between the readings, one for each second reading. */
+function rates(history: Reading[], counter: "arrived" | "completed"): number[] {
+  return history.slice(1).map((reading, at) => {
+    const before = history[at]!;
+    const seconds = Math.max(reading.time - before.time, 0.001);
+    return Math.max(reading.counts[counter] - before.counts[counter], 0) / seconds;
+  });
+}
+
+function State({ counts, history, path }: { counts: Counts; history: Reading[]; path: string }) {
+  const line = (count: (counts: Counts) => number) => history.map((reading) => count(reading.counts));
+  const [arrivals, completions] = [rates(history, "arrived"), rates(history, "completed")];
+  return (
+    <>
+      <div class="figures">
+        {counts.kind !== "topic" && (
+          <>
+            <Figure
+              name="Active"
+              value={count(counts.active)}
+              note={`${count(counts.locked)} locked, oldest ${age(counts["oldest-age-ms"])}`}
+              values={line((counts) => counts.active)}
+            />
+            <Figure
+              name="Dead letters"
+              value={count(counts["dead-letter"])}
+              note={`${count(counts["transfer-dead-letter"])} of failed transfers`}
+              tone={counts["dead-letter"] > 0 ? "warn" : ""}
+              values={line((counts) => counts["dead-letter"])}
+            />
+            <Figure name="In, a second" value={rate(arrivals.at(-1) ?? 0)} note={`${count(counts.arrived)} since the start`} values={arrivals} />
+            <Figure name="Completed, a second" value={rate(completions.at(-1) ?? 0)} note={`${count(counts.completed)} since the start`} values={completions} />
+            <Figure name="Receivers" value={count(counts.receivers)} note={`${count(counts.delivered)} deliveries`} />
+          </>
+        )}
+        <Figure name="Scheduled" value={count(counts.scheduled)} note={`${count(counts.deferred)} deferred`} />
+        <Figure name="Size" value={bytes(counts.bytes)} note={`of ${bytes(counts["max-bytes"])}`} />
+        <Figure name="Expired" value={count(counts.expired)} note="since the start" />
+      </div>
+      {counts.kind === "topic" && <Subscriptions topic={path} />}
+      {counts.kind === "subscription" && <SubscriptionRules path={path} />}
+      {counts.kind !== "topic" && counts.scheduled > 0 && <Timeline path={path} />}
+    </>
+  );
+}
+
+function Subscriptions({ topic }: { topic: string }) {
+  const { tick } = useLive();
+  const search = encodeURIComponent(`${topic}/Subscriptions/`);
+  const page = useData<{ entities: Counts[] }>(
+    (signal) => get(`counts?kind=subscription&count=200&search=${search}`, signal),
+    [topic, tick > 0],
+    true,
+  );
+  const below = page.value?.entities ?? [];
+  return (
+    <Panel title="Subscriptions">
+      {below.length === 0 ? (
+        <Empty>The topic has no subscription, so its messages go nowhere.</Empty>
+      ) : (
+        <div class="scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Subscription</th>
+                <th scope="col" class="number">Active</th>
+                <th scope="col" class="number">Dead letters</th>
+                <th scope="col" class="number">Receivers</th>
+              </tr>
+            </thead>
+            <tbody>
+              {below.map((entity) => (
+                <tr key={entity.path}>
+                  <td>
+                    <a href={link(["entity", entity.path])}>{entity.path.split("/").at(-1)}</a>
+                  </td>
+                  <td class="number">{count(entity.active)}</td>
+                  <td class="number">{count(entity["dead-letter"])}</td>
+                  <td class="number">{count(entity.receivers)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function SubscriptionRules({ path }: { path: string }) {
+  const page = useData<{ rules: Json[] }>((signal) => get(entityPath(path, "/Rules"), signal), [path]);
+  return (
+    <Panel title="Rules">
+      <Failure error={page.error} />
+      <div class="scroll">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Rule</th>
+              <th scope="col">Filter</th>
+              <th scope="col">Action</th>
+            </tr>
+          </thead>
+          <tbody>
+            {page.value?.rules.map((rule) => (
+              <tr key={String(rule.name)}>
+                <td>{String(rule.name)}</td>
+                <td>
+                  <code>{filterText(rule.filter)}</code>
+                </td>
+                <td>
+                  <code>{rule.action === undefined ? "" : String(rule.action)}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Panel>
+  );
+}
+
+export function filterText(filter: unknown): string {
+  if (typeof filter !== "object" || filter === null) return String(filter ?? "true");
+  return "sql" in filter ? String(filter.sql) : JSON.stringify(filter);
+}
+
+/** The next scheduled messages by the time when they are due. */
+function Timeline({ path }: { path: string }) {
+  const page = useData<{ messages: Json[] }>(
+    (signal) => get(entityPath(path, "/messages?part=scheduled&count=200&body=0"), signal),
+    [path],
+  );
+  const due = (page.value?.messages ?? []).map((message) => ({
+    number: Number(message["sequence-number"]),
+    at: Date.parse(String(message["scheduled-enqueue-time"] ?? "")),
+  }));
+  const times = due.map((one) => one.at).filter((at) => !Number.isNaN(at));
+  if (times.length === 0) return null;
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const place = (at: number) => (last === first ? 50 : 2 + ((at - first) / (last - first)) * 96);
+  return (
+    <Panel title="Scheduled messages">
+      <div class="timeline" role="img" aria-label={`${due.length} scheduled messages from ${time(new Date(first).toISOString())}`}>
+        {due.map((one) => (
+          <span key={one.number} style={{ left: `${place(one.at)}%` }} title={`#${one.number}`} />
+        ))}
+      </div>
+      <div class="ends">
+        <span>{time(new Date(first).toISOString())}</span>
+        <span>{time(new Date(last).toISOString())}</span>
+      </div>
+    </Panel>
+  );
+}

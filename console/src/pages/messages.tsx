@@ -1,0 +1,115 @@
+// Messages of a queue or subscription: browsed by page, searched, opened, and acted on.
+import { useState } from "preact/hooks";
+import { type Counts, type Message, type Session, call, entityPath, get, queryText } from "../api";
+import { useData } from "../data";
+import { count } from "../format";
+import { go, link } from "../route";
+import { Empty, Failure, Panel, useAsk } from "../ui";
+import { MessageTable } from "./message-table";
+import { OpenMessage } from "./open-message";
+
+const ROWS = 50;
+/** Bytes of a body that a row shows. */
+const PREVIEW = 120;
+
+const PARTS = ["active", "scheduled", "deferred", "dead-letter", "transfer-dead-letter"] as const;
+
+interface Props {
+  session: Session;
+  path: string;
+  counts: Counts;
+  parameters: URLSearchParams;
+}
+
+export function Messages({ session, path, counts, parameters }: Props) {
+  const part = PARTS.find((part) => part === parameters.get("part")) ?? "active";
+  const filter = parameters.get("filter") ?? "";
+  const from = parameters.get("from") ?? "1";
+  const [typed, setTyped] = useState(filter);
+  const [open, setOpen] = useState<number | null>(null);
+  const { ask, say, view } = useAsk();
+  const query = new URLSearchParams({ part, from, count: String(ROWS), body: String(PREVIEW) });
+  if (filter) query.set("filter", filter);
+  const page = useData<{ messages: Message[]; next: number | null }>(
+    (signal) => get(entityPath(path, `/messages?${queryText(query)}`), signal),
+    [path, query.toString()],
+    from === "1" && !filter,
+  );
+  const show = (changes: Record<string, string>) => {
+    go(link(["entity", path, "messages"], { part, filter, ...changes }));
+  };
+  const done = (said: string) => {
+    setOpen(null);
+    say(said);
+    page.reload();
+  };
+  const purge = () =>
+    ask({
+      title: `Delete messages of ${path}`,
+      text: `${filter ? `All ${part} messages that fit the filter` : `All ${count(counts[part])} ${part} messages`} of ${path} are deleted. This cannot be undone.`,
+      action: "Delete",
+      run: async () => {
+        const body = filter ? { part, filter } : { part };
+        const answer = await call<{ purged: number; kept: number }>("POST", entityPath(path, "/purge"), body);
+        page.reload();
+        return `${count(answer.purged)} messages are deleted, ${count(answer.kept)} stayed.`;
+      },
+    });
+  return (
+    <>
+      <form
+        class="toolbar"
+        onSubmit={(event) => {
+          event.preventDefault();
+          show({ filter: typed });
+        }}
+      >
+        <select aria-label="Part" value={part} onChange={(event) => show({ part: event.currentTarget.value })}>
+          {PARTS.map((part) => (
+            <option key={part} value={part}>
+              {`${part} (${count(counts[part])})`}
+            </option>
+          ))}
+        </select>
+        <input
+          type="search"
+          class="grow"
+          placeholder="Filter: sys.MessageId = 'a' OR color = 'red'"
+          aria-label="Filter in SQL"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        <button type="submit">Search</button>
+        {session.manage && (
+          <button type="button" class="danger" onClick={purge}>
+            Delete all
+          </button>
+        )}
+      </form>
+      {view}
+      <Failure error={page.error} />
+      <Panel title="Messages">
+        {page.value && page.value.messages.length === 0 ? (
+          <Empty>{filter ? "No message of those looked at fits." : `There are no ${part} messages.`}</Empty>
+        ) : (
+          <MessageTable messages={page.value?.messages ?? []} open={setOpen} />
+        )}
+        <footer class="pager">
+          <button type="button" disabled={from === "1"} onClick={() => show({})}>
+            First
+          </button>
+          <button
+            type="button"
+            disabled={!page.value?.next || (page.value.messages.length < ROWS && !filter)}
+            onClick={() => show({ from: String(page.value?.next) })}
+          >
+            Next
+          </button>
+        </footer>
+      </Panel>
+      {open !== null && (
+        <OpenMessage session={session} path={path} part={part} number={open} close={() => setOpen(null)} done={done} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+// Sends one message to a queue or a topic.
+import { useState } from "preact/hooks";
+import { call, entityPath } from "../api";
+import { Failure, Panel } from "../ui";
+import { takeDraft } from "./draft";
+
+const FIELDS: { name: string; label: string; hint?: string }[] = [
+  { name: "message-id", label: "Message id" },
+  { name: "subject", label: "Subject" },
+  { name: "session-id", label: "Session id" },
+  { name: "correlation-id", label: "Correlation id" },
+  { name: "content-type", label: "Content type", hint: "application/json" },
+  { name: "time-to-live", label: "Time to live", hint: "PT1H" },
+  { name: "scheduled-enqueue-time", label: "Enqueue at", hint: "2030-01-01T12:00:00Z" },
+];
+
+function words(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+}
+
+export function Send(props: { path: string }) {
+  const [draft] = useState(takeDraft);
+  const [path, setPath] = useState(props.path);
+  const [body, setBody] = useState(words(draft?.body));
+  const [fields, setFields] = useState<Record<string, string>>(
+    Object.fromEntries(FIELDS.map(({ name }) => [name, words(draft?.[name])])),
+  );
+  const [properties, setProperties] = useState(draft?.properties ? JSON.stringify(draft.properties, null, 2) : "");
+  const [error, setError] = useState<string | null>(null);
+  const [said, setSaid] = useState<string | null>(null);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setError(null);
+    setSaid(null);
+    try {
+      const filled = Object.entries(fields).filter(([, text]) => text !== "");
+      const message: Record<string, unknown> = { ...Object.fromEntries(filled), body };
+      if (properties.trim()) message.properties = JSON.parse(properties);
+      const answer = await call<{ "sequence-number": number }>("POST", entityPath(path, "/messages"), message);
+      setSaid(`The message is stored as number ${answer["sequence-number"]}.`);
+    } catch (error) {
+      setError((error as Error).message);
+    }
+  };
+  return (
+    <>
+      <h1>Send</h1>
+      <Panel title="Message">
+        <form class="sheet" onSubmit={submit}>
+          <label>
+            Queue or topic
+            <input required value={path} onInput={(event) => setPath(event.currentTarget.value)} />
+          </label>
+          <label>
+            Body
+            <textarea rows={8} value={body} onInput={(event) => setBody(event.currentTarget.value)} />
+          </label>
+          <div class="fields">
+            {FIELDS.map(({ name, label, hint }) => (
+              <label key={name}>
+                {label}
+                <input
+                  placeholder={hint}
+                  value={fields[name]}
+                  onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
+                />
+              </label>
+            ))}
+          </div>
+          <label>
+            Application properties <span class="note">an object in JSON</span>
+            <textarea
+              rows={4}
+              placeholder='{"color": "red", "n": 5}'
+              value={properties}
+              onInput={(event) => setProperties(event.currentTarget.value)}
+            />
+          </label>
+          <Failure error={error} />
+          {said && (
+            <p class="said" role="status">
+              {said}
+            </p>
+          )}
+          <footer>
+            <button type="submit" class="primary">
+              Send
+            </button>
+          </footer>
+        </form>
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,136 @@
+// The namespace as a file: exported, compared with what there is, and applied.
+import { useState } from "preact/hooks";
+import { type Json, call, get } from "../api";
+import { many } from "../format";
+import { Badge, Copy, Empty, Failure, Panel, useAsk } from "../ui";
+
+interface Plan {
+  changes: {
+    action: "create" | "update" | "delete";
+    kind: string;
+    path: string;
+    properties?: { property: string; before: unknown; after: unknown }[];
+  }[];
+  refused: { path: string; reason: string }[];
+}
+
+/** The entities without what is no setting. */
+function exported(namespace: Json): Json {
+  return JSON.parse(JSON.stringify(namespace, (name, value) => (name === "state" ? undefined : value))) as Json;
+}
+
+export function Settings() {
+  const [text, setText] = useState("");
+  const [plan, setPlan] = useState<Plan | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const [isAuthoritative, setAuthoritative] = useState(false);
+  const { ask, view } = useAsk();
+  const body = () => ({ ...(JSON.parse(text) as Json), authoritative: isAuthoritative });
+  const attempt = (work: () => Promise<void>) => {
+    setError(null);
+    work().catch((error: Error) => setError(error.message));
+  };
+  const load = () =>
+    attempt(async () => {
+      setText(JSON.stringify(exported(await get<Json>("entities")), null, 2));
+      setPlan(null);
+    });
+  const show = () => attempt(async () => setPlan(await call<Plan>("POST", "plan", body())));
+  const apply = () => {
+    const deletions = plan?.changes.filter((change) => change.action === "delete").length ?? 0;
+    ask({
+      title: "Apply the file",
+      text: `${many(plan?.changes.length ?? 0, "change")}, of which ${many(deletions, "deletion")}.`,
+      action: "Apply",
+      run: async () => {
+        const done = await call<Plan>("POST", "apply", body());
+        setPlan(null);
+        return `${many(done.changes.length, "change")} applied.`;
+      },
+    });
+  };
+  return (
+    <>
+      <h1>Settings</h1>
+      {view}
+      <Panel
+        title="Queues, topics and subscriptions as a file"
+        aside={
+          <div class="toolbar">
+            <button type="button" onClick={load}>
+              Export
+            </button>
+            <Copy text={text} label="Copy" />
+          </div>
+        }
+      >
+        <div class="sheet">
+          <label>
+            The file in JSON
+            <textarea
+              rows={16}
+              spellcheck={false}
+              value={text}
+              onInput={(event) => {
+                setText(event.currentTarget.value);
+                setPlan(null);
+              }}
+            />
+          </label>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={isAuthoritative}
+              onChange={(event) => {
+                setAuthoritative(event.currentTarget.checked);
+                setPlan(null);
+              }}
+            />
+            Delete what the file does not have
+          </label>
+          <Failure error={error} />
+          <footer>
+            <button type="button" disabled={!text} onClick={show}>
+              Show the plan
+            </button>
+            <button
+              type="button"
+              class="primary"
+              disabled={!plan || plan.changes.length === 0 || plan.refused.length > 0}
+              onClick={apply}
+            >
+              Apply
+            </button>
+          </footer>
+        </div>
+      </Panel>
+      {plan && <PlanView plan={plan} />}
+    </>
+  );
+}
+
+function PlanView({ plan }: { plan: Plan }) {
+  return (
+    <Panel title="Plan">
+      {plan.refused.map((refused) => (
+        <Failure key={refused.path + refused.reason} error={`${refused.path}: ${refused.reason}`} />
+      ))}
+      {plan.changes.length === 0 ? (
+        <Empty>The namespace is as the file says.</Empty>
+      ) : (
+        <ul class="alarms">
+          {plan.changes.map((change) => (
+            <li key={change.kind + change.path}>
+              <Badge text={change.action} tone={change.action === "delete" ? "bad" : "good"} /> {change.kind} {change.path}{" "}
+              <code>
+                {change.properties
+                  ?.map((one) => `${one.property}: ${JSON.stringify(one.before)} → ${JSON.stringify(one.after)}`)
+                  .join(", ")}
+              </code>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
