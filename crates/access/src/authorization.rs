@@ -112,7 +112,9 @@ impl Access {
     ) -> Option<String> {
         let path = scope::of_request(path);
         let credential = self.sign_in(authorization, &path, locality, now);
-        credential.ok().map(|(credential, _)| credential.client_name())
+        credential
+            .ok()
+            .map(|(credential, _)| credential.client_name())
     }
 
     /// Whether `credential` allows an operation at `path` now.

@@ -52,7 +52,10 @@ pub enum PageError {
 
 /// The page as text.
 pub async fn page(server: &ServerState) -> Result<String, PageError> {
-    let report = ask_task(&server.inbox, |answer| Message::Measure(MEASURED_ENTITIES, answer)).await?;
+    let report = ask_task(&server.inbox, |answer| {
+        Message::Measure(MEASURED_ENTITIES, answer)
+    })
+    .await?;
     Ok(encode(&report, server)?)
 }
 

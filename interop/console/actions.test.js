@@ -1,0 +1,184 @@
+// Each action of the console, and what the SDK sees of it.
+"use strict";
+
+const assert = require("node:assert/strict");
+const { deadLetter, entity, send, test, visit } = require("./support.js");
+
+/** Agrees to what a dialog asks. */
+async function agree(page, name) {
+  await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+}
+
+test("a queue is made, changed and deleted", async ({ broker, open }) => {
+  const page = await open();
+  await visit(page, broker, "entities");
+  await page.getByRole("button", { name: "New entity" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("made/here");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("heading", { name: "made/here" }).waitFor();
+  await page.getByRole("link", { name: "Settings" }).last().click();
+  await page.getByLabel("max-delivery-count").fill("7");
+  await page.getByRole("button", { name: "Show the change" }).click();
+  await page.getByText("max-delivery-count: 10 → 7").waitFor();
+  await agree(page, "Change");
+  await page.getByText("The settings are changed.").waitFor();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("The queue made/here and everything in it is deleted").waitFor();
+  await agree(page, "Delete");
+  await page.waitForURL(/#\/entities$/);
+  await page.getByText("invoices").first().waitFor();
+  assert.equal(await page.getByText("made/here").count(), 0);
+});
+
+test("a message is sent, found, opened, sent again, edited and completed", async ({ broker, client, open }) => {
+  const page = await open();
+  await visit(page, broker, "send?path=orders");
+  await page.getByLabel("Body").fill('{"a": [1, "two"]}');
+  await page.getByLabel("Message id").fill("first");
+  await page.getByLabel("Application properties").fill('{"color": "red"}');
+  await page.locator("main").getByRole("button", { name: "Send" }).click();
+  await page.getByText("The message is stored as number 1.").waitFor();
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByLabel("Filter in SQL").fill("color = 'blue'");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("No message of those looked at fits.").waitFor();
+  await page.getByLabel("Filter in SQL").fill("color = 'red' AND sys.MessageId = 'first'");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText('"two"').waitFor();
+  await dialog.getByRole("button", { name: "Hex" }).click();
+  await dialog.getByText("000000  7b 22 61 22").waitFor();
+  await dialog.getByRole("button", { name: "Send again" }).click();
+  await page.getByText("A copy of message 1 is sent to orders.").waitFor();
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  await page.getByRole("dialog").getByRole("link", { name: "Edit and send" }).click();
+  assert.equal(await page.getByLabel("Message id").inputValue(), "first");
+  await page.getByLabel("Message id").fill("edited");
+  await page.locator("main").getByRole("button", { name: "Send" }).click();
+  await page.getByText("The message is stored as number 3.").waitFor();
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Complete" }).click();
+  await page.getByText("Message 1 is deleted.").waitFor();
+  const receiver = client.createReceiver("orders", { receiveMode: "receiveAndDelete" });
+  const received = [];
+  while (received.length < 2) received.push(...(await receiver.receiveMessages(2, { maxWaitTimeInMs: 5000 })));
+  assert.deepEqual(received.map((one) => one.messageId), ["first", "edited"]);
+  assert.equal(received[1].applicationProperties.color, "red");
+  await receiver.close();
+});
+
+test("dead letters are grouped, counted, redriven by a filter and deleted", async ({ broker, client, open }) => {
+  const messages = Array.from({ length: 5 }, (_, n) => ({ messageId: `m${n}`, body: `${n}` }));
+  await send(client, "orders", ...messages);
+  await deadLetter(client, "orders", 3, "It's refused");
+  await deadLetter(client, "orders", 2, "Unreadable");
+  const page = await open();
+  await visit(page, broker, entity("orders", "dead-letters"));
+  await page.getByRole("button", { name: "It's refused" }).click();
+  const filter = page.getByLabel("Filter of the redrive");
+  await page.getByRole("button", { name: "Dry run" }).click();
+  await page.getByText("3 dead letters would be redriven.").waitFor();
+  assert.equal(await filter.inputValue(), "DeadLetterReason = 'It''s refused'");
+  await page.getByRole("button", { name: "Redrive", exact: true }).click();
+  await page.getByText("3 dead letters are redriven, 0 stayed.").waitFor();
+  await visit(page, broker, entity("orders", "dead-letters"));
+  await page.getByRole("row", { name: /Unreadable/ }).getByRole("button", { name: "Delete" }).click();
+  await page.getByText("2 dead letters of orders are deleted. This cannot be undone.").waitFor();
+  await agree(page, "Delete");
+  await page.getByText("2 dead letters are deleted.").waitFor();
+  const receiver = client.createReceiver("orders");
+  assert.equal((await receiver.peekMessages(10)).length, 3);
+  await receiver.close();
+});
+
+test("a slow redrive shows its progress and is cancelled", async ({ broker, client, open }) => {
+  const messages = Array.from({ length: 8 }, (_, n) => ({ body: `${n}` }));
+  await send(client, "orders", ...messages);
+  await deadLetter(client, "orders", 8, "Refused");
+  const page = await open();
+  await visit(page, broker, entity("orders", "dead-letters"));
+  await page.getByLabel("Messages a second").fill("1");
+  await page.getByRole("button", { name: "Redrive", exact: true }).click();
+  await page.waitForFunction(() => document.querySelector("progress")?.value >= 1);
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("The redrive is cancelled.").waitFor();
+  const dead = client.createReceiver("orders", { subQueueType: "deadLetter" });
+  assert.notEqual((await dead.peekMessages(10)).length, 0);
+  await dead.close();
+});
+
+test("all messages of a part are deleted", async ({ broker, client, open }) => {
+  await send(client, "orders", { body: "a" }, { body: "b" });
+  const page = await open();
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByRole("button", { name: "Delete all" }).click();
+  await page.getByText("All 2 active messages of orders are deleted.").waitFor();
+  await agree(page, "Delete");
+  await page.getByText("2 messages are deleted, 0 stayed.").waitFor();
+  await page.getByText("There are no active messages.").waitFor();
+});
+
+test("a rule is tested while it is typed, and the place of an error is marked", async ({ broker, open }) => {
+  const page = await open();
+  await visit(page, broker, "rules");
+  await page.locator(".result").getByText("match", { exact: true }).waitFor();
+  await page.getByRole("row", { name: /priority/ }).waitFor();
+  await page.getByLabel("Filter in SQL").fill("color = 'blue'");
+  await page.locator(".result").getByText("no match").waitFor();
+  await page.getByLabel("Filter in SQL").fill("color = = 'red'");
+  await page.locator("mark").waitFor();
+  assert.equal(await page.locator("mark").textContent(), "=");
+});
+
+test("the namespace is exported, planned and applied", async ({ broker, open }) => {
+  const page = await open();
+  await visit(page, broker, "settings");
+  await page.getByRole("button", { name: "Export" }).click();
+  const file = page.getByLabel("The file in JSON");
+  await page.waitForFunction(() => document.querySelector("textarea").value !== "");
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByText("The namespace is as the file says.").waitFor();
+  const namespace = JSON.parse(await file.inputValue());
+  namespace.queues.push({ name: "planned" });
+  await file.fill(JSON.stringify(namespace));
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByText("queue planned").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("1 change, of which 0 deletions.").waitFor();
+  await agree(page, "Apply");
+  await page.getByRole("status").getByText("1 change applied.").waitFor();
+  await visit(page, broker, "entities?search=planned");
+  await page.getByRole("link", { name: "planned" }).waitFor();
+});
+
+test("the clock is advanced, frozen and runs on", async ({ broker, open }) => {
+  const page = await open();
+  await visit(page, broker, "clock");
+  await page.getByLabel("Duration in ISO 8601").fill("PT2H");
+  await page.getByRole("button", { name: "Advance" }).click();
+  await page.getByText("PT2H", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Freeze" }).click();
+  await page.getByText("frozen").waitFor();
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByText("runs").waitFor();
+});
+
+test("the keys lead to pages, to the search, and to their list", async ({ broker, open }) => {
+  const page = await open();
+  await page.getByText("Longest backlogs").waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("Search").waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("t");
+  await page.waitForURL(`${broker.url}#/topology`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("bill");
+  await page.waitForFunction(() => document.querySelectorAll(".box").length < 4);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("navigation", { name: "Parts of the entity" }).waitFor();
+});

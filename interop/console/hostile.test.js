@@ -1,0 +1,46 @@
+// Text of messages is never markup, and large bodies are shown in part.
+"use strict";
+
+const assert = require("node:assert/strict");
+const { entity, send, test, visit } = require("./support.js");
+
+const MARKUP = `<img src=x onerror=alert(1)><script>alert(2)</script>"'\u0000\u202e{{7*7}}`;
+
+test("markup in bodies, ids, names and values of properties is shown as text", async ({ broker, client, open }) => {
+  const message = {
+    body: MARKUP,
+    messageId: MARKUP.slice(0, 100),
+    subject: MARKUP,
+    contentType: "text/html",
+    applicationProperties: { [MARKUP]: MARKUP, __proto__: null, constructor: "<b>x</b>" },
+  };
+  await send(client, "hostile", message);
+  await send(client, "hostile", { body: { [MARKUP]: MARKUP, list: [MARKUP] } });
+  const receiver = client.createReceiver("hostile");
+  const [first] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 10_000 });
+  await receiver.deadLetterMessage(first, { deadLetterReason: MARKUP, deadLetterErrorDescription: MARKUP });
+  await receiver.close();
+  const page = await open();
+  await visit(page, broker, entity("hostile", "dead-letters"));
+  await page.getByText("<img src=x", { exact: false }).first().waitFor();
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  await page.getByRole("dialog").getByText("<script>alert(2)</script>", { exact: false }).first().waitFor();
+  await page.getByRole("button", { name: "Close" }).click();
+  await visit(page, broker, entity("hostile", "messages"));
+  await page.getByRole("button", { name: "2", exact: true }).click();
+  await page.getByRole("dialog").locator(".key").first().waitFor();
+  await visit(page, broker, `entity/${encodeURIComponent(MARKUP)}`);
+  await page.getByText("There is no entity <img", { exact: false }).waitFor();
+  assert.equal(await page.locator("main img, main script").count(), 0);
+});
+
+test("a body of megabytes is shown in part", async ({ broker, client, open }) => {
+  await send(client, "hostile", { body: "x".repeat(900 * 1024) });
+  const page = await open();
+  await visit(page, broker, entity("hostile", "messages"));
+  await page.getByText("900.0 KiB").waitFor();
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  await page.getByText("the start of 900.0 KiB").waitFor();
+  const shown = await page.locator(".bodytext").textContent();
+  assert.ok(shown.length <= 1024, `${shown.length} characters`);
+}, { options: ["--max-message-size", "1MiB"] });

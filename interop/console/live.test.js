@@ -1,0 +1,61 @@
+// Figures that change while they are looked at, and a connection that is cut.
+"use strict";
+
+const assert = require("node:assert/strict");
+const { Broker, entity, send, test, visit } = require("./support.js");
+
+test("counts follow what an SDK sends", async ({ broker, client, open }) => {
+  const page = await open();
+  const overview = page.locator(".figure", { hasText: "Active messages" }).locator("strong");
+  await overview.waitFor();
+  await send(client, "orders", { body: "a" }, { body: "b" });
+  await page.waitForFunction(() => document.querySelectorAll(".figure strong")[1]?.textContent === "2");
+  await visit(page, broker, "entities?search=orders");
+  await page.getByRole("row", { name: /orders queue 2/ }).waitFor();
+  await visit(page, broker, entity("orders"));
+  await page.locator(".figure", { hasText: "Active" }).getByText("2", { exact: true }).first().waitFor();
+  await send(client, "orders", { body: "c" });
+  await page.locator(".figure", { hasText: "Active" }).getByText("3", { exact: true }).first().waitFor();
+});
+
+test("a cut connection is told, and the page comes back by itself", async ({ broker, open }) => {
+  const page = await open();
+  await page.getByText("Live", { exact: true }).waitFor();
+  const listen = broker.address;
+  await broker.stop();
+  await page.getByText("Connection lost.", { exact: false }).waitFor();
+  const again = await Broker.start({ listen });
+  try {
+    await page.getByText("Live", { exact: true }).waitFor();
+    // The session of the old broker is gone: a change begins another.
+    await visit(page, broker, "send?path=orders");
+    await page.getByLabel("Body").fill("after the cut");
+    await page.locator("main").getByRole("button", { name: "Send" }).click();
+    await page.getByText("The message is stored as number 1.").waitFor();
+  } finally {
+    await again.stop();
+  }
+});
+
+test("streams are bounded: a further viewer is told so, and one that leaves makes room", async ({ broker }) => {
+  const open = () => {
+    const controller = new AbortController();
+    return fetch(`${broker.url}$railbus/events`, { signal: controller.signal }).then((answer) => ({ answer, controller }));
+  };
+  const viewers = [];
+  for (;;) {
+    const viewer = await open();
+    if (viewer.answer.status === 503) break;
+    assert.equal(viewer.answer.status, 200);
+    viewers.push(viewer);
+  }
+  assert.equal(viewers.length, 64);
+  viewers.forEach((viewer) => viewer.controller.abort());
+  let status = 503;
+  while (status === 503) {
+    const viewer = await open();
+    status = viewer.answer.status;
+    viewer.controller.abort();
+  }
+  assert.equal(status, 200);
+});

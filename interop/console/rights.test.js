@@ -1,0 +1,113 @@
+// The rights of a key are those of the reader: by the page, and by the interface with the page's session.
+"use strict";
+
+const assert = require("node:assert/strict");
+const { checkAccess, entity, test, visit } = require("./support.js");
+
+const CONFIG = `
+[[auth.rules]]
+name = "owner"
+primary-key = "key-of-the-owner"
+rights = ["send", "listen", "manage"]
+
+[[auth.rules]]
+name = "listener"
+primary-key = "key-of-the-listener"
+rights = ["listen"]
+
+[[auth.rules]]
+name = "sender"
+primary-key = "key-of-the-sender"
+rights = ["send"]
+`;
+
+async function signIn(page, text, name = "") {
+  await page.getByLabel("Connection string, key or token").fill(text);
+  await page.getByLabel("Name of the rule").fill(name);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** The answer to a request of a script of the page, which knows all that the page knows. */
+function ask(page, method, path) {
+  return page.evaluate(
+    async ([method, path]) => {
+      const session = await (await fetch("/$railbus/session", { method: "POST" })).json();
+      const headers = { "x-railbus-csrf": session.csrf };
+      return (await fetch(`/$railbus/${path}`, { method, headers, body: method === "GET" ? undefined : "{}" })).status;
+    },
+    [method, path],
+  );
+}
+
+test("without a key nothing is shown, and a wrong one is refused", async ({ open }) => {
+  const page = await open();
+  await page.getByRole("heading", { name: "Railbus" }).waitFor();
+  await checkAccess(page, "sign-in");
+  await signIn(page, "no-key", "owner");
+  await page.getByRole("alert").getByText("The rule's name or its key is wrong.").waitFor();
+  assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
+}, { config: CONFIG });
+
+test("an owner signs in by connection string, stays so over a reload, and signs out", async ({ broker, open }) => {
+  const page = await open();
+  await signIn(page, `Endpoint=sb://localhost;SharedAccessKeyName=owner;SharedAccessKey=key-of-the-owner`);
+  await page.getByText("Longest backlogs").waitFor();
+  await page.reload();
+  await page.getByText("Longest backlogs").waitFor();
+  const [cookie] = await page.context().cookies(`${broker.url}$railbus/`);
+  assert.ok(cookie.httpOnly && cookie.sameSite === "Strict");
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  assert.equal(await ask(page, "DELETE", "entities/audit"), 200);
+  const without = () => fetch("/$railbus/entities/invoices", { method: "DELETE" }).then((answer) => answer.status);
+  assert.equal(await page.evaluate(without), 403);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Connection string, key or token").waitFor();
+  assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
+}, { config: CONFIG });
+
+test("a key that listens sees and changes nothing", async ({ broker, open }) => {
+  const page = await open();
+  await signIn(page, "key-of-the-listener", "listener");
+  await page.getByText("Longest backlogs").waitFor();
+  for (const name of ["Send", "Rules", "Settings", "Clock"]) {
+    assert.equal(await page.getByRole("link", { name, exact: true }).count(), 0, name);
+  }
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByText("There are no active messages.").waitFor();
+  assert.equal(await page.getByRole("button", { name: /Delete/ }).count(), 0);
+  assert.equal(await ask(page, "GET", "entities/orders/messages"), 200);
+  for (const [method, path] of [
+    ["POST", "entities/orders/messages"],
+    ["POST", "entities/orders/purge"],
+    ["POST", "entities/orders/redrive"],
+    ["PUT", "entities/new"],
+    ["PATCH", "entities/orders"],
+    ["DELETE", "entities/orders"],
+    ["POST", "apply"],
+    ["POST", "clock"],
+    ["POST", "backups"],
+  ]) {
+    assert.equal(await ask(page, method, path), 401, `${method} ${path}`);
+  }
+}, { config: CONFIG });
+
+test("a key that sends does that alone", async ({ open }) => {
+  const page = await open();
+  await signIn(page, "key-of-the-sender", "sender");
+  await page.getByLabel("Queue or topic").fill("orders");
+  await page.getByLabel("Body").fill("hello");
+  await page.locator("main").getByRole("button", { name: "Send" }).click();
+  await page.getByText("The message is stored as number 1.").waitFor();
+  assert.equal(await ask(page, "GET", "entities/orders/messages"), 401);
+  assert.equal(await ask(page, "GET", "overview"), 401);
+}, { config: CONFIG });
+
+test("a session of another broker is none here", async ({ broker, open }) => {
+  const page = await open();
+  const cookie = { name: "railbus-session", value: "0".repeat(64), domain: "localhost", path: "/$railbus/" };
+  await page.context().addCookies([cookie]);
+  await page.reload();
+  await page.getByLabel("Connection string, key or token").waitFor();
+  assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
+  assert.ok(broker.address);
+}, { config: CONFIG });

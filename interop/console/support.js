@@ -1,0 +1,165 @@
+// What every test file needs: a broker of its own, traffic of an SDK, and a page of the console that fails its
+// test when a script throws, a file is refused, or a request leaves the broker.
+"use strict";
+
+const assert = require("node:assert/strict");
+const { spawn } = require("node:child_process");
+const { once } = require("node:events");
+const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
+const { tmpdir } = require("node:os");
+const { join } = require("node:path");
+const { createInterface } = require("node:readline");
+const runner = require("node:test");
+const { ServiceBusClient } = require("@azure/service-bus");
+const axe = require("axe-core");
+const { chromium } = require("playwright-core");
+
+const READY = /^railbus ready listen=([^, ]+).* connection-string="([^"]+)"$/;
+const TEST_TIMEOUT_MS = 120_000;
+const DESKTOP = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+
+/** `railbus serve` with the entities of this folder. */
+class Broker {
+  /** `config` is the text of a configuration file; `options` are further ones of the command. */
+  static async start({ config = "", options = ["--virtual-clock"], listen = "127.0.0.1:0" } = {}) {
+    const broker = new Broker();
+    broker.folder = mkdtempSync(join(tmpdir(), "railbus-console-"));
+    const file = join(broker.folder, "railbus.toml");
+    writeFileSync(file, config);
+    const entities = join(__dirname, "entities.json");
+    const all = ["serve", "--ephemeral", "--config", file, "--entities", entities, "--listen", listen, ...options];
+    broker.process = spawn(process.env.RAILBUS_BIN, all, { stdio: ["ignore", "pipe", "ignore"] });
+    const [line] = await once(createInterface(broker.process.stdout), "line");
+    [, broker.address, broker.connectionString] = READY.exec(line);
+    broker.url = `http://${broker.address.replace("127.0.0.1", "localhost")}/`;
+    return broker;
+  }
+
+  async stop() {
+    if (this.process.exitCode !== null) return;
+    const ended = once(this.process, "exit");
+    this.process.kill();
+    await ended;
+    rmSync(this.folder, { recursive: true });
+  }
+}
+
+/** Sends `messages` to a queue or topic. */
+async function send(client, name, ...messages) {
+  const sender = client.createSender(name);
+  await sender.sendMessages(messages);
+  await sender.close();
+}
+
+/** Receives `count` messages of a queue and dead-letters them. */
+async function deadLetter(client, name, count, deadLetterReason, deadLetterErrorDescription = "made by a test") {
+  const receiver = client.createReceiver(name);
+  let left = count;
+  while (left > 0) {
+    const received = await receiver.receiveMessages(left, { maxWaitTimeInMs: 10_000 });
+    assert.notEqual(received.length, 0, `${left} more messages in ${name}`);
+    for (const one of received) {
+      await receiver.deadLetterMessage(one, { deadLetterReason, deadLetterErrorDescription });
+    }
+    left -= received.length;
+  }
+  await receiver.close();
+}
+
+/** Traffic that goes on until it is stopped: messages sent, received and completed. */
+function traffic(client) {
+  let isStopped = false;
+  const sender = client.createSender("orders");
+  const receiver = client.createReceiver("orders");
+  const subscription = receiver.subscribe({
+    processMessage: async () => {},
+    processError: async () => {},
+  });
+  const sending = (async () => {
+    for (let n = 0; !isStopped; n += 1) {
+      await sender.sendMessages({ body: { order: n }, subject: "order", applicationProperties: { n } });
+    }
+  })();
+  return async () => {
+    isStopped = true;
+    await sending;
+    await subscription.close();
+    await receiver.close();
+    await sender.close();
+  };
+}
+
+/** Notes as faults what axe finds on the page. */
+async function checkAccess(page, what) {
+  await page.evaluate(axe.source);
+  const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  const found = (one) => `${what}: ${one.id}: ${one.nodes.map((node) => node.html.slice(0, 300)).join(" ")}`;
+  page.faults.push(...result.violations.map(found));
+}
+
+/** Keeps a picture of the page. */
+async function screenshot(page, name) {
+  await page.screenshot({ path: join(process.env.RAILBUS_SCREENSHOTS, `${name}.png`) });
+}
+
+/** A page that collects what must not happen. */
+async function openPage(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: DESKTOP, ...options });
+  const page = await context.newPage();
+  page.faults = [];
+  page.on("pageerror", (error) => page.faults.push(`a script failed: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    page.faults.push(`a script of a message ran: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("console", (message) => {
+    if (message.text().includes("Content Security Policy")) page.faults.push(message.text());
+  });
+  page.on("request", (request) => {
+    const address = request.url();
+    if (!address.startsWith(url) && !address.startsWith("data:")) page.faults.push(`a request left: ${address}`);
+  });
+  page.setDefaultTimeout(15_000);
+  return page;
+}
+
+/** A test that gets a broker, a client of it, what opens a page, and what begins traffic. */
+function test(name, body, settings = {}) {
+  runner.test(name, { timeout: TEST_TIMEOUT_MS }, async () => {
+    const broker = await Broker.start(settings);
+    const client = settings.config ? null : new ServiceBusClient(broker.connectionString);
+    const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+    const pages = [];
+    const stops = [];
+    const begin = () => stops.push(traffic(client));
+    const open = async (options, path = "") => {
+      const page = await openPage(browser, broker.url, options);
+      pages.push(page);
+      await page.goto(broker.url + path);
+      return page;
+    };
+    try {
+      await body({ begin, broker, client, open });
+      const faults = pages.flatMap((page) => page.faults);
+      assert.deepEqual(faults, []);
+    } finally {
+      for (const stop of stops) await stop();
+      await browser.close();
+      await client?.close();
+      await broker.stop();
+    }
+  });
+}
+
+/** Goes to a place of the console. */
+async function visit(page, broker, place) {
+  await page.goto(`${broker.url}#/${place}`);
+}
+
+/** The place of an entity. */
+function entity(path, tab = "", query = "") {
+  return `entity/${encodeURIComponent(path)}${tab && `/${tab}`}${query && `?${query}`}`;
+}
+
+module.exports = { Broker, DESKTOP, PHONE, checkAccess, deadLetter, entity, screenshot, send, test, visit };
