@@ -23,9 +23,12 @@ const COOKIE: &str = "railbus-session";
 /// The header that a change needs.
 const CSRF_HEADER: &str = "x-railbus-csrf";
 
-/// The session of a request's cookie, if it has one. `Err` is the answer to a change without the
-/// session's token.
+/// The session of a request's cookie, if it has one and shows no credentials itself. `Err` is the
+/// answer to a change without the session's token.
 pub fn of<T>(request: &Request<T>, server: &ServerState) -> Result<Option<Session>, Response> {
+    if request.headers().contains_key(AUTHORIZATION) {
+        return Ok(None);
+    }
     let now = server.clock.moment().wall;
     let Some(session) = id(request).and_then(|id| server.sessions.get(id, now)) else {
         return Ok(None);

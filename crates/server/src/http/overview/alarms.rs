@@ -51,7 +51,7 @@ pub fn of(report: &Report) -> Vec<Alarm> {
 
 /// An entity that has used nine tenths of its size refuses sends soon.
 fn of_entity(queue: &QueueInfo) -> Option<Alarm> {
-    let is_nearly_full = queue.bytes / 9 >= queue.settings.max_size / 10;
+    let is_nearly_full = queue.bytes > queue.settings.max_size / 10 * 9;
     is_nearly_full.then(|| Alarm {
         severity: Severity::Warning,
         entity: Some(queue.path.clone()),
