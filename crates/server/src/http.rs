@@ -327,7 +327,7 @@ async fn respond(
     if is_own {
         match session::of(&request, server) {
             Ok(session) => caller.set_session(session),
-            Err(refusal) => return refusal,
+            Err(refusal) => return *refusal,
         }
     }
     let change = || HttpChange::of(&request, transport.peer, &caller);

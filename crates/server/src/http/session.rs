@@ -25,7 +25,7 @@ const CSRF_HEADER: &str = "x-railbus-csrf";
 
 /// The session of a request's cookie, if it has one and shows no credentials itself. `Err` is the
 /// answer to a change without the session's token.
-pub fn of<T>(request: &Request<T>, server: &ServerState) -> Result<Option<Session>, Response> {
+pub fn of<T>(request: &Request<T>, server: &ServerState) -> Result<Option<Session>, Box<Response>> {
     if request.headers().contains_key(AUTHORIZATION) {
         return Ok(None);
     }
@@ -40,7 +40,7 @@ pub fn of<T>(request: &Request<T>, server: &ServerState) -> Result<Option<Sessio
         true => Ok(Some(session)),
         false => {
             let text = "a change by a session needs its token in the header x-railbus-csrf";
-            Err(answer::error(StatusCode::FORBIDDEN, text))
+            Err(Box::new(answer::error(StatusCode::FORBIDDEN, text)))
         }
     }
 }
@@ -119,7 +119,7 @@ fn credential<T>(
 
 fn sign_out<T>(request: &Request<T>, server: &ServerState) -> Response {
     match of(request, server) {
-        Err(refusal) => return refusal,
+        Err(refusal) => return *refusal,
         Ok(_) => {
             if let Some(id) = id(request) {
                 server.sessions.end(id);
