@@ -55,7 +55,7 @@ pub async fn show(
         found.iter().for_each(|message| add(&mut groups, message));
     };
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|one, other| other.1.count.cmp(&one.1.count));
+    groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
     let groups = groups.iter().map(|(reason, group)| {
         json!({
             "reason": reason,
