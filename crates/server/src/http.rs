@@ -4,8 +4,9 @@
 //!
 //! The health check says whether a send would succeed. It and the root, which is an empty list of
 //! services to a program and the web console to a browser, need no right (docs/spec/admin.md#1, #3,
-//! #17). All other paths need Manage, or what `access::Operation` says, except with the development key on a loopback listener. A queue
-//! may be called `health` or `metrics` too: clients of management name a version.
+//! #17). All other paths need Manage, or what `access::Operation` says, except with the development
+//! key on a loopback listener. A queue may be called `health` or `metrics` too: clients of
+//! management name a version.
 
 mod admin;
 pub mod answer;

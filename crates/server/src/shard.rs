@@ -60,7 +60,7 @@ pub enum Message {
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
-    /// Asks for the figures of the shard, and of so many entities at most.
+    /// Asks for the figures of the shard, and of this number of entities at most.
     Measure(usize, oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
     Clock(ClockRequest, ReplySender),

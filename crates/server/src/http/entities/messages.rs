@@ -2,7 +2,8 @@
 //! their sequence numbers.
 //!
 //! `?part=active` (or `scheduled`, `deferred`, `dead-letter`, `transfer-dead-letter`), `?from=` a
-//! number, `?count=` a maximum and `?filter=` a condition of a rule, all of them optional. Locked messages are shown too. Showing a
+//! number, `?count=` a maximum and `?filter=` a condition of a rule, all of them optional. Locked
+//! messages are shown too. Showing a
 //! message does not lock or take it and does not count as a delivery. An answer ends early once it
 //! holds enough bytes; `next` is the number to continue from, or null at the end. Of a body with
 //! more bytes than `?body=` says the size and the start are shown.
