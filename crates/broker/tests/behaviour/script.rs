@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, DeadLetterReason, Delivery, Ensured,
-    ForwardError, Incoming, LockToken, MessageState, Mono, Now, Operation, Order, Outcome, Output,
+    ForwardError, Incoming, LockToken, MessageState, Mono, Now, Operation, Order, Output,
     ReadRequest, ReceiveMode, ReceiverId, Refusal, RequestId, Shard, Subqueue, SubqueueId,
     TransactionId, Wall,
 };
@@ -34,6 +34,7 @@ mod deleting;
 mod entities;
 mod limits;
 mod nodes;
+mod outcome;
 mod policies;
 mod redriving;
 mod restarting;
@@ -353,8 +354,8 @@ impl Stage {
                 },
                 session: None,
                 tokens: tokens.map(|number| self.token(rest[0], number)).collect(),
-                outcome: outcome(verb, rest),
-                on_rollback: named(rest, "otherwise=").map(|verb| outcome(verb, &[])),
+                outcome: outcome::outcome(verb, rest),
+                on_rollback: named(rest, "otherwise=").map(|verb| outcome::outcome(verb, &[])),
             }
         };
         self.turn(vec![Command::Enlist {
@@ -404,7 +405,7 @@ impl Stage {
             .into_iter()
             .map(|number| self.token(args[0], number))
             .collect();
-        let outcome = outcome(verb, args);
+        let outcome = outcome::outcome(verb, args);
         let unheard = args.contains(&"unheard");
         let request = self.request(&format!("{verb} {}", args.join(" ")));
         let (entity, subqueue) = (self.entity(args), subqueue(args));
@@ -872,40 +873,6 @@ fn messages(args: &[&str]) -> Vec<Incoming> {
         }
     }
     messages
-}
-
-fn outcome(verb: &str, args: &[&str]) -> Outcome {
-    let changes = args.iter().filter_map(|arg| {
-        let (key, value) = arg.split_once('=')?;
-        if matches!(key, "in" | "otherwise") {
-            return None;
-        }
-        let (value, times) = value.split_once('*').unwrap_or((value, "1"));
-        let mut out = BytesMut::new();
-        amqp::encode::string(&mut out, &value.repeat(times.parse().unwrap()));
-        Some((key.to_owned(), out.freeze()))
-    });
-    let (annotations, changes): (Vec<_>, Vec<_>) =
-        changes.partition(|(key, _): &(String, _)| key.starts_with("x-"));
-    if !annotations.is_empty() {
-        let args: Vec<&str> = args
-            .iter()
-            .copied()
-            .filter(|it| !it.starts_with("x-"))
-            .collect();
-        return Outcome::Annotated {
-            annotations,
-            outcome: Box::new(outcome(verb, &args)),
-        };
-    }
-    match verb {
-        "complete" => Outcome::Complete,
-        "abandon" => Outcome::Abandon { changes },
-        "defer" => Outcome::Defer { changes },
-        "reject" => Outcome::DeadLetter { changes },
-        "release" => Outcome::Release,
-        _ => Outcome::Undelivered,
-    }
 }
 
 /// `r1` is link 0 of connection 1, `r1/2` link 2 of the same.

@@ -1,0 +1,40 @@
+//! Outcomes as scripts write them: `abandon r1 #1 note=x`, where `x*40` is forty of them and a name
+//! that begins with `x-` is an annotation.
+
+use broker::Outcome;
+use bytes::BytesMut;
+
+/// The outcome of a line.
+pub(super) fn outcome(verb: &str, args: &[&str]) -> Outcome {
+    let changes = args.iter().filter_map(|arg| {
+        let (key, value) = arg.split_once('=')?;
+        if matches!(key, "in" | "otherwise") {
+            return None;
+        }
+        let (value, times) = value.split_once('*').unwrap_or((value, "1"));
+        let mut out = BytesMut::new();
+        amqp::encode::string(&mut out, &value.repeat(times.parse().unwrap()));
+        Some((key.to_owned(), out.freeze()))
+    });
+    let (annotations, changes): (Vec<_>, Vec<_>) =
+        changes.partition(|(key, _): &(String, _)| key.starts_with("x-"));
+    if !annotations.is_empty() {
+        let args: Vec<&str> = args
+            .iter()
+            .copied()
+            .filter(|it| !it.starts_with("x-"))
+            .collect();
+        return Outcome::Annotated {
+            annotations,
+            outcome: Box::new(outcome(verb, &args)),
+        };
+    }
+    match verb {
+        "complete" => Outcome::Complete,
+        "abandon" => Outcome::Abandon { changes },
+        "defer" => Outcome::Defer { changes },
+        "reject" => Outcome::DeadLetter { changes },
+        "release" => Outcome::Release,
+        _ => Outcome::Undelivered,
+    }
+}
