@@ -1,7 +1,6 @@
 // Every page, with traffic going on: nothing that axe finds, in light and dark, on a desk and on a phone.
 "use strict";
 
-const assert = require("node:assert/strict");
 const { PHONE, checkAccess, deadLetter, entity, screenshot, send, test, visit } = require("./support.js");
 
 const PLACES = [
@@ -66,7 +65,7 @@ for (const look of LOOKS) {
       if (name === "overview") await page.waitForFunction(hasLines, POINTS);
       await checkAccess(page, `${name}, ${look.name}`);
       const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      assert.ok(width <= 0, `${name} is ${width} pixels too wide: ${look.name}`);
+      if (width > 0) page.faults.push(`${name} is ${width} pixels too wide: ${look.name}`);
       await screenshot(page, `${name}-${look.name}`);
     }
     await visit(page, broker, entity("invoices", "messages"));

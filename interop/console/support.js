@@ -120,7 +120,7 @@ async function openPage(browser, url, options = {}) {
     const address = request.url();
     if (!address.startsWith(url) && !address.startsWith("data:")) page.faults.push(`a request left: ${address}`);
   });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   return page;
 }
 
