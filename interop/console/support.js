@@ -15,7 +15,6 @@ const axe = require("axe-core");
 const { chromium } = require("playwright-core");
 
 const READY = /^railbus ready listen=([^, ]+).* connection-string="([^"]+)"$/;
-const TEST_TIMEOUT_MS = 120_000;
 const DESKTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 
@@ -126,7 +125,7 @@ async function openPage(browser, url, options = {}) {
 
 /** A test that gets a broker, a client of it, what opens a page, and what begins traffic. */
 function test(name, body, settings = {}) {
-  runner.test(name, { timeout: TEST_TIMEOUT_MS }, async () => {
+  runner.test(name, async () => {
     const broker = await Broker.start(settings);
     const client = settings.config ? null : new ServiceBusClient(broker.connectionString);
     const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });

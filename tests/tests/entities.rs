@@ -218,7 +218,7 @@ fn what_can_not_be_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn only_manage_may_see_or_change_entities() {
+fn listen_may_see_entities_and_only_manage_may_change_them() {
     let rules = "
         [[auth.rules]]
         name = 'sender'
@@ -228,13 +228,20 @@ fn only_manage_may_see_or_change_entities() {
     let broker = Setup::new().configure(rules).start();
     // sender:hush-hush
     let sender = "authorization: Basic c2VuZGVyOmh1c2gtaHVzaA==";
-    for headers in [&[][..], &[sender]] {
-        for (method, path) in [("GET", ""), ("GET", "/orders"), ("DELETE", "/orders")] {
-            assert_eq!(
-                ask_with(&broker, method, path, headers, &Value::Null).0,
-                401
-            );
-        }
+    let status =
+        |method, path, headers: &[&str]| ask_with(&broker, method, path, headers, &Value::Null).0;
+    for (method, path, of_sender) in [
+        ("GET", "", 200),
+        ("GET", "/orders", 404),
+        ("PUT", "/orders", 401),
+        ("DELETE", "/orders", 401),
+    ] {
+        assert_eq!(status(method, path, &[]), 401, "{method} {path}");
+        assert_eq!(
+            status(method, path, &[sender]),
+            of_sender,
+            "{method} {path}"
+        );
     }
 }
 

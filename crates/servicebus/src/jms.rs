@@ -95,7 +95,9 @@ impl Client {
                 self.make_entity(request, address, kind);
                 Ok(())
             }
-            (EntityKind::Queue, Some(EntityKind::Topic)) if address.subqueue == Subqueue::Main => {
+            (EntityKind::Queue, Some(EntityKind::Topic))
+                if request.attach.role == Role::Receiver && address.subqueue == Subqueue::Main =>
+            {
                 Err(errors::not_a_queue(&self.resource(&path)))
             }
             (EntityKind::Topic, Some(EntityKind::Queue | EntityKind::Subscription)) => {
