@@ -204,6 +204,9 @@ fn answer_volatile_reads(directory: &mut Directory, cx: &mut Context<'_>) {
     for _ in 0..cx.shared.volatile.reads() {
         if let Some((read, found)) = cx.shared.volatile.answer() {
             loaded::loaded(directory, read, found, cx);
+            // Whatever is left of the turn's budget: otherwise what was read might be dropped at
+            // the end of the step, and be read again in each turn.
+            cx.shared.pump_left = cx.shared.pump_left.max(1);
             forward::pump(directory, cx);
         }
     }
