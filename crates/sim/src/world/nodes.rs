@@ -76,11 +76,11 @@ pub(super) struct Nodes {
     accepted: BTreeSet<MessageId>,
     asked: BTreeMap<RequestId, Asked>,
     held: BTreeMap<LockToken, Held>,
-    /// Until when no other receiver can have a message.
+    /// Until when nobody else can have a message.
     locked: BTreeMap<Place, Mono>,
     completed: BTreeSet<Place>,
     delivered: BTreeSet<Place>,
-    /// The newest of them since a user left, which may have lost deliveries.
+    /// The newest of them since a user left, with whom deliveries may have been lost.
     first: BTreeMap<EntityId, SequenceNumber>,
 }
 
@@ -168,8 +168,8 @@ impl Nodes {
         self.commands.push(Command::Disconnect { connection });
     }
 
-    /// How many messages may be left in a queue: what a user asked for and left before the answer
-    /// may have happened or not.
+    /// How many messages may be left in a queue: what a user who has left did not hear may have
+    /// happened or not.
     fn left_in(&self, queue: EntityId) -> (u64, u64) {
         let is_there =
             |id: &MessageId| self.sent[id].to == queue && !self.completed.contains(&(queue, *id));

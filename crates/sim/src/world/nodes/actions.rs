@@ -164,7 +164,7 @@ impl World {
             );
             let is_there = self.server.shard.broker.queue(known.node.entity).is_some();
             if goes && is_there {
-                let what = format!("no link uses {known:?}, which is still there");
+                let what = format!("nobody uses {known:?}, which is still there");
                 return Err(Violation::new("I14", what));
             }
         }
