@@ -122,7 +122,10 @@ impl Access {
                 Arc::make_mut(&mut self.entities).remove(&key);
             }
         } else {
-            let rules = rules.iter().map(|rule| of_entity(path, rule)).collect();
+            let rules = rules
+                .iter()
+                .map(|rule| of_entity(Some(path), rule))
+                .collect();
             Arc::make_mut(&mut self.entities).insert(key, rules);
         }
     }
@@ -152,6 +155,37 @@ impl Access {
             &rule.name,
             rule.primary.fingerprint().clone(),
         ))
+    }
+
+    /// The rules of a namespace with these keys and hosts of its own, where this one is the
+    /// default one. The public rule for development and its issuer count in all of them; other
+    /// rules, issuers and certificates are those of the default one alone.
+    #[must_use]
+    pub fn rules_of_namespace(
+        &self,
+        keys: &[AuthorizationRule],
+        hosts: impl Iterator<Item = String>,
+    ) -> AccessRules {
+        let default = &self.namespace;
+        let mut rules = match default.is_development {
+            true => AccessRules {
+                rules: default.rules.clone(),
+                is_development: true,
+                issuers: default.issuers.clone(),
+                ..AccessRules::default()
+            },
+            false => AccessRules::default(),
+        };
+        rules
+            .rules
+            .extend(keys.iter().map(|key| of_entity(None, key)));
+        rules.host_names = default.host_names.iter().cloned().chain(hosts).collect();
+        rules
+    }
+
+    /// The names of the namespace's rules.
+    pub fn key_names(&self) -> impl Iterator<Item = &str> {
+        self.namespace.rules.iter().map(|rule| rule.name.as_str())
     }
 
     /// Whether this broker's host is called `name`, in any case.
@@ -289,7 +323,8 @@ fn self_and_ancestors(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|end| path.get(..end))
 }
 
-fn of_entity(path: &str, rule: &AuthorizationRule) -> AccessRule {
+/// A rule that is stored, for an entity or the whole namespace.
+fn of_entity(path: Option<&str>, rule: &AuthorizationRule) -> AccessRule {
     AccessRule {
         name: rule.key_name.clone(),
         primary: Secret::new(rule.primary_key.clone()),
@@ -299,7 +334,7 @@ fn of_entity(path: &str, rule: &AuthorizationRule) -> AccessRule {
             listen: rule.listen,
             manage: rule.manage,
         },
-        entity: Some(path.to_owned()),
+        entity: path.map(str::to_owned),
     }
 }
 

@@ -40,6 +40,11 @@ pub enum Unauthorized {
     /// A JSON Web Token that is not accepted.
     #[error("{0}")]
     Jwt(#[from] jwt::Error),
+    /// A key of more than one namespace, where nothing else chooses one.
+    #[error(
+        "AmbiguousNamespace: More than one namespace has a key of that name; connect by the host name of one."
+    )]
+    SeveralNamespaces,
     /// Known, but not allowed.
     #[error("UnauthorizedAccess: The {} claim is required.", .0.claim())]
     Claim(RequiredRight),
@@ -50,7 +55,7 @@ impl Unauthorized {
     #[must_use]
     pub const fn sub_code(&self) -> u32 {
         match self {
-            Self::Claim(_) => 40_100,
+            Self::Claim(_) | Self::SeveralNamespaces => 40_100,
             Self::Missing(_) => 40_102,
             Self::Key => 40_103,
             Self::Malformed => 40_105,
@@ -71,6 +76,18 @@ impl Unauthorized {
 #[must_use]
 pub const fn is_guess(sub_code: u32) -> bool {
     matches!(sub_code, 40_103 | 40_105)
+}
+
+/// The name of the key that a header's value shows, if it shows one.
+#[must_use]
+pub fn key_name(authorization: &str) -> Option<String> {
+    if let Some(credentials) = behind(BASIC, authorization) {
+        let decoded = STANDARD.decode(credentials.trim()).ok()?;
+        let name = decoded.split(|byte| *byte == b':').next()?;
+        return String::from_utf8(name.to_vec()).ok();
+    }
+    let bearer = behind(BEARER, authorization).map(str::trim);
+    token::key_name(bearer.unwrap_or(authorization))
 }
 
 impl Access {

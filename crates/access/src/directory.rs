@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use broker::{EntityChange, EntityKind, QueueSettings, RuleSnapshot};
 use rustc_hash::FxHashMap;
-use store::EntityId;
+use store::{EntityId, NamespaceId};
 
 use crate::access::Access;
 use crate::rights::AccessRules;
@@ -23,9 +23,12 @@ pub struct Entity {
     pub settings: QueueSettings,
 }
 
-/// Entities by path, without regard to case, the rules of topics, and those of access.
+/// The entities of one namespace by path, without regard to case, the rules of its topics, and
+/// those of access.
 #[derive(Clone, Debug, Default)]
 pub struct Directory {
+    namespace: NamespaceId,
+    is_deleted: bool,
     entities: Arc<HashMap<String, Arc<Entity>>>,
     /// Of topics whose rules take some time to evaluate.
     rules: Arc<FxHashMap<EntityId, RuleSnapshot>>,
@@ -33,13 +36,42 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory without entities, where the namespace has these rules.
+    /// The directory of the default namespace, without entities.
     #[must_use]
     pub fn new(rules: AccessRules) -> Self {
+        Self::of(NamespaceId::default(), rules)
+    }
+
+    /// The directory of a namespace that has these rules, without entities.
+    #[must_use]
+    pub fn of(namespace: NamespaceId, rules: AccessRules) -> Self {
         Self {
+            namespace,
             access: Access::new(rules),
             ..Self::default()
         }
+    }
+
+    /// The directory of a namespace that is gone.
+    #[must_use]
+    pub fn deleted(namespace: NamespaceId) -> Self {
+        Self {
+            namespace,
+            is_deleted: true,
+            ..Self::default()
+        }
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> NamespaceId {
+        self.namespace
+    }
+
+    /// Whether the namespace is gone.
+    #[must_use]
+    pub fn is_deleted(&self) -> bool {
+        self.is_deleted
     }
 
     /// Adds an entity or replaces the one of its path.

@@ -122,6 +122,12 @@ pub fn verify(
     })
 }
 
+/// The name of the key that a shared access signature says it is made with.
+#[must_use]
+pub fn key_name(token: &str) -> Option<String> {
+    Fields::split(token).map(|fields| decoded(fields.key_name))
+}
+
 /// A token's parts, still encoded.
 struct Fields<'a> {
     resource: &'a str,

@@ -155,7 +155,9 @@ impl Error {
             EntityError::HasConsumers
             | EntityError::Invalid(_)
             | EntityError::NotInTier(_)
-            | EntityError::Router(_) => Self::bad(format!("Bad Request. {error}.")),
+            | EntityError::Router(_)
+            | EntityError::NoNamespace(_)
+            | EntityError::NamespaceExists(_) => Self::bad(format!("Bad Request. {error}.")),
             EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {
                 Self::rule(error)
             }

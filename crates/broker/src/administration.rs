@@ -7,6 +7,7 @@
 mod batch;
 pub(crate) mod entities;
 mod inquiry;
+mod namespaces;
 mod rules;
 
 use store::NamespaceId;
@@ -42,7 +43,11 @@ fn carry_out(
     order: Order,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
+    if !directory.namespaces.contains(namespace) {
+        return Err(EntityError::NoNamespace(namespace.0.to_string()));
+    }
     match order {
+        Order::Namespaces(order) => namespaces::carry_out(directory, order, cx),
         Order::Create {
             path,
             description,

@@ -20,6 +20,7 @@ pub(crate) mod info;
 pub(crate) mod kind;
 pub(crate) mod latency;
 pub(crate) mod name;
+pub(crate) mod namespace;
 pub(crate) mod node;
 pub(crate) mod order;
 pub(crate) mod policy;

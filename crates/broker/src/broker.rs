@@ -7,11 +7,12 @@ mod loaded;
 pub(crate) mod step;
 mod tick;
 
-use store::{EntityId, Recovery, StoreError};
+use store::{EntityId, NamespaceId, Recovery, StoreError};
 
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
 use crate::api::info::{Deadline, QueueInfo};
+use crate::api::namespace::NamespaceChange;
 use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::BrokerSettings;
@@ -119,8 +120,8 @@ impl Broker {
             }
         }
         self.directory.routers.write_heads(cx);
-        for rules in self.directory.publish_rules() {
-            cx.emit(Output::RulesChanged(Box::new(rules)));
+        for (namespace, rules) in self.directory.publish_rules() {
+            cx.emit(Output::RulesChanged(namespace, Box::new(rules)));
         }
     }
 
@@ -182,10 +183,15 @@ impl Broker {
         self.directory.iter_seen().map(change_of)
     }
 
+    /// Every namespace but the default one, for the same caller.
+    pub fn namespaces(&self) -> impl Iterator<Item = NamespaceChange> + '_ {
+        self.directory.namespaces.changes()
+    }
+
     /// The rules of every topic.
-    pub fn rules(&self) -> impl Iterator<Item = RuleSnapshot> + '_ {
+    pub fn rules(&self) -> impl Iterator<Item = (NamespaceId, RuleSnapshot)> + '_ {
         self.directory.iter().filter_map(|queue| match &queue.kind {
-            Kind::Topic(topic) => Some(topic.rules.snapshot(queue.id)),
+            Kind::Topic(topic) => Some((queue.namespace, topic.rules.snapshot(queue.id))),
             Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => None,
         })
     }

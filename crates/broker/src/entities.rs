@@ -5,7 +5,9 @@
 pub(crate) mod change;
 pub(crate) mod definition;
 pub(crate) mod directory;
+pub(crate) mod namespaces;
 pub(crate) mod policies;
 mod recovery;
 pub(crate) mod remove;
+pub(crate) mod template;
 pub(crate) mod tombstone;

@@ -45,6 +45,10 @@ pub use api::latency::{LATENCY_BUCKETS, Latency};
 pub use api::name::{
     DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name,
 };
+pub use api::namespace::{
+    DEFAULT_NAMESPACE, MAX_NAMESPACES, NamespaceAnswer, NamespaceChange, NamespaceDefinition,
+    NamespaceDescription, NamespaceOrder, name_in_host,
+};
 pub use api::node::{
     LifetimePolicy, Node, NodeError, NodeKind, NodeLinkId, NodeRequest, NodeUse, node_at,
     node_of_token, node_path, node_token,

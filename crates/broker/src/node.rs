@@ -66,12 +66,17 @@ pub(crate) fn create(
 pub(crate) fn open(
     directory: &mut Directory,
     link: NodeLinkId,
+    namespace: NamespaceId,
     entity: EntityId,
     used: NodeUse,
     cx: &mut Context<'_>,
 ) {
     close(directory, link, cx);
-    let result = join(directory, link, entity, used, cx);
+    let queue = directory.get(entity);
+    let result = match queue.is_some_and(|queue| queue.namespace == namespace) {
+        true => join(directory, link, entity, used, cx),
+        false => Err(NodeError::NotFound),
+    };
     cx.emit(Output::NodeOpened { link, result });
 }
 

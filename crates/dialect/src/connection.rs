@@ -37,6 +37,10 @@ pub trait Dialect: Send + 'static {
     /// them now, and links without their right.
     fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>);
 
+    /// The entities and access rules that it goes by. While the connection opens they may become
+    /// those of another namespace, from which on the owner passes on that namespace's.
+    fn directory(&self) -> &Directory;
+
     /// Drops messages that have arrived in part, the largest first, until `bytes` are free: their
     /// links are detached with `amqp:resource-limit-exceeded`.
     fn shed_partials(&mut self, now: ClockReading, bytes: usize);

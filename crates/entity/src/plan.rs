@@ -212,6 +212,7 @@ impl Plan {
             policies: self.policies.clone(),
             removed_policies: self.removed_policies.clone(),
             dry_run: false,
+            is_template: false,
         }
     }
 

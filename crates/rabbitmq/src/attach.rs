@@ -12,7 +12,6 @@ use broker::{
 };
 use dialect::{LinkContext, Subject};
 use endpoint::{LinkId, SessionId};
-use store::NamespaceId;
 
 use crate::address::{self, Address, MANAGEMENT};
 use crate::consumer::Consumer;
@@ -172,7 +171,7 @@ impl Links {
                         let request = register(&mut self.pending, cx, pending, 0);
                         cx.commands.push(Command::Administer {
                             request,
-                            namespace: NamespaceId::default(),
+                            namespace: cx.directory.namespace(),
                             order: Box::new(order),
                         });
                         let link_name = attach.name.clone();

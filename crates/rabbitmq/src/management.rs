@@ -15,7 +15,6 @@ use amqp::{Error, Value};
 use broker::{Answer, Command, EntityError, Order, RequestError, RequestId};
 use dialect::{LinkContext, Subject};
 use endpoint::Event;
-use store::NamespaceId;
 
 use crate::errors;
 use crate::links::{Links, Pending, register};
@@ -123,7 +122,7 @@ impl Links {
                 let request = register(&mut self.pending, cx, pending, OVERHEAD);
                 cx.commands.push(Command::Administer {
                     request,
-                    namespace: NamespaceId::default(),
+                    namespace: cx.directory.namespace(),
                     order: Box::new(order),
                 });
             }

@@ -11,7 +11,7 @@ use broker::{
 };
 use dialect::{CreditWindow, LinkContext, owner_token};
 use endpoint::{Event, LinkId, SessionId};
-use store::{EntityId, NamespaceId};
+use store::EntityId;
 
 use crate::address::{self, Address};
 use crate::errors;
@@ -258,7 +258,7 @@ impl Links {
                 let mut keys = vec![key.clone()];
                 keys.extend(parsed.further_keys.iter().cloned());
                 let publication = Publication {
-                    namespace: NamespaceId::default(),
+                    namespace: cx.directory.namespace(),
                     message: parsed.routed_by(&name, &key),
                     router: name,
                     keys,

@@ -1,5 +1,7 @@
-//! `railbus queue`, `topic`, `subscription`, `rule` and `policy`: administration over HTTP.
+//! `railbus queue`, `topic`, `subscription`, `rule`, `policy` and `namespace`: administration
+//! over HTTP.
 
+mod namespace;
 mod output;
 mod policy;
 pub mod request;
@@ -15,6 +17,7 @@ use crate::arguments::{
     Topic,
 };
 use crate::command_error::CommandError;
+pub use namespace::namespace;
 use output::{ApiResponse, OutputShape};
 pub use policy::policy;
 use request::{Request, path_of, rule_path, subscription_path};

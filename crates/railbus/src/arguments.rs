@@ -5,6 +5,7 @@ mod authority;
 mod bench;
 mod entity;
 mod message;
+mod namespace;
 mod policy;
 mod properties;
 mod store;
@@ -25,6 +26,7 @@ pub use message::{
     BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
     SendArguments, SourceArguments,
 };
+pub use namespace::NamespaceCommand;
 pub use policy::{PolicyCommand, PolicyName};
 pub use properties::{Kind, PropertyOptions, Queue, Topic};
 
@@ -84,6 +86,9 @@ pub enum Command {
     /// Works on policies: settings for all entities whose path matches a pattern.
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Works on namespaces: worlds of one broker that have nothing in common.
+    #[command(subcommand)]
+    Namespace(NamespaceCommand),
     /// Sends messages to a queue or topic.
     Send(SendArguments),
     /// Receives messages of a queue or subscription, prints each, and takes it away.

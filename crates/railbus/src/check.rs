@@ -14,8 +14,12 @@ pub fn run(file: &Path) -> Result<(), CommandError> {
         0 => String::new(),
         count => format!(", {count} policies"),
     };
+    let namespaces = match entities.namespaces.len() {
+        0 => String::new(),
+        count => format!(", {count} other namespaces"),
+    };
     println!(
-        "{} is valid: {} queues, {} topics{policies}",
+        "{} is valid: {} queues, {} topics{policies}{namespaces}",
         file.display(),
         entities.queues.len(),
         entities.topics.len(),

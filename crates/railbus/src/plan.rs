@@ -42,6 +42,9 @@ pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
 
 fn ask(arguments: &PlanArguments, path: &str) -> Result<Plan, CommandError> {
     let entities = check::read(&arguments.file)?;
+    if !entities.namespaces.is_empty() {
+        eprintln!("railbus: a plan is for one namespace; [[namespaces]] of the file are left out");
+    }
     let remote = Remote::new(&arguments.broker)?;
     let mut body = of_file(&entities.queues, &entities.topics, &entities.policies);
     body.insert("authoritative".to_owned(), arguments.authoritative.into());

@@ -138,6 +138,7 @@ impl Settings {
                 queues: entities.queues,
                 topics: entities.topics,
                 policies: entities.policies,
+                namespaces: entities.namespaces,
             },
             host,
             connection_key: keys.shown,

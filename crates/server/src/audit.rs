@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::http::answer::Response;
 use crate::http::caller::Caller;
 use crate::log_text::{NAME, SENTENCE, printable};
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard::DirectoryReceiver;
 
 /// The target of all lines.
@@ -48,7 +48,7 @@ impl HttpChange {
     }
 
     /// Writes the lines if the response tells that the request was carried out.
-    pub fn log(&self, response: &Response, server: &ServerState) {
+    pub fn log(&self, response: &Response, server: &NamespaceView) {
         if !response.status().is_success() {
             return;
         }

@@ -14,6 +14,7 @@
 //! connection may.
 
 mod delay;
+mod directory;
 mod phase;
 mod report;
 
@@ -26,6 +27,7 @@ use std::time::Duration;
 use broker::{Command, ConnectionId, Output};
 use bytes::BytesMut;
 use dialect::{Dialect, RefusedCredentials};
+use store::NamespaceId;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
@@ -79,6 +81,8 @@ pub struct Connection<S, D> {
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
     output_batches: Vec<Vec<Output>>,
     directory_receiver: DirectoryReceiver,
+    /// The namespace whose directory that is.
+    namespace: NamespaceId,
     input: Input,
     staging: Staging,
     share: BudgetShare,
@@ -127,6 +131,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             outputs,
             output_batches: Vec::new(),
             directory_receiver,
+            namespace: NamespaceId::default(),
             input: Input::new(early),
             staging: Staging::new(server.command_stager.clone()),
             share: BudgetShare::new(Arc::clone(&server.budget)),
@@ -148,6 +153,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Runs until either side ends the connection.
     pub async fn run(mut self) {
         let mut alarm = pin!(tokio::time::sleep_until(Instant::now()));
+        self.follow_namespace();
         while !self.is_over() {
             self.wait(alarm.as_mut()).await;
             self.update_directory();
@@ -286,15 +292,6 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             && !self.staging.is_full()
     }
 
-    /// Passes changes of entities to the client, before it handles any later output or input.
-    fn update_directory(&mut self) {
-        if self.directory_receiver.has_changed().unwrap_or(false) {
-            let directory = Arc::clone(&self.directory_receiver.borrow_and_update());
-            let now = self.server.clock.moment();
-            self.client.set_directory(now, directory);
-        }
-    }
-
     fn handle_outputs(&mut self) {
         while self.output_batches.len() < BATCHES_PER_ROUND
             && let Ok(batch) = self.outputs.try_recv()
@@ -366,6 +363,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                     let expected = std::mem::take(&mut self.expected);
                     self.client.commands().reserve(expected);
                     self.client.handle_input(now, self.input.buffer());
+                    self.follow_namespace();
                     self.count_refused_credentials();
                     self.demand_keys();
                 }

@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::connection_limiter::ConnectionLimiter;
 use crate::counts::Counts;
 use crate::guess_limiter::GuessLimiter;
+use crate::namespace_registry::NamespaceRegistry;
 use crate::options::PlaintextPolicy;
 use crate::refusals::RefusalLog;
 use crate::server_state::LiveSettings;
@@ -25,7 +26,7 @@ use crate::server_state::LiveSettings;
 const ID: ConnectionId = ConnectionId(3);
 
 /// Takes no link, reports every byte that it reads to the broker, and refuses it as a credential.
-struct Minimal(endpoint::Connection, Vec<Command>, u64);
+struct Minimal(endpoint::Connection, Vec<Command>, u64, Directory);
 
 impl Dialect for Minimal {
     fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
@@ -49,6 +50,10 @@ impl Dialect for Minimal {
     }
 
     fn set_directory(&mut self, _now: ClockReading, _directory: Arc<Directory>) {}
+
+    fn directory(&self) -> &Directory {
+        &self.3
+    }
 
     fn shed_partials(&mut self, _now: ClockReading, bytes: usize) {
         self.0.shed_partials(bytes);
@@ -127,6 +132,7 @@ impl Dialect for Minimal {
 /// A server without listeners, whose shard reads nothing.
 fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> ServerState {
     let limits = Limits::default();
+    let namespaces = Arc::new(NamespaceRegistry::default());
     ServerState {
         clock: Clock::start(),
         connection_limiter: Arc::new(ConnectionLimiter::new(&limits)),
@@ -141,7 +147,8 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
             settings: Arc::default(),
         }),
         admin: admin::Settings::default(),
-        directory_receiver: watch::Sender::default().subscribe(),
+        directory_receiver: namespaces.subscribe(NamespaceId::default()).unwrap(),
+        namespaces,
         certificate: None,
         plain: PlaintextPolicy::Local,
         backups: None,
@@ -169,7 +176,7 @@ async fn connect(server: &Arc<ServerState>) -> (JoinHandle<()>, TcpStream) {
     let connection = Connection::new(
         stream,
         BytesMut::new(),
-        Minimal(endpoint, Vec::new(), 0),
+        Minimal(endpoint, Vec::new(), 0, Directory::default()),
         outputs,
         server.directory_receiver.clone(),
         (address, ID),

@@ -14,6 +14,15 @@ use servicebus::{Client, MessageIds, Settings};
 use crate::random::random;
 use crate::server_state::ServerState;
 
+/// What a client has said of itself and the server in the handshake of TLS, if there was one.
+#[derive(Clone, Debug, Default)]
+pub struct TlsFacts {
+    /// The names in its verified certificate, if it has shown one.
+    pub certificate: Option<Vec<String>>,
+    /// The host that it wants to reach.
+    pub server_name: Option<String>,
+}
+
 /// The settings of connections with what each dialect adds to the endpoint's.
 #[must_use]
 pub fn prepared(mut settings: Settings) -> Arc<Settings> {
@@ -25,14 +34,13 @@ pub fn prepared(mut settings: Settings) -> Arc<Settings> {
     Arc::new(settings)
 }
 
-/// The dialect's side of a connection from there that was accepted at `since`. The names are those
-/// in the verified certificate of the client, if it has shown one.
+/// The dialect's side of a connection from there that was accepted at `since`.
 pub fn accept(
     server: &ServerState,
     id: ConnectionId,
     directory: Arc<Directory>,
     locality: Locality,
-    certificate: Option<Vec<String>>,
+    handshake: TlsFacts,
     since: ClockReading,
 ) -> impl Dialect + use<> {
     let ids = MessageIds::new(random());
@@ -43,7 +51,9 @@ pub fn accept(
     });
     let client = Client::new(id, settings, directory, ids, since);
     let client = client.located(locality).sharing(Box::new(links));
-    match certificate {
+    let namespaces = Arc::clone(&server.namespaces);
+    let client = client.in_namespaces(namespaces, handshake.server_name.as_deref());
+    match handshake.certificate {
         Some(names) => client.with_certificate(names),
         None => client,
     }

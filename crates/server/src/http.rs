@@ -21,6 +21,7 @@ mod entities;
 pub mod events;
 mod identity;
 mod metrics;
+mod namespaces;
 mod origin;
 mod overview;
 mod plan;
@@ -31,7 +32,7 @@ mod request_head;
 mod response_body;
 mod routes;
 mod rules;
-mod session;
+pub mod session;
 mod upgrade;
 
 use std::convert::Infallible;
@@ -51,12 +52,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use store::NamespaceId;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::apply::ApplyMode;
 use crate::audit::HttpChange;
 use crate::connection_limiter::ConnectionPermit;
 use crate::counts::{RefusalReason, StatusClass};
+use crate::namespace_view::NamespaceView;
 use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
@@ -267,6 +270,11 @@ async fn admit(
         server.counts.refused.of(RefusalReason::Plain).increment();
         return answer::plain();
     }
+    let view = match NamespaceView::of_request(server, request.headers()) {
+        Ok(view) => Arc::new(view),
+        Err(error) => return answer::error(StatusCode::BAD_REQUEST, &error.to_string()),
+    };
+    let server = &view;
     if names_other_host(&request, server, transport) {
         return answer::other_host();
     }
@@ -280,7 +288,7 @@ async fn admit(
 /// this listener would ask it for no secret.
 fn names_other_host(
     request: &Request<Incoming>,
-    server: &ServerState,
+    server: &NamespaceView,
     transport: Transport,
 ) -> bool {
     let directory = server.directory();
@@ -293,7 +301,7 @@ fn names_other_host(
 
 async fn respond(
     request: Request<Incoming>,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
     transport: Transport,
 ) -> Response {
     if identity::is_call(&request, server, transport) {
@@ -357,13 +365,18 @@ async fn respond(
             false => answer::unauthorized(&reason),
         };
     }
+    let route = Route::of(&path, request.method());
+    let is_of_broker = is_metrics || route.is_some_and(Route::is_of_broker);
+    if is_of_broker && server.namespace() != NamespaceId::default() {
+        return answer::of_broker();
+    }
     if is_metrics {
         return metrics::respond(request.method(), server).await;
     }
     match route {
         Some(route) => {
             let change = change().filter(|_| route.changes());
-            let response = respond_own(request, route, &path, server).await;
+            let response = respond_own(request, route, &path, transport, server).await;
             audited(change, response, server)
         }
         None => answer::not_found(),
@@ -371,7 +384,7 @@ async fn respond(
 }
 
 /// The same response, once the log tells what the request has changed.
-fn audited(change: Option<HttpChange>, response: Response, server: &ServerState) -> Response {
+fn audited(change: Option<HttpChange>, response: Response, server: &NamespaceView) -> Response {
     if let Some(change) = change {
         change.log(&response, server);
     }
@@ -383,7 +396,8 @@ async fn respond_own(
     request: Request<Incoming>,
     route: Route,
     path: &str,
-    server: &Arc<ServerState>,
+    transport: Transport,
+    server: &Arc<NamespaceView>,
 ) -> Response {
     if !route.allows(request.method()) {
         return answer::method_not_allowed(route.allowed());
@@ -392,13 +406,16 @@ async fn respond_own(
         Route::Session => answer::not_found(),
         Route::Overview => overview::respond(server).await,
         Route::Counts => overview::respond_counts(&request, server).await,
-        Route::Events => events::respond(server),
+        Route::Events => events::respond(server.server()),
         Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
         Route::Clock => clock::respond(request, server).await,
         Route::TestRule => rules::respond(request, server).await,
         Route::Plan => plan::respond(request, server, ApplyMode::Show).await,
         Route::Apply => plan::respond(request, server, ApplyMode::Apply).await,
+        Route::Namespaces | Route::Namespace | Route::NamespaceReset => {
+            namespaces::respond(request, route, path, transport.is_tls, server).await
+        }
         Route::Policies | Route::Policy => policies::respond(request, path, server).await,
         Route::Entities
         | Route::Entity

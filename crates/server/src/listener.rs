@@ -29,7 +29,7 @@ use crate::client_certificate;
 use crate::connection::Connection;
 use crate::connection_limiter::{self, ConnectionPermit};
 use crate::counts::{RefusalReason, ServedProtocol};
-use crate::dialects;
+use crate::dialects::{self, TlsFacts};
 use crate::http::{self, Transport, UpgradedStream};
 use crate::server_state::ServerState;
 use crate::shard::{DirectoryReceiver, Message};
@@ -156,13 +156,15 @@ impl AcceptedConnection {
                 } else if !self.may_use_plaintext() {
                     self.require_tls(stream).await;
                 } else {
-                    self.serve_amqp(stream, header, None, self.since).await;
+                    self.serve_amqp(stream, header, TlsFacts::default(), self.since)
+                        .await;
                 }
             }
             Protocol::Http => {
                 let upgraded = Box::pin(self.serve_http(stream, false)).await;
                 if let Some(UpgradedStream { stream, early }) = upgraded {
-                    Box::pin(self.serve_websocket(stream, early, None)).await;
+                    let plain = TlsFacts::default();
+                    Box::pin(self.serve_websocket(stream, early, plain)).await;
                 }
             }
             Protocol::Tls => Box::pin(self.serve_tls(stream)).await,
@@ -213,17 +215,21 @@ impl AcceptedConnection {
             Some(Ok(&[first, ..])) => first,
             _ => return,
         };
-        let certificate = client_certificate::names(stream.get_ref().1);
+        let session = stream.get_ref().1;
+        let handshake = TlsFacts {
+            certificate: client_certificate::names(session),
+            server_name: session.server_name().map(str::to_owned),
+        };
         match Protocol::of(first) {
             Protocol::Amqp => {
                 let (stream, nothing) = (Tls::new(stream), BytesMut::new());
-                self.serve_amqp(stream, nothing, certificate, self.since)
+                self.serve_amqp(stream, nothing, handshake, self.since)
                     .await;
             }
             Protocol::Http => {
                 if let Some(upgraded) = Box::pin(self.serve_http(stream, true)).await {
                     let stream = Tls::new(upgraded.stream);
-                    self.serve_websocket(stream, upgraded.early, certificate)
+                    self.serve_websocket(stream, upgraded.early, handshake)
                         .await;
                 }
             }
@@ -295,12 +301,7 @@ impl AcceptedConnection {
         http::serve(stream, Arc::clone(&self.server), transport, permit).await
     }
 
-    async fn serve_websocket(
-        &self,
-        stream: impl Stream,
-        early: Bytes,
-        certificate: Option<Vec<String>>,
-    ) {
+    async fn serve_websocket(&self, stream: impl Stream, early: Bytes, handshake: TlsFacts) {
         self.server
             .counts
             .served
@@ -310,18 +311,17 @@ impl AcceptedConnection {
         let stream = WebSocket::new(stream, early, max_frame_size);
         // A connection may have been one of HTTP for long.
         let since = self.server.clock.moment();
-        self.serve_amqp(stream, BytesMut::new(), certificate, since)
+        self.serve_amqp(stream, BytesMut::new(), handshake, since)
             .await;
     }
 
     /// Runs an AMQP connection as a task of its own, so the broker is told of its end even after a
-    /// panic. `early` was read from the stream before, `certificate` has the names in that of the
-    /// client; `since` is when the handshake began.
+    /// panic. `early` was read from the stream before; `since` is when the handshake began.
     async fn serve_amqp(
         &self,
         stream: impl Stream,
         early: BytesMut,
-        certificate: Option<Vec<String>>,
+        handshake: TlsFacts,
         since: ClockReading,
     ) {
         let server = &self.server;
@@ -335,7 +335,7 @@ impl AcceptedConnection {
         if server.inbox.send(open).await.is_err() {
             return;
         }
-        let client = self.dialect(id, certificate, since);
+        let client = self.dialect(id, handshake, since);
         if let Err(error) = self.start(id, stream, early, outputs, client).await {
             tracing::error!(connection = id.0, %error, "a connection ended because of an internal error");
         }
@@ -348,13 +348,13 @@ impl AcceptedConnection {
     fn dialect(
         &self,
         id: ConnectionId,
-        certificate: Option<Vec<String>>,
+        handshake: TlsFacts,
         since: ClockReading,
     ) -> (impl Dialect + use<>, DirectoryReceiver) {
         let mut directory_receiver = self.server.directory_receiver.clone();
         let directory = Arc::clone(&directory_receiver.borrow_and_update());
         let locality = http::locality(self.is_loopback, self.peer);
-        let client = dialects::accept(&self.server, id, directory, locality, certificate, since);
+        let client = dialects::accept(&self.server, id, directory, locality, handshake, since);
         (client, directory_receiver)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::AccessRules;
-use broker::{BrokerSettings, Policy};
+use broker::{BrokerSettings, NamespaceDefinition, Policy};
 use entity::{QueueDefinition, TopicDefinition};
 use rustls::ServerConfig;
 use tokio::sync::watch;
@@ -51,6 +51,19 @@ pub struct Options {
     /// Topics with their subscriptions, likewise.
     pub topics: Vec<TopicDefinition>,
     /// Policies that are there at the start.
+    pub policies: Vec<Policy>,
+    /// Namespaces besides the default one that are there at the start.
+    pub namespaces: Vec<ConfiguredNamespace>,
+}
+
+/// A namespace besides the default one. Its hosts and keys are these from the start on; entities
+/// and policies that it has besides these stay.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct ConfiguredNamespace {
+    pub definition: NamespaceDefinition,
+    pub queues: Vec<QueueDefinition>,
+    pub topics: Vec<TopicDefinition>,
     pub policies: Vec<Policy>,
 }
 

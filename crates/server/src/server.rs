@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicU64;
 
 use access::AccessRules;
 use broker::Shard;
-use store::{Store, StoreError};
+use store::{NamespaceId, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
@@ -27,13 +27,14 @@ use crate::guess_limiter::GuessLimiter;
 use crate::http::events::Viewers;
 use crate::issuer_keys;
 use crate::listener;
+use crate::namespace_registry::NamespaceRegistry;
 use crate::options::Options;
 use crate::refusals::RefusalLog;
 use crate::server_handle::ServerHandle;
 use crate::server_state::{LiveSettings, ServerState};
 use crate::sessions::Sessions;
 use crate::setup;
-use crate::shard::{Inbox, Message, ShardTask, directory_of};
+use crate::shard::{Inbox, Message, ShardTask};
 use crate::staging::CommandStager;
 use crate::telemetry::{self, Spans, TelemetryOptions, Tracer};
 use entity::plan::RefusedChange;
@@ -89,29 +90,24 @@ impl BoundServer {
         progress: Arc<Notify>,
     ) -> Result<Self, StartError> {
         let clock = Clock::start();
-        let backups = options.backup_directory.zip(store.backup());
+        let backups = options.backup_directory.clone().zip(store.backup());
         let shard = Shard::open(
             options.broker.clone(),
             servicebus::describe_forward_error,
             store,
             clock.now(),
         )?;
-        let mut rules = options.rules;
+        let mut rules = options.rules.clone();
         development_issuer::join(&mut rules, options.development_issuer.as_ref());
-        let directory = watch::Sender::new(Arc::new(directory_of(&shard, rules)));
-        let directory_receiver = directory.subscribe();
+        let namespaces = Arc::new(NamespaceRegistry::new(&shard, rules));
+        let directory_receiver = namespaces.subscribe(NamespaceId::default());
+        let directory_receiver = directory_receiver.expect("the default one is always there");
         let command_stager = shard.store().stager().map(CommandStager::new);
         let clock_of_broker = BrokerClock::new(clock, options.virtual_clock);
-        let (task, inbox) = ShardTask::new(shard, clock_of_broker, progress, directory.clone());
+        let (task, inbox) =
+            ShardTask::new(shard, clock_of_broker, progress, Arc::clone(&namespaces));
         let shard = tokio::spawn(task.run());
-        match setup::prepare(
-            &inbox,
-            options.queues.clone(),
-            options.topics.clone(),
-            options.policies.clone(),
-        )
-        .await
-        {
+        match setup::prepare(&inbox, &options).await {
             Ok(()) => {}
             Err(setup::Error::Refused(error)) => {
                 end(&inbox, shard).await?;
@@ -145,6 +141,7 @@ impl BoundServer {
                 settings: dialects::prepared(options.connections),
             }),
             admin: options.admin,
+            namespaces,
             directory_receiver,
             certificate: options.certificate,
             plain: options.plain,
@@ -159,7 +156,7 @@ impl BoundServer {
             shutdown_guard,
         });
         let server = Server {
-            handle: ServerHandle::new(&state, directory),
+            handle: ServerHandle::new(&state),
             inbox,
             shard,
             stop,

@@ -4,12 +4,13 @@
 
 use std::sync::{Arc, Weak};
 
-use access::{AccessRules, Directory};
+use access::AccessRules;
 use broker::{BrokerLimits, Command};
-use tokio::sync::watch;
 
 use crate::apply::{ApplyMode, apply};
 use crate::development_issuer;
+use crate::namespace_registry::NamespaceRegistry;
+use crate::namespace_view::NamespaceView;
 use crate::options::Limits;
 use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
@@ -19,14 +20,14 @@ use entity::plan::{DesiredNamespace, Plan};
 #[derive(Clone)]
 pub struct ServerHandle {
     server: Weak<ServerState>,
-    directory: watch::Sender<Arc<Directory>>,
+    namespaces: Arc<NamespaceRegistry>,
 }
 
 impl ServerHandle {
-    pub(crate) fn new(server: &Arc<ServerState>, directory: watch::Sender<Arc<Directory>>) -> Self {
+    pub(crate) fn new(server: &Arc<ServerState>) -> Self {
         Self {
             server: Arc::downgrade(server),
-            directory,
+            namespaces: Arc::clone(&server.namespaces),
         }
     }
 
@@ -41,15 +42,12 @@ impl ServerHandle {
         if let Some(server) = self.server.upgrade() {
             development_issuer::join(&mut rules, server.development_issuer.as_ref());
         }
-        self.directory.send_modify(|directory| {
-            Arc::make_mut(directory).set_access_rules(rules);
-        });
+        self.namespaces.set_access_rules(rules);
     }
 
     /// Detaches links that rest on a key which their issuer has withdrawn.
     pub(crate) fn recheck_access(&self) {
-        self.directory
-            .send_modify(|directory| Arc::make_mut(directory).recheck_access());
+        self.namespaces.recheck_access();
     }
 
     /// Makes the namespace equal to `wanted`, completely or not at all. The plan lists the changes;
@@ -81,7 +79,7 @@ impl ServerHandle {
     }
 
     async fn shard_client(&self) -> Result<ShardClient, ShardError> {
-        let server = self.server()?;
+        let server = NamespaceView::of_default(&self.server()?);
         ShardClient::connect_to(&server, LocksAtEnd::AsConfigured).await
     }
 

@@ -20,6 +20,7 @@ use crate::development_issuer::DevelopmentIssuer;
 use crate::dialects;
 use crate::guess_limiter::GuessLimiter;
 use crate::http::events::Viewers;
+use crate::namespace_registry::NamespaceRegistry;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
 use crate::sessions::Sessions;
@@ -40,6 +41,8 @@ pub struct ServerState {
     pub viewers: Viewers,
     pub refusals: Arc<RefusalLog>,
     pub admin: admin::Settings,
+    pub namespaces: Arc<NamespaceRegistry>,
+    /// Watches the directory of the default namespace.
     pub directory_receiver: DirectoryReceiver,
     pub certificate: Option<Certificate>,
     pub plain: PlaintextPolicy,
@@ -69,8 +72,8 @@ pub struct LiveSettings {
 }
 
 impl ServerState {
-    /// The current directory of entities and access rules.
-    pub fn directory(&self) -> Arc<Directory> {
+    /// The current entities and access rules of the default namespace.
+    pub fn default_directory(&self) -> Arc<Directory> {
         Arc::clone(&self.directory_receiver.borrow())
     }
 

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use access::{Credential, Secret};
 use broker::Wall;
 use ring::digest::{SHA256, digest};
+use store::NamespaceId;
 
 use crate::random::random;
 
@@ -21,6 +22,7 @@ const SESSIONS: usize = 1_024;
 /// A browser that is signed in. It holds a secret, so it has no `Debug`.
 #[derive(Clone)]
 pub struct Session {
+    pub namespace: NamespaceId,
     pub credential: Credential,
     /// What a change has to show.
     pub csrf: Secret,
@@ -40,6 +42,7 @@ impl Sessions {
     /// its id too.
     pub fn begin(
         &self,
+        namespace: NamespaceId,
         credential: Credential,
         expires: Option<Wall>,
         now: Wall,
@@ -48,6 +51,7 @@ impl Sessions {
         let csrf_text = hexadecimal(&random::<32>());
         let most = Wall(now.0.saturating_add(LIFETIME_SECONDS * 1_000));
         let session = Session {
+            namespace,
             credential,
             csrf: Secret::new(csrf_text.clone()),
             csrf_text,
@@ -114,8 +118,9 @@ mod tests {
     #[test]
     fn a_session_lasts_for_its_lifetime_or_that_of_its_credential() {
         let sessions = Sessions::default();
-        let (id, _) = sessions.begin(credential(), None, Wall(0));
-        let (short, _) = sessions.begin(credential(), Some(Wall(5)), Wall(0));
+        let (id, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
+        let (short, _) =
+            sessions.begin(NamespaceId::default(), credential(), Some(Wall(5)), Wall(0));
         assert!(sessions.get(&short, Wall(4)).is_some());
         assert!(sessions.get(&short, Wall(5)).is_none());
         assert!(sessions.get(&id, Wall(5)).is_some());
@@ -126,7 +131,7 @@ mod tests {
     #[test]
     fn a_session_that_has_ended_is_gone() {
         let sessions = Sessions::default();
-        let (id, _) = sessions.begin(credential(), None, Wall(0));
+        let (id, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
         sessions.end(&id);
         assert!(sessions.get(&id, Wall(0)).is_none());
     }
@@ -134,10 +139,11 @@ mod tests {
     #[test]
     fn a_further_session_replaces_the_one_that_expires_first() {
         let sessions = Sessions::default();
-        let (first, _) = sessions.begin(credential(), Some(Wall(9)), Wall(0));
-        let (second, _) = sessions.begin(credential(), None, Wall(0));
+        let (first, _) =
+            sessions.begin(NamespaceId::default(), credential(), Some(Wall(9)), Wall(0));
+        let (second, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
         for _ in 2..=SESSIONS {
-            sessions.begin(credential(), None, Wall(1));
+            sessions.begin(NamespaceId::default(), credential(), None, Wall(1));
         }
         assert!(sessions.get(&first, Wall(1)).is_none());
         assert!(sessions.get(&second, Wall(1)).is_some());

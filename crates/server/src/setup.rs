@@ -1,15 +1,20 @@
-//! Setup: creates the configured entities before the first client is served.
+//! Setup: creates the configured namespaces and entities before the first client is served.
 //!
-//! All of them or none. An existing entity takes over the properties that may change. A property
-//! that may not change keeps its stored value, and the difference is logged.
+//! All entities of a namespace or none. An existing entity takes over the properties that may
+//! change. A property that may not change keeps its stored value, and the difference is logged.
 //! (docs/spec/admin.md#12, "Entity exists in the store")
 
 use std::collections::HashMap;
 
-use broker::{Batch, ConnectionId, EntityError, Order, Policy, QueueInfo, QueueSettings};
+use broker::{
+    Answer, Batch, ConnectionId, EntityError, NamespaceAnswer, NamespaceDefinition, NamespaceOrder,
+    Order, Policy, QueueInfo, QueueSettings,
+};
 use entity::{QueueDefinition, TopicDefinition, ensured};
+use store::NamespaceId;
 
 use crate::namespace::SUBSCRIPTIONS;
+use crate::options::Options;
 use crate::shard::Inbox;
 use crate::shard_client::{ShardClient, ShardError};
 
@@ -22,9 +27,54 @@ pub enum Error {
     Shard(#[from] ShardError),
 }
 
-/// Makes queues, topics and policies exist.
-pub async fn prepare(
-    inbox: &Inbox,
+/// Makes the configured namespaces, queues, topics and policies exist.
+pub async fn prepare(inbox: &Inbox, options: &Options) -> Result<(), Error> {
+    let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
+    make(
+        &mut shard_client,
+        options.queues.clone(),
+        options.topics.clone(),
+        options.policies.clone(),
+    )
+    .await?;
+    for namespace in options.namespaces.iter().cloned() {
+        let id = declare(&mut shard_client, namespace.definition).await?;
+        shard_client.enter(id);
+        make(
+            &mut shard_client,
+            namespace.queues,
+            namespace.topics,
+            namespace.policies,
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Makes a namespace, or gives the one that is there these hosts and keys.
+async fn declare(
+    shard_client: &mut ShardClient,
+    definition: NamespaceDefinition,
+) -> Result<NamespaceId, Error> {
+    let definition = Box::new(definition);
+    let create = NamespaceOrder::Create {
+        definition: definition.clone(),
+        like: None,
+    };
+    let mut made = shard_client.order(Order::Namespaces(create)).await?;
+    if let Err(EntityError::NamespaceExists(_)) = made {
+        let replace = NamespaceOrder::Replace(definition);
+        made = shard_client.order(Order::Namespaces(replace)).await?;
+    }
+    match made.map_err(Error::Refused)? {
+        Answer::Namespaces(NamespaceAnswer::One(made)) => Ok(made.id),
+        other => unreachable!("a namespace that was made is answered by itself, not {other:?}"),
+    }
+}
+
+/// Makes entities and policies of one namespace, all of them or none.
+async fn make(
+    shard_client: &mut ShardClient,
     mut queues: Vec<QueueDefinition>,
     mut topics: Vec<TopicDefinition>,
     policies: Vec<Policy>,
@@ -32,8 +82,7 @@ pub async fn prepare(
     if queues.is_empty() && topics.is_empty() && policies.is_empty() {
         return Ok(());
     }
-    let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
-    let stored = StoredEntities::read(&mut shard_client).await?;
+    let stored = StoredEntities::read(shard_client).await?;
     for queue in &mut queues {
         stored.reconcile(&queue.path, &mut queue.settings);
     }
@@ -47,6 +96,7 @@ pub async fn prepare(
     let batch = Batch {
         ensured: ensured(queues, topics),
         policies,
+        is_template: true,
         ..Batch::default()
     };
     let result = shard_client.order(Order::Apply(Box::new(batch))).await?;

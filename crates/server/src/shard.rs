@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use access::{AccessRules, Directory};
+use access::Directory;
 use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, Reader, StoreError};
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use crate::broker_clock::BrokerClock;
 use crate::commit_mode::CommitMode;
 use crate::deletion_pause::DeletionPause;
+use crate::namespace_registry::{DirectoryChange, NamespaceRegistry};
 use crate::report::Report;
 use crate::task_usage::TaskUsage;
 use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
@@ -82,7 +83,7 @@ pub struct ShardTask {
     own_inbox: Inbox,
     connections: FxHashMap<ConnectionId, ConnectionOutputs>,
     /// Other tasks may change other parts of it.
-    directory: watch::Sender<Arc<Directory>>,
+    namespaces: Arc<NamespaceRegistry>,
     commands: Vec<Command>,
     outputs: Vec<Output>,
     reads: Vec<ReadRequest>,
@@ -95,12 +96,12 @@ pub struct ShardTask {
 
 impl ShardTask {
     /// A task for `shard`, whose store tells of progress by `progress`. It keeps the entities of
-    /// `directory`.
+    /// `namespaces`.
     pub fn new(
         shard: Shard,
         clock: BrokerClock,
         progress: Arc<Notify>,
-        directory: watch::Sender<Arc<Directory>>,
+        namespaces: Arc<NamespaceRegistry>,
     ) -> (Self, Inbox) {
         let (own_inbox, inbox) = mpsc::channel(INBOX);
         let task = Self {
@@ -111,7 +112,7 @@ impl ShardTask {
             inbox,
             own_inbox: own_inbox.clone(),
             connections: FxHashMap::default(),
-            directory,
+            namespaces,
             commands: Vec::new(),
             outputs: Vec::new(),
             reads: Vec::new(),
@@ -293,17 +294,21 @@ impl ShardTask {
     /// Sends each connection its outputs as one batch. A connection that has just ended gets none.
     fn send_outputs(&mut self) {
         let mut addressed = Vec::new();
-        let (mut changes, mut rules) = (Vec::new(), Vec::new());
+        let mut changes = Vec::new();
         // For all of them together: each may have been the only one before.
         let mut room = self.outputs.len();
         for output in self.outputs.drain(..) {
             let output = match output {
                 Output::EntityChanged(change) => {
-                    changes.push(*change);
+                    changes.push(DirectoryChange::Entity(change));
                     continue;
                 }
-                Output::RulesChanged(changed) => {
-                    rules.push(*changed);
+                Output::RulesChanged(namespace, rules) => {
+                    changes.push(DirectoryChange::Rules(namespace, *rules));
+                    continue;
+                }
+                Output::NamespaceChanged(change) => {
+                    changes.push(DirectoryChange::Namespace(*change));
                     continue;
                 }
                 output => output,
@@ -320,17 +325,7 @@ impl ShardTask {
             }
             outputs.batch.push(output);
         }
-        if !changes.is_empty() || !rules.is_empty() {
-            self.directory.send_modify(|directory| {
-                let directory = Arc::make_mut(directory);
-                changes
-                    .into_iter()
-                    .for_each(|change| directory.apply(change));
-                rules
-                    .into_iter()
-                    .for_each(|rules| directory.set_rules(rules));
-            });
-        }
+        self.namespaces.apply(changes);
         for connection in addressed {
             if let Some(outputs) = self.connections.get_mut(&connection) {
                 let batch = std::mem::take(&mut outputs.batch);
@@ -368,18 +363,6 @@ impl ShardTask {
     }
 }
 
-/// The entities that a shard begins with, and the rules of the namespace.
-pub fn directory_of(shard: &Shard, rules: AccessRules) -> Directory {
-    let mut directory = Directory::new(rules);
-    for entity in shard.broker.entities() {
-        directory.apply(entity);
-    }
-    for rules in shard.broker.rules() {
-        directory.set_rules(rules);
-    }
-    directory
-}
-
 #[cfg(test)]
 mod tests {
     use broker::{BrokerSettings, Ensured, Order};
@@ -403,8 +386,7 @@ mod tests {
             let describe = servicebus::describe_forward_error;
             let settings = BrokerSettings::default();
             let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
-            let (task, inbox) =
-                ShardTask::new(shard, clock, Arc::default(), watch::Sender::default());
+            let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), Arc::default());
             inbox.send(Message::Stop).await.unwrap();
             // As reads do whose answers come back faster than they are taken.
             let waiting = tokio::task::spawn_blocking(move || {
@@ -455,9 +437,9 @@ mod tests {
             let describe = servicebus::describe_forward_error;
             let settings = BrokerSettings::default();
             let shard = Shard::open(settings, describe, store, clock.now()).unwrap();
-            let directory = watch::Sender::default();
-            let receiver: DirectoryReceiver = directory.subscribe();
-            let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), directory);
+            let namespaces = Arc::new(NamespaceRegistry::default());
+            let receiver = namespaces.subscribe(store::NamespaceId(0)).unwrap();
+            let (task, inbox) = ShardTask::new(shard, clock, Arc::default(), namespaces);
             let running = tokio::spawn(task.run());
             let known = || receiver.borrow().get("orders").map(|entity| entity.id);
             let (sender, mut outputs) = mpsc::unbounded_channel();

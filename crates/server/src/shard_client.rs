@@ -15,12 +15,9 @@ use store::NamespaceId;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard::{Inbox, Message};
 use crate::staging::{CommandStager, staged};
-
-/// The only namespace there is so far.
-pub const NAMESPACE: NamespaceId = NamespaceId(0);
 
 /// The most time between a command and its answer. A disk that takes longer for a commit or a read
 /// is stuck, and its client should not be.
@@ -53,6 +50,7 @@ pub enum LocksAtEnd {
 pub struct ShardClient {
     inbox: Inbox,
     connection: ConnectionId,
+    namespace: NamespaceId,
     locks: LocksAtEnd,
     /// For large messages.
     command_stager: Option<CommandStager>,
@@ -66,7 +64,7 @@ pub struct ShardClient {
 }
 
 impl ShardClient {
-    /// Registers a client that the shard knows as `connection`.
+    /// Registers a client of the default namespace that the shard knows as `connection`.
     pub async fn open(inbox: &Inbox, connection: ConnectionId) -> Result<Self, ShardError> {
         let (sender, outputs) = mpsc::unbounded_channel();
         let open = Message::Open { connection, sender };
@@ -74,6 +72,7 @@ impl ShardClient {
         Ok(Self {
             inbox: inbox.clone(),
             connection,
+            namespace: NamespaceId::default(),
             locks: LocksAtEnd::AsConfigured,
             command_stager: None,
             outputs,
@@ -83,13 +82,19 @@ impl ShardClient {
         })
     }
 
-    /// Registers a client of a running server, under a new connection id.
-    pub async fn connect_to(server: &ServerState, locks: LocksAtEnd) -> Result<Self, ShardError> {
+    /// Registers a client of a namespace of a running server, under a new connection id.
+    pub async fn connect_to(server: &NamespaceView, locks: LocksAtEnd) -> Result<Self, ShardError> {
         let connection = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
         let mut client = Self::open(&server.inbox, connection).await?;
+        client.enter(server.namespace());
         client.locks = locks;
         client.command_stager.clone_from(&server.command_stager);
         Ok(client)
+    }
+
+    /// From now on it is a client of that namespace.
+    pub fn enter(&mut self, namespace: NamespaceId) {
+        self.namespace = namespace;
     }
 
     /// Has the shard carry out the command that `command` makes for a request id, and waits for the
@@ -113,9 +118,10 @@ impl ShardClient {
 
     /// Has the broker carry out an order.
     pub async fn order(&mut self, order: Order) -> Result<Result<Answer, EntityError>, ShardError> {
+        let namespace = self.namespace;
         let command = |request| Command::Administer {
             request,
-            namespace: NAMESPACE,
+            namespace,
             order: Box::new(order),
         };
         self.ask(command, |output| match output {
@@ -125,9 +131,11 @@ impl ShardClient {
         .await
     }
 
-    /// Every entity there is, in no order.
+    /// Every entity of the namespace, in no order.
     pub async fn entities(&mut self) -> Result<Vec<QueueInfo>, ShardError> {
-        ask_task(&self.inbox, Message::Queues).await
+        let mut all = ask_task(&self.inbox, Message::Queues).await?;
+        all.retain(|entity| entity.namespace == self.namespace);
+        Ok(all)
     }
 
     /// Sends commands that may have several answers, or none.
@@ -224,7 +232,8 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::SessionStateSet { request, .. }
         | Output::Sessions { request, .. } => Some(*request),
         Output::EntityChanged(_)
-        | Output::RulesChanged(_)
+        | Output::RulesChanged(..)
+        | Output::NamespaceChanged(_)
         | Output::Deliver { .. }
         | Output::Drained { .. }
         | Output::Evicted { .. }

@@ -143,6 +143,7 @@ fn options(certificate: watch::Receiver<Arc<ServerConfig>>) -> Options {
         }],
         topics: Vec::new(),
         policies: Vec::new(),
+        namespaces: Vec::new(),
     }
 }
 

@@ -41,6 +41,7 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
         queues: Vec::new(),
         topics: Vec::new(),
         policies: Vec::new(),
+        namespaces: Vec::new(),
     };
     let store = Box::new(store::MemoryStore::new());
     let bound = BoundServer::new(options, store, Arc::default()).await;

@@ -60,6 +60,7 @@ impl Client {
             return self.attach_coordinator(link, session, &attach);
         }
         let (name, node) = (attach.name.clone(), requested_node(&attach));
+        self.namespace.has_entity_link |= !matches!(node, Ok(Node::Cbs));
         let entity = node.as_ref().ok().map(Node::name);
         let entity = entity.filter(|name| !name.is_empty());
         let result = node.and_then(|node| {

@@ -7,6 +7,8 @@
 //! Invariant: the connection's last command is `Disconnect`, and it is issued once.
 
 pub(crate) mod events;
+mod host;
+pub(crate) mod namespace;
 mod other_links;
 mod outputs;
 pub(crate) mod refusals;
@@ -20,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use access::{Directory, Locality};
-use amqp::{Open, Symbol};
+use amqp::Symbol;
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
 use dialect::{
@@ -31,9 +33,9 @@ use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
 use crate::attach::pending_attach::PendingAttach;
 use crate::client::events::{IncomingDelivery, OversizeDelivery, ReceivedDisposition};
+use crate::client::namespace::NamespaceChoice;
 use crate::errors;
 use crate::jms::Jms;
-use crate::jms::connection::JmsConnection;
 use crate::links::Links;
 use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::LinkKind;
@@ -45,14 +47,12 @@ use crate::settings::Settings;
 use crate::transactions::Transactions;
 use crate::transactions::scope::SessionScopes;
 
-/// Most characters of a host name that error texts repeat.
-const MAX_HOST: usize = 253;
-
 /// One client's connection, from its first byte to its last.
 pub struct Client {
     pub(crate) id: ConnectionId,
     pub(crate) settings: Arc<Settings>,
     pub(crate) directory: Arc<Directory>,
+    pub(crate) namespace: NamespaceChoice,
     pub(crate) connection: Connection,
     pub(crate) claims: Claims,
     pub(crate) links: Links,
@@ -122,6 +122,7 @@ impl Client {
             claims: Claims::default(),
             settings,
             directory,
+            namespace: NamespaceChoice::default(),
             links: Links::default(),
             pending_requests: PendingRequests::default(),
             pending_attaches: BTreeMap::new(),
@@ -247,9 +248,9 @@ impl Client {
             Event::SaslInit {
                 mechanism,
                 initial_response,
-                ..
+                hostname,
             } => {
-                self.handle_sasl(&mechanism, initial_response.as_ref());
+                self.handle_sasl(&mechanism, initial_response.as_ref(), hostname.as_deref());
             }
             Event::Opened(open) => self.handle_opened(*open),
             Event::Closed { in_order, .. } => self.handle_closed(in_order),
@@ -286,21 +287,6 @@ impl Client {
         }
     }
 
-    fn handle_opened(&mut self, open: Open) {
-        if let Err(error) = self.open_for_others(&open) {
-            return self.close(error);
-        }
-        self.jms.connection = JmsConnection::of(&open);
-        if let Some(host) = open.hostname.filter(|host| !host.is_empty()) {
-            self.host = host
-                .chars()
-                .filter(|character| !character.is_control())
-                .take(MAX_HOST)
-                .collect();
-        }
-        self.idle_since = Some(self.now.mono);
-    }
-
     pub(crate) fn command(&mut self, command: Command) {
         if !self.ended {
             self.commands.push(command);
@@ -319,11 +305,6 @@ impl Client {
             connection: self.id,
             link: link.0,
         }
-    }
-
-    /// A path as error texts name it.
-    pub(crate) fn resource(&self, path: &str) -> String {
-        format!("sb://{}/{path}", self.host)
     }
 }
 
@@ -379,6 +360,10 @@ impl Dialect for Client {
     fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>) {
         self.now = now;
         let before = std::mem::replace(&mut self.directory, directory);
+        if self.directory.is_deleted() {
+            self.end_with_namespace();
+            return self.handle_events();
+        }
         if !self.directory.has_same_entities(&before) {
             self.check_entities();
         }
@@ -389,6 +374,10 @@ impl Dialect for Client {
         self.handle_events();
     }
 
+    fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
     fn shed_partials(&mut self, now: ClockReading, bytes: usize) {
         self.now = now;
         self.connection.shed_partials(bytes);
@@ -397,12 +386,7 @@ impl Dialect for Client {
 
     fn shut_down(&mut self, now: ClockReading) {
         self.now = now;
-        for link in self.links.ids() {
-            self.remove_link(link);
-            self.connection
-                .detach(link, true, Some(errors::link_shut_down()));
-        }
-        self.detach_others(&errors::link_shut_down());
+        self.end_links(&errors::link_shut_down());
         let error = self.tracked(errors::shut_down());
         self.close_unrecorded(error);
         self.handle_events();

@@ -14,6 +14,7 @@ mod dynamic;
 mod entity_name;
 mod from_broker;
 mod jms;
+mod namespace;
 
 pub(crate) use dynamic::{
     bad_distribution_modes, bad_lifetime_policy, dynamic_with_address, no_dynamic_nodes,
@@ -24,6 +25,7 @@ pub(crate) use entity_name::EntityName;
 pub use from_broker::describe_forward_error;
 pub(crate) use from_broker::{message_not_found, request, rule, send, settle};
 pub(crate) use jms::{entity, not_a_queue, not_a_topic, subscribe, unsubscribe};
+pub(crate) use namespace::{ambiguous_namespace, namespace_deleted};
 
 /// An entity that is not there. Two SDKs match on the words. (docs/spec/amqp.md#3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {

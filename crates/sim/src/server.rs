@@ -237,7 +237,7 @@ fn ensure_all(
             settings: info.settings,
         });
     }
-    for rules in shard.broker.rules() {
+    for (_, rules) in shard.broker.rules() {
         directory.set_rules(rules);
     }
     (directory, reads)

@@ -150,5 +150,6 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
         }],
         topics: Vec::new(),
         policies: Vec::new(),
+        namespaces: Vec::new(),
     }
 }

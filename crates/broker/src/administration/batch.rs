@@ -22,6 +22,7 @@ use crate::context::Context;
 use crate::entities::change::take_over;
 use crate::entities::directory::Directory;
 use crate::entities::remove;
+use crate::entities::template::Template;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
@@ -75,8 +76,14 @@ pub(super) fn carry_out(
     for (subscription, name) in batch.removed_rules {
         draft.remove_rule(&subscription, name)?;
     }
-    for mut ensured in batch.ensured {
+    let mut all = batch.ensured;
+    for ensured in &mut all {
         ensured.admit(cx.shared.settings.tier)?;
+    }
+    let template = batch
+        .is_template
+        .then(|| Template::of_ensured(&all, &batch.policies));
+    for ensured in all {
         draft.ensure(ensured)?;
     }
     let steps = draft.finish()?;
@@ -92,10 +99,13 @@ pub(super) fn carry_out(
             assert!(put.is_ok(), "it was seen to be possible");
         }
         if !concerned.is_empty() {
-            directory.apply_policies(concerned, cx);
+            directory.apply_policies(namespace, concerned, cx);
         }
         for step in steps {
             take(directory, namespace, step, cx);
+        }
+        if let Some(template) = template {
+            directory.set_template(namespace, template, cx);
         }
     }
     Ok(Answer::Done)

@@ -56,7 +56,7 @@ pub(crate) fn make(
     let tier = cx.shared.settings.tier;
     tier.admit(kind.seen(), &mut settings)?;
     check_free(directory, namespace, &path)?;
-    check_room(directory, &kind)?;
+    check_room(directory, namespace, &kind)?;
     check_targets(directory, namespace, &settings, None)?;
     // Everything that can be refused is looked at before anything is made.
     let rules = match kind.topic() {
@@ -154,11 +154,14 @@ fn check_free(
 }
 
 /// (docs/spec/entities.md#4)
-fn check_room(directory: &Directory, kind: &Kind) -> Result<(), EntityError> {
+fn check_room(
+    directory: &Directory,
+    namespace: NamespaceId,
+    kind: &Kind,
+) -> Result<(), EntityError> {
     let Some(topic) = kind.topic() else {
-        let others = directory
-            .iter_seen()
-            .filter(|queue| queue.kind.topic().is_none());
+        let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
+        let others = all.filter(|queue| queue.kind.topic().is_none());
         return check_count(others.count());
     };
     let topic = directory.get(topic).map(|queue| &queue.kind);

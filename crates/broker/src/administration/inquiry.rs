@@ -114,7 +114,7 @@ pub(super) fn namespace(
     NamespaceInfo {
         created: known(entities().map(|times| times.created).min()),
         modified: known(entities().map(|times| times.updated).max()),
-        version: directory.version(),
+        version: directory.version(namespace),
     }
 }
 

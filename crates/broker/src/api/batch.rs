@@ -33,6 +33,8 @@ pub struct Batch {
     pub policies: Vec<Policy>,
     /// Whether it is only looked at, and not done.
     pub dry_run: bool,
+    /// Whether a reset of the namespace goes back to what it ensures and to its policies.
+    pub is_template: bool,
 }
 
 /// An entity that is there then, and as it is described.

@@ -330,9 +330,11 @@ pub enum Command {
         namespace: NamespaceId,
         node: NodeRequest,
     },
-    /// A link is to use a dynamic node that another link made. Answered by `Output::NodeOpened`.
+    /// A link is to use a dynamic node of its namespace that another link made. Answered by
+    /// `Output::NodeOpened`.
     OpenNode {
         link: NodeLinkId,
+        namespace: NamespaceId,
         node: EntityId,
         used: NodeUse,
     },

@@ -12,6 +12,10 @@ use crate::api::rule::RuleError;
 pub enum EntityError {
     #[error("the entity does not exist")]
     NotFound,
+    #[error("the namespace '{0}' does not exist")]
+    NoNamespace(String),
+    #[error("a namespace '{0}' exists already")]
+    NamespaceExists(String),
     #[error("the topic does not exist")]
     NoTopic,
     #[error("a {0} of that path exists already")]

@@ -12,6 +12,7 @@ use store::EntityId;
 use crate::api::batch::{Batch, Ensured};
 use crate::api::client_affine::ClientAffineProperties;
 use crate::api::info::QueueInfo;
+use crate::api::namespace::{NamespaceAnswer, NamespaceOrder};
 use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::router::{RouterAnswer, RouterOrder};
 use crate::api::rule::RuleDescription;
@@ -82,6 +83,8 @@ pub enum Order {
     },
     /// About routers and bindings. Answered by [`Answer::Router`].
     Router(RouterOrder),
+    /// About namespaces, whichever the order comes from. Answered by [`Answer::Namespaces`].
+    Namespaces(NamespaceOrder),
 }
 
 impl Order {
@@ -141,6 +144,7 @@ pub enum Answer {
     Rules(Page<RuleDescription>),
     Namespace(NamespaceInfo),
     Router(RouterAnswer),
+    Namespaces(NamespaceAnswer),
     Policies(Vec<Policy>),
     /// Whether it is new.
     Put {

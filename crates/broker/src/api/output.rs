@@ -13,6 +13,7 @@ use crate::api::death::Deaths;
 use crate::api::entity_error::EntityError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
+use crate::api::namespace::NamespaceChange;
 use crate::api::node::{Node, NodeError, NodeLinkId};
 use crate::api::order::Answer;
 use crate::api::publication::{PublishError, Routed};
@@ -170,7 +171,9 @@ pub enum Output {
     /// For the server, whichever client caused it: it keeps its directory of entities by this.
     EntityChanged(Box<EntityChange>),
     /// The same, of what a topic's rules are from now on.
-    RulesChanged(Box<RuleSnapshot>),
+    RulesChanged(NamespaceId, Box<RuleSnapshot>),
+    /// The same, of a namespace.
+    NamespaceChanged(Box<NamespaceChange>),
     /// Sequence numbers are consecutive from the first, without those that were duplicates: of
     /// each its place is told and the number of the message that was accepted before.
     Sent {
@@ -283,7 +286,9 @@ impl Output {
     #[must_use]
     pub fn connection(&self) -> ConnectionId {
         match self {
-            Self::EntityChanged(_) | Self::RulesChanged(_) => ConnectionId::SERVER,
+            Self::EntityChanged(_) | Self::RulesChanged(..) | Self::NamespaceChanged(_) => {
+                ConnectionId::SERVER
+            }
             Self::Administered { request, .. }
             | Self::RuleChanged { request, .. }
             | Self::Rules { request, .. }

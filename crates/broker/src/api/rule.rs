@@ -7,7 +7,7 @@
 
 pub(crate) mod distribution;
 pub(crate) mod snapshot;
-mod stored;
+pub(crate) mod stored;
 mod usage;
 
 use std::sync::Arc;

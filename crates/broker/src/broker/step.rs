@@ -234,7 +234,12 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             namespace,
             node,
         } => node::create(directory, link, namespace, node, cx),
-        Command::OpenNode { link, node, used } => node::open(directory, link, node, used, cx),
+        Command::OpenNode {
+            link,
+            namespace,
+            node,
+            used,
+        } => node::open(directory, link, namespace, node, used, cx),
         Command::CloseNode { link } => node::close(directory, link, cx),
         Command::Declare {
             request,

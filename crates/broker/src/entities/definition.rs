@@ -8,11 +8,14 @@ use store::{EntityId, EntityRow, NamespaceId, StoreError};
 
 use crate::api::client_affine::ClientAffineProperties;
 use crate::api::id::Subqueue;
+use crate::api::namespace::NamespaceDefinition;
 use crate::api::policy::Policy;
 use crate::api::router::RouterSettings;
 use crate::api::settings::QueueSettings;
-use crate::api::store_only::StoreOnlyProperties;
+use crate::api::store_only::{AuthorizationRule, StoreOnlyProperties};
 use crate::api::time::Wall;
+use crate::entities::namespaces::Namespace;
+use crate::entities::template::StoredTemplate;
 use crate::queue::kind::Kind;
 use crate::queue::session_key::SessionIds;
 use crate::queue::subscription::Subscription;
@@ -20,6 +23,9 @@ use crate::queue::{Description, Queue, Times};
 use crate::router::{Router, StoredRouter};
 use crate::subqueue::ceilings::Ceilings;
 use crate::topic::Topic;
+
+/// What the path of a namespace's row begins with, as that of no entity does.
+const NAMESPACE: &str = "$namespace ";
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
@@ -30,6 +36,7 @@ pub(crate) enum Definition {
         topic: Option<EntityId>,
     },
     Policy(Policy),
+    Namespace(Box<Namespace>),
 }
 
 /// How it is written. Times are milliseconds; 0 in what was written before they were kept.
@@ -56,6 +63,22 @@ struct Stored {
     ceilings: Ceilings,
 }
 
+impl Stored {
+    /// Of what is no entity that messages are sent to.
+    fn of(kind: StoredKind) -> Self {
+        Self {
+            kind,
+            created: 0,
+            updated: 0,
+            store_only: None,
+            session_ids: SessionIds::Exact,
+            shares_bodies: false,
+            annotates: false,
+            ceilings: Ceilings::default(),
+        }
+    }
+}
+
 fn is_exact(ids: &SessionIds) -> bool {
     *ids == SessionIds::Exact
 }
@@ -79,6 +102,18 @@ enum StoredKind {
         topic: Option<u64>,
     },
     Policy(Policy),
+    Namespace(StoredNamespace),
+}
+
+/// A namespace, whose name is the path of its row.
+#[derive(Debug, Deserialize, Serialize)]
+struct StoredNamespace {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<AuthorizationRule>,
+    #[serde(default)]
+    template: StoredTemplate,
 }
 
 impl Definition {
@@ -117,6 +152,19 @@ impl Definition {
                 return Ok(Self::Tombstone { topic });
             }
             StoredKind::Policy(policy) => return Ok(Self::Policy(policy)),
+            StoredKind::Namespace(namespace) => {
+                let name = row.path.strip_prefix(NAMESPACE).unwrap_or(&row.path);
+                return Ok(Self::Namespace(Box::new(Namespace {
+                    row: row.id,
+                    definition: NamespaceDefinition {
+                        name: name.to_owned(),
+                        hosts: namespace.hosts,
+                        keys: namespace.keys,
+                    },
+                    created: times.created,
+                    template: namespace.template.template()?,
+                })));
+            }
         };
         Ok(Self::Entity(Box::new(Description {
             kind,
@@ -156,16 +204,7 @@ pub(crate) fn tombstone_of(queue: &Queue, topic: Option<EntityId>) -> EntityRow 
 
 /// A router's row.
 pub(crate) fn row_of_router(router: &Router) -> EntityRow {
-    let stored = Stored {
-        kind: StoredKind::Router(StoredRouter::of(&router.settings)),
-        created: 0,
-        updated: 0,
-        store_only: None,
-        session_ids: SessionIds::Exact,
-        shares_bodies: false,
-        annotates: false,
-        ceilings: Ceilings::default(),
-    };
+    let stored = Stored::of(StoredKind::Router(StoredRouter::of(&router.settings)));
     encode(router.id, router.namespace, router.name.clone(), &stored)
 }
 
@@ -184,18 +223,24 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
     encode(queue.id, queue.namespace, queue.path.clone(), &stored)
 }
 
+/// The row of a namespace. It has the namespace's id, as have those of its entities.
+pub(crate) fn namespace_row(id: NamespaceId, namespace: &Namespace) -> EntityRow {
+    let kind = StoredKind::Namespace(StoredNamespace {
+        hosts: namespace.definition.hosts.clone(),
+        keys: namespace.definition.keys.clone(),
+        template: StoredTemplate::of(&namespace.template),
+    });
+    let stored = Stored {
+        created: namespace.created.0,
+        ..Stored::of(kind)
+    };
+    let path = format!("{NAMESPACE}{}", namespace.definition.name);
+    encode(namespace.row, id, path, &stored)
+}
+
 /// The row of a policy. No path of an entity begins as its path does.
 pub(crate) fn policy_row(id: EntityId, namespace: NamespaceId, policy: &Policy) -> EntityRow {
-    let stored = Stored {
-        kind: StoredKind::Policy(policy.clone()),
-        created: 0,
-        updated: 0,
-        store_only: None,
-        session_ids: SessionIds::Exact,
-        shares_bodies: false,
-        annotates: false,
-        ceilings: Ceilings::default(),
-    };
+    let stored = Stored::of(StoredKind::Policy(policy.clone()));
     let path = format!("$policy {}", id.0);
     encode(id, namespace, path, &stored)
 }

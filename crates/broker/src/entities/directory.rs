@@ -19,6 +19,7 @@ use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
 use crate::context::Context;
 use crate::entities::definition;
+use crate::entities::namespaces::Namespaces;
 use crate::entities::policies::Policies;
 use crate::entities::tombstone::Tombstone;
 use crate::forward::transfer_queue;
@@ -51,24 +52,32 @@ pub(crate) struct Directory {
     pub(super) last: u64,
     /// Counts changes of entities and rules, from a random number on.
     pub(super) version: u64,
+    pub(super) first_version: u64,
+    /// The count at the last change of each namespace; since the start there was none in others.
+    pub(super) versions: BTreeMap<NamespaceId, u64>,
+    pub(crate) namespaces: Namespaces,
 }
 
 impl Directory {
-    /// Another one after each change of an entity or a rule.
-    pub(crate) fn version(&self) -> u64 {
-        self.version
+    /// Another one after each change of an entity or a rule of the namespace.
+    pub(crate) fn version(&self, namespace: NamespaceId) -> u64 {
+        let changed = self.versions.get(&namespace);
+        changed.copied().unwrap_or(self.first_version)
     }
 
     /// An entity or one of its rules has changed.
     pub(crate) fn note_change(&mut self, entity: EntityId) {
-        if !entity.is_volatile() {
-            self.note_change_of_namespace();
+        if !entity.is_volatile()
+            && let Some(namespace) = self.get(entity).map(|queue| queue.namespace)
+        {
+            self.note_change_of_namespace(namespace);
         }
     }
 
-    /// What is said of many entities has changed.
-    pub(super) fn note_change_of_namespace(&mut self) {
+    /// Something of a namespace has changed.
+    pub(super) fn note_change_of_namespace(&mut self, namespace: NamespaceId) {
         self.version = self.version.wrapping_add(1);
+        self.versions.insert(namespace, self.version);
     }
 
     pub(crate) fn get(&self, id: EntityId) -> Option<&Queue> {
@@ -130,7 +139,7 @@ impl Directory {
         if let Some(key) = client_affine_key(&queue) {
             self.client_affine.remove(&key);
         }
-        self.note_change(id);
+        self.note_change_of_namespace(queue.namespace);
         Some(queue)
     }
 
@@ -279,11 +288,14 @@ impl Directory {
     }
 
     /// The rules of topics where they have changed since the last call.
-    pub(crate) fn publish_rules(&mut self) -> Vec<RuleSnapshot> {
+    pub(crate) fn publish_rules(&mut self) -> Vec<(NamespaceId, RuleSnapshot)> {
         let changed = std::mem::take(&mut self.changed_rules);
-        let publish = |id| match self.get_mut(id).map(|queue| &mut queue.kind) {
-            Some(Kind::Topic(topic)) => topic.rules.publish(id),
-            _ => None,
+        let publish = |id| {
+            let queue = self.get_mut(id)?;
+            match &mut queue.kind {
+                Kind::Topic(topic) => Some((queue.namespace, topic.rules.publish(id)?)),
+                _ => None,
+            }
         };
         changed.into_iter().filter_map(publish).collect()
     }
@@ -295,7 +307,8 @@ impl Directory {
         topic: Option<EntityId>,
         cx: &mut Context<'_>,
     ) {
-        let mut tombstone = Tombstone::new(queue.id, topic, queue.rows.head.clone());
+        let head = queue.rows.head.clone();
+        let mut tombstone = Tombstone::new(queue.id, queue.namespace, topic, head);
         tombstone.take_alarm(queue.alarm);
         tombstone.mark(definition::tombstone_of(queue, topic), cx);
         tombstone.set_alarm(0, cx);
@@ -315,7 +328,10 @@ impl Directory {
         };
         if advance(tombstone, cx) {
             let tombstone = self.tombstones.remove(&id);
-            tombstone.expect("it was advanced just now").end(cx);
+            let tombstone = tombstone.expect("it was advanced just now");
+            let namespace = tombstone.namespace;
+            tombstone.end(cx);
+            self.tombstone_ended(namespace, cx);
         }
     }
 

@@ -173,7 +173,7 @@ impl Directory {
     ) -> Result<bool, EntityError> {
         let mut concerned = Vec::new();
         let is_new = self.insert_policy(namespace, policy, &mut concerned, cx)?;
-        self.apply_policies(concerned, cx);
+        self.apply_policies(namespace, concerned, cx);
         Ok(is_new)
     }
 
@@ -258,7 +258,7 @@ impl Directory {
     ) -> Result<(), EntityError> {
         let mut concerned = Vec::new();
         self.take_policy(namespace, layer, name, &mut concerned, cx)?;
-        self.apply_policies(concerned, cx);
+        self.apply_policies(namespace, concerned, cx);
         Ok(())
     }
 
@@ -289,13 +289,18 @@ impl Directory {
     }
 
     /// What policies say of these entities has changed: that holds at once.
-    pub(crate) fn apply_policies(&mut self, mut concerned: Vec<EntityId>, cx: &mut Context<'_>) {
+    pub(crate) fn apply_policies(
+        &mut self,
+        namespace: NamespaceId,
+        mut concerned: Vec<EntityId>,
+        cx: &mut Context<'_>,
+    ) {
         concerned.sort_unstable();
         concerned.dedup();
         for id in concerned {
             self.apply_policy(id, cx);
         }
-        self.note_change_of_namespace();
+        self.note_change_of_namespace(namespace);
     }
 
     fn apply_policy(&mut self, id: EntityId, cx: &mut Context<'_>) {

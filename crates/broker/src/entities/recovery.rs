@@ -11,6 +11,7 @@ use crate::api::settings::BrokerSettings;
 use crate::context::token;
 use crate::entities::definition::Definition;
 use crate::entities::directory::Directory;
+use crate::entities::template::Template;
 use crate::entities::tombstone::Tombstone;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
@@ -24,10 +25,13 @@ impl Directory {
         let mut directory = Self {
             last: recovery.last_entity.map_or(0, |id| id.0),
             version: token::first_version(settings.seed),
+            first_version: token::first_version(settings.seed),
             ..Self::default()
         };
         let mut heads: BTreeMap<_, _> = recovery.heads.into_iter().collect();
+        let mut template = Template::default();
         for row in recovery.entities {
+            directory.namespaces.note_id(row.namespace);
             let head = heads.remove(&row.id).unwrap_or_else(store::Head::empty);
             let mut description = match Definition::decode(&row)? {
                 Definition::Entity(description) => *description,
@@ -37,9 +41,19 @@ impl Directory {
                     continue;
                 }
                 Definition::Tombstone { topic } => {
-                    let tombstone = Tombstone::new(row.id, topic, head);
+                    let tombstone = Tombstone::new(row.id, row.namespace, topic, head);
                     directory.last = directory.last.max(row.id.0);
                     directory.tombstones.insert(row.id, tombstone);
+                    continue;
+                }
+                Definition::Namespace(mut namespace) => {
+                    directory.last = directory.last.max(row.id.0);
+                    if namespace.template == template {
+                        // One copy in memory.
+                        namespace.template = template.clone();
+                    }
+                    template = namespace.template.clone();
+                    directory.namespaces.recover(row.namespace, *namespace);
                     continue;
                 }
                 Definition::Policy(policy) => {
@@ -56,6 +70,7 @@ impl Directory {
             directory.insert(queue);
         }
         directory.check_topics()?;
+        directory.recover_deleted();
         let rules = directory.recover_bindings(recovery.rules)?;
         directory.govern_all();
         directory.recover_rules(&rules)?;

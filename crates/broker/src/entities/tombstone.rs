@@ -7,7 +7,9 @@
 //! continues the removal. When the topic of a subscription is deleted, all bodies are, and with
 //! them every tombstone of the topic.
 
-use store::{EntityId, EntityRow, Head, Part, Query, SequenceNumber, StoredMessage, Write};
+use store::{
+    EntityId, EntityRow, Head, NamespaceId, Part, Query, SequenceNumber, StoredMessage, Write,
+};
 
 use crate::context::alarms::Alarm;
 use crate::context::read::Purpose;
@@ -22,6 +24,7 @@ const PIECE: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct Tombstone {
     pub id: EntityId,
+    pub namespace: NamespaceId,
     /// Of a subscription.
     pub topic: Option<EntityId>,
     head: Head,
@@ -35,9 +38,15 @@ pub(crate) struct Tombstone {
 
 impl Tombstone {
     /// Of what a head says; nothing is done before the next tick.
-    pub(crate) fn new(id: EntityId, topic: Option<EntityId>, head: Head) -> Self {
+    pub(crate) fn new(
+        id: EntityId,
+        namespace: NamespaceId,
+        topic: Option<EntityId>,
+        head: Head,
+    ) -> Self {
         Self {
             id,
+            namespace,
             topic,
             head,
             part: 0,

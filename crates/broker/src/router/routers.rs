@@ -2,7 +2,7 @@
 //!
 //! The routers that every namespace has become rows with the first router, binding or shared body
 //! of the namespace; until then there is nothing to store of them. The default router is the home
-//! of the bodies that queues share, since it never goes.
+//! of the bodies that queues share, since it goes last of its namespace.
 //! Invariant: each binding's target is there, and `by_target` has exactly the bindings there are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{BodyPointer, EntityId, EntityRow, Entry, Head, NamespaceId, StoreError, Write};
 
 use super::bindings::Binding;
-use super::{PREDECLARED, Router, Target, stored};
+use super::{PREDECLARED, Router, Target, predeclared, stored};
 use crate::api::router::{DEFAULT_ROUTER, RouterSettings};
 use crate::context::Context;
 use crate::entities::definition;
@@ -181,6 +181,28 @@ impl Routers {
             cx.write(Write::RemoveEntity(id));
             gone.extend(self.unbind_all(Target::Router(id), cx));
         }
+    }
+
+    /// Removes the routers of a namespace, but for those that every namespace has.
+    pub(crate) fn clear(&mut self, namespace: NamespaceId, cx: &mut Context<'_>) {
+        let own = self
+            .of(namespace)
+            .filter(|it| predeclared(&it.name).is_none());
+        let own: Vec<_> = own.map(|router| router.id).collect();
+        for router in own {
+            self.remove(router, cx);
+        }
+    }
+
+    /// Removes all routers of a namespace that is gone, and to which no row leads any more.
+    pub(crate) fn remove_namespace(&mut self, namespace: NamespaceId, cx: &mut Context<'_>) {
+        let all: Vec<_> = self.of(namespace).map(|router| router.id).collect();
+        for router in all {
+            self.remove(router, cx);
+            self.heads.remove(&router);
+            self.touched.remove(&router);
+        }
+        self.by_name.remove(&namespace);
     }
 
     /// An entity is gone, and with it the bindings that lead to it.

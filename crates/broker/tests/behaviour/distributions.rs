@@ -46,7 +46,7 @@ fn sql(name: &str, text: &str, action: Option<&str>) -> RuleDescription {
 }
 
 fn snapshot(world: &World) -> RuleSnapshot {
-    world.shard.broker.rules().next().unwrap()
+    world.shard.broker.rules().next().unwrap().1
 }
 
 /// A message with an application property `n`, and what these rules make of it.

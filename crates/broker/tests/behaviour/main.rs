@@ -37,6 +37,7 @@ mod limits;
 mod locks;
 mod many_sessions;
 mod memory;
+mod namespaces;
 mod now_or_never;
 mod policies;
 mod preferred_receivers;

@@ -187,7 +187,10 @@ impl Model {
             Output::NodeOpened { .. } | Output::NodeClosed { .. } | Output::Subscribed { .. } => {
                 panic!("neither a dynamic node nor a subscription was asked for");
             }
-            Output::Drained { .. } | Output::TimedOut { .. } | Output::RulesChanged(_) => {}
+            Output::Drained { .. }
+            | Output::TimedOut { .. }
+            | Output::RulesChanged(..)
+            | Output::NamespaceChanged(_) => {}
             Output::Sent {
                 request, result, ..
             } => {

@@ -157,7 +157,12 @@ impl Run {
         };
         self.leave(link);
         let used = NodeUse::Send;
-        let opened = self.turn(Command::OpenNode { link, node, used });
+        let opened = self.turn(Command::OpenNode {
+            link,
+            namespace: NamespaceId(0),
+            node,
+            used,
+        });
         match self.there.get_mut(&node) {
             Some(expected) => {
                 assert_eq!(opened, Some(node));

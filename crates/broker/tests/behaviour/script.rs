@@ -738,7 +738,7 @@ impl Stage {
             Output::Evicted { receiver, reason } => {
                 format!("{} evicted: {reason}", name_of(receiver))
             }
-            Output::RulesChanged(_) => return,
+            Output::RulesChanged(..) => return,
             Output::EntityChanged(change) if change.settings.is_some() => return,
             Output::EntityChanged(change) => format!("{} is gone", change.path),
             Output::Subscribed { receiver, result } => {

@@ -242,7 +242,8 @@ impl Topics {
     }
 
     fn publish(&mut self, count: usize, rules: Option<usize>) {
-        self.rules.extend(self.world.shard.broker.rules());
+        let published = self.world.shard.broker.rules();
+        self.rules.extend(published.map(|(_, rules)| rules));
         let rules = rules.map(|which| self.rules[which % self.rules.len()].clone());
         let ids: Vec<u64> = (self.next..).take(count).collect();
         self.next += count as u64;

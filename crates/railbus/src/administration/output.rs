@@ -21,6 +21,8 @@ pub enum OutputShape {
     Rules,
     /// Several policies, each in a row.
     Policies,
+    /// Several namespaces, each in a row.
+    Namespaces,
     /// One entity or rule, each property in a row.
     Entity,
     /// There is nothing to be said.
@@ -81,6 +83,11 @@ impl ApiResponse {
                     "definition",
                 ];
                 let rows = self.each(|policy| head.map(|name| format_value(&policy[name])));
+                table(head, rows)
+            }
+            OutputShape::Namespaces => {
+                let head = ["name", "entities", "created"];
+                let rows = self.each(|namespace| head.map(|name| format_value(&namespace[name])));
                 table(head, rows)
             }
         }

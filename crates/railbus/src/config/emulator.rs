@@ -7,47 +7,51 @@
 mod settings;
 mod topics;
 
-use broker::{EntityKind, Tier};
+use broker::{EntityKind, NamespaceDefinition, Tier};
 use entity::fault::{self, FaultLocation, RulePart};
 use entity::{EntityPath, QueueDefinition};
 
 use super::entities::Entities;
 use super::error::Error;
 use super::json::Cursor;
-
-/// What the emulator allows in one namespace is not a limit here, but there can be only one.
-const NAMESPACES: usize = 1;
+use super::namespaces;
 
 /// Whether `root` is such a file rather than one of our own shape.
 pub fn is_emulator(root: &Cursor<'_>) -> Result<bool, Error> {
     Ok(root.member("UserConfig")?.is_some())
 }
 
-/// Reads the entities.
+/// Reads the entities. The first namespace is the default one.
 pub fn read(root: &Cursor<'_>, tier: Tier) -> Result<Entities, Error> {
-    let mut reader = Reader {
-        entities: Entities::default(),
-    };
+    let mut reader = Reader::default();
     let user = root.required("UserConfig")?;
     reader.warn_unknown(root, &["UserConfig"])?;
     reader.warn_unknown(&user, &["Namespaces", "Logging"])?;
-    let namespaces = user.required("Namespaces")?.elements()?;
-    match &namespaces[..] {
-        [] => return Err(user.required("Namespaces")?.error("a namespace is missing")),
-        [namespace] => reader.namespace(namespace)?,
-        [_, second, ..] => {
-            return Err(second.error(format!("only {NAMESPACES} namespace is possible")));
-        }
+    let members = user.required("Namespaces")?.elements()?;
+    let Some((first, others)) = members.split_first() else {
+        return Err(user.required("Namespaces")?.error("a namespace is missing"));
+    };
+    reader.namespace(root, 0, first, tier)?;
+    let mut entities = reader.entities;
+    for (index, member) in (1..).zip(others) {
+        let mut reader = Reader::default();
+        reader.namespace(root, index, member, tier)?;
+        let name = member.required("Name")?;
+        let definition = NamespaceDefinition {
+            name: name.string()?.to_ascii_lowercase(),
+            ..NamespaceDefinition::default()
+        };
+        let namespaces = &mut entities.namespaces;
+        namespaces::add(namespaces, definition, |message| name.error(message))?;
+        let added = namespaces.last_mut().expect("it was added just now");
+        (added.queues, added.topics) = (reader.entities.queues, reader.entities.topics);
+        entities.warnings.extend(reader.entities.warnings);
     }
-    let Entities { queues, topics, .. } = &mut reader.entities;
-    fault::check(queues, topics)
-        .and_then(|()| fault::admit(tier, queues, topics))
-        .map_err(|fault| root.error_at(&key_of(fault.location), fault.text(path_of)))?;
-    Ok(reader.entities)
+    Ok(entities)
 }
 
-/// Where the file has an entity or a rule.
-fn path_of(location: FaultLocation) -> String {
+/// Where the file has an entity or a rule of a namespace.
+fn path_of(namespace: usize, location: FaultLocation) -> String {
     let within = match location {
         FaultLocation::Queue(queue) => format!("Queues[{queue}]"),
         FaultLocation::Topic(topic) => format!("Topics[{topic}]"),
@@ -58,25 +62,33 @@ fn path_of(location: FaultLocation) -> String {
             format!("Topics[{topic}].Subscriptions[{subscription}].Rules[{rule}]")
         }
     };
-    format!("UserConfig.Namespaces[0].{within}")
+    format!("UserConfig.Namespaces[{namespace}].{within}")
 }
 
 /// Where the value is that is wrong. A filter's stands under one of two names.
-fn key_of(location: FaultLocation) -> String {
+fn key_of(namespace: usize, location: FaultLocation) -> String {
     let key = match location {
         FaultLocation::Rule(.., RulePart::Filter) => "Properties",
         FaultLocation::Rule(.., RulePart::Action) => "Properties.Action",
         _ => "Name",
     };
-    format!("{}.{key}", path_of(location))
+    format!("{}.{key}", path_of(namespace, location))
 }
 
+#[derive(Default)]
 struct Reader {
     entities: Entities,
 }
 
 impl Reader {
-    fn namespace(&mut self, namespace: &Cursor<'_>) -> Result<(), Error> {
+    /// Reads the namespace that is the file's `index`th.
+    fn namespace(
+        &mut self,
+        root: &Cursor<'_>,
+        index: usize,
+        namespace: &Cursor<'_>,
+        tier: Tier,
+    ) -> Result<(), Error> {
         namespace.required("Name")?.string()?;
         self.warn_unknown(namespace, &["Name", "Queues", "Topics"])?;
         for queue in namespace.list("Queues")? {
@@ -85,7 +97,13 @@ impl Reader {
         for topic in namespace.list("Topics")? {
             self.topic(&topic)?;
         }
-        Ok(())
+        let Entities { queues, topics, .. } = &mut self.entities;
+        fault::check(queues, topics)
+            .and_then(|()| fault::admit(tier, queues, topics))
+            .map_err(|fault| {
+                let text = fault.text(|location| path_of(index, location));
+                root.error_at(&key_of(index, fault.location), text)
+            })
     }
 
     fn queue(&mut self, queue: &Cursor<'_>) -> Result<(), Error> {

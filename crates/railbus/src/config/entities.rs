@@ -7,10 +7,12 @@ use broker::{Policy, Tier};
 use entity::fault::{self, FaultLocation, RulePart};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
+use server::ConfiguredNamespace;
 
 use super::emulator;
 use super::error::{Error, read};
 use super::json::{self, Cursor};
+use super::namespaces::{self, NamespaceConfig};
 use super::policies;
 use super::toml_file::TomlFile;
 
@@ -21,6 +23,8 @@ pub struct Entities {
     pub topics: Vec<TopicDefinition>,
     /// Of users and of operators.
     pub policies: Vec<Policy>,
+    /// Namespaces besides the default one, which has all that is above.
+    pub namespaces: Vec<ConfiguredNamespace>,
     /// What a user should know about the file, although it is accepted.
     pub warnings: Vec<String>,
 }
@@ -28,7 +32,13 @@ pub struct Entities {
 impl Entities {
     /// Warnings about messages that would go to an entity that is not there.
     pub fn missing_targets(&self) -> Vec<String> {
-        fault::missing_targets(&self.queues, &self.topics)
+        let mut missing = fault::missing_targets(&self.queues, &self.topics);
+        for namespace in &self.namespaces {
+            let of_it = fault::missing_targets(&namespace.queues, &namespace.topics);
+            let name = &namespace.definition.name;
+            missing.extend(of_it.iter().map(|text| format!("namespace {name}: {text}")));
+        }
+        missing
     }
 
     /// Adds the entities of `railbus.toml` to those of the entities file. If both name one, the
@@ -51,6 +61,17 @@ impl Entities {
         self.topics
             .extend(topics.filter(|topic| is_new("topic", &topic.path)));
         policies::add(&mut self.policies, of_settings.policies, &mut self.warnings);
+        for namespace in of_settings.namespaces {
+            let name = &namespace.definition.name;
+            let mut known = self.namespaces.iter();
+            if known.any(|known| known.definition.name == *name) {
+                let text =
+                    format!("the namespace {name} is in both files; the entities file holds");
+                self.warnings.push(text);
+            } else {
+                self.namespaces.push(namespace);
+            }
+        }
     }
 }
 
@@ -64,6 +85,23 @@ struct EntitiesConfig {
     topics: Vec<TopicDefinition>,
     #[serde(default)]
     policies: Vec<Policy>,
+    #[serde(default)]
+    namespaces: Vec<NamespaceConfig>,
+}
+
+impl EntitiesConfig {
+    /// All of it checked. `refuse` makes an error of a path in the file.
+    fn collect(
+        self,
+        tier: Tier,
+        refuse: impl Fn(String, String) -> Error,
+    ) -> Result<Entities, Error> {
+        let namespaces = namespaces::collect(self.namespaces, tier, &refuse)?;
+        Ok(Entities {
+            namespaces,
+            ..collect(self.queues, self.topics, self.policies, tier, refuse)?
+        })
+    }
 }
 
 /// Reads and checks `file` for a namespace of a tier. TOML is recognized by its extension.
@@ -76,7 +114,8 @@ pub fn read_entities(file: &Path, tier: Tier) -> Result<Entities, Error> {
     } else {
         read_json(file, tier)?
     };
-    if entities.queues.is_empty() && entities.topics.is_empty() {
+    let is_empty = entities.queues.is_empty() && entities.topics.is_empty();
+    if is_empty && entities.namespaces.is_empty() {
         let text = format!(
             "{}:1: the file declares no queue and no topic",
             file.display()
@@ -88,14 +127,8 @@ pub fn read_entities(file: &Path, tier: Tier) -> Result<Entities, Error> {
 
 fn read_toml(file: &Path, tier: Tier) -> Result<Entities, Error> {
     let mut file = TomlFile::<EntitiesConfig>::read(file)?;
-    let EntitiesConfig {
-        queues,
-        topics,
-        policies,
-    } = std::mem::take(&mut file.value);
-    collect(queues, topics, policies, tier, |path, message| {
-        file.error(path, message)
-    })
+    let config = std::mem::take(&mut file.value);
+    config.collect(tier, |path, message| file.error(path, message))
 }
 
 fn read_json(file: &Path, tier: Tier) -> Result<Entities, Error> {
@@ -105,14 +138,8 @@ fn read_json(file: &Path, tier: Tier) -> Result<Entities, Error> {
     if emulator::is_emulator(&root)? {
         return emulator::read(&root, tier);
     }
-    let EntitiesConfig {
-        queues,
-        topics,
-        policies,
-    } = root.read()?;
-    collect(queues, topics, policies, tier, |path, message| {
-        root.error_at(&path, message)
-    })
+    let config: EntitiesConfig = root.read()?;
+    config.collect(tier, |path, message| root.error_at(&path, message))
 }
 
 /// The entities of a file of our own shape, checked. `refuse` makes an error of a path in the file.
@@ -128,7 +155,7 @@ pub fn collect(
         queues,
         topics,
         policies,
-        warnings: Vec::new(),
+        ..Entities::default()
     };
     let checked = fault::check(&entities.queues, &entities.topics)
         .and_then(|()| fault::admit(tier, &mut entities.queues, &entities.topics));
@@ -166,30 +193,7 @@ fn key_of(location: FaultLocation) -> String {
 mod tests {
     use broker::{FilterDescription, Value};
 
-    use super::*;
-
-    fn check(name: &str, text: &str) -> Result<Entities, String> {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join(name);
-        std::fs::write(&file, text).unwrap();
-        let without_directory =
-            |text: String| text.replace(&format!("{}/", directory.path().display()), "");
-        let mut entities = read_entities(&file, Tier::Standard)
-            .map_err(|error| without_directory(error.to_string()))?;
-        entities.warnings = entities
-            .warnings
-            .into_iter()
-            .map(without_directory)
-            .collect();
-        Ok(entities)
-    }
-
-    fn emulator(queues: &str) -> Result<Entities, String> {
-        let text = format!(
-            "{{\"UserConfig\": {{\"Namespaces\": [{{\"Name\": \"sbemulatorns\",\n\"Queues\": [\n{queues}\n]}}]}}}}"
-        );
-        check("Config.json", &text)
-    }
+    use crate::config::file_tests::{check, emulator, topics};
 
     #[test]
     fn the_emulators_sample_is_read_with_comments_trailing_commas_and_byte_order_mark() {
@@ -410,13 +414,6 @@ mod tests {
         );
     }
 
-    fn topics(topics: &str) -> Result<Entities, String> {
-        let text = format!(
-            r#"{{"UserConfig": {{"Namespaces": [{{"Name": "n", "Topics": [{topics}]}}]}}}}"#
-        );
-        check("Config.json", &text)
-    }
-
     #[test]
     fn a_member_that_is_not_known_is_worth_a_warning() {
         let entities = emulator(r#"{"Name": "a", "Properties": {"Speed": 1}}"#).unwrap();
@@ -425,16 +422,6 @@ mod tests {
             [
                 "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.Speed: this member is not known and has no effect"
             ]
-        );
-    }
-
-    #[test]
-    fn a_second_namespace_is_refused() {
-        let text = r#"{"UserConfig": {"Namespaces": [{"Name": "a"}, {"Name": "b"}]}}"#;
-        let error = check("Config.json", text).unwrap_err();
-        assert_eq!(
-            error,
-            "Config.json:1: UserConfig.Namespaces[1]: only 1 namespace is possible"
         );
     }
 

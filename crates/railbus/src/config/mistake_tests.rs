@@ -3,33 +3,8 @@
 
 use broker::{FilterDescription, Tier};
 
-use super::entities::{Entities, read_entities};
-
-fn check(name: &str, text: &str) -> Result<Entities, String> {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join(name);
-    std::fs::write(&file, text).unwrap();
-    let without_directory =
-        |text: String| text.replace(&format!("{}/", directory.path().display()), "");
-    let mut entities = read_entities(&file, Tier::Standard)
-        .map_err(|error| without_directory(error.to_string()))?;
-    let warnings = entities.warnings.into_iter();
-    entities.warnings = warnings.map(without_directory).collect();
-    Ok(entities)
-}
-
-fn emulator(queues: &str) -> Result<Entities, String> {
-    let text = format!(
-        "{{\"UserConfig\": {{\"Namespaces\": [{{\"Name\": \"sbemulatorns\",\n\"Queues\": [\n{queues}\n]}}]}}}}"
-    );
-    check("Config.json", &text)
-}
-
-fn topics(topics: &str) -> Result<Entities, String> {
-    let text =
-        format!(r#"{{"UserConfig": {{"Namespaces": [{{"Name": "n", "Topics": [{topics}]}}]}}}}"#);
-    check("Config.json", &text)
-}
+use super::entities::read_entities;
+use super::file_tests::{check, emulator, topics};
 
 #[test]
 fn an_unknown_member_of_a_correlation_filter_is_refused_by_its_name() {

@@ -8,10 +8,13 @@ pub mod choice;
 mod emulator;
 mod entities;
 mod error;
+#[cfg(test)]
+mod file_tests;
 mod issuers;
 mod json;
 #[cfg(test)]
 mod mistake_tests;
+mod namespaces;
 mod policies;
 mod railbus_toml;
 mod toml_file;

@@ -15,6 +15,7 @@ use super::choice::{self, LogFormat, Right};
 use super::entities::{Entities, collect};
 use super::error::Error;
 use super::issuers::{self, AuthIssuer};
+use super::namespaces::{self, NamespaceConfig};
 use super::toml_file::TomlFile;
 use crate::host_name::HostName;
 
@@ -81,6 +82,7 @@ pub struct RailbusToml {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
     pub policies: Vec<Policy>,
+    pub namespaces: Vec<NamespaceConfig>,
 }
 
 /// `[transactions]`: what they may touch.
@@ -218,9 +220,13 @@ pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> 
     let topics = std::mem::take(&mut file.value.topics);
     let tier = file.value.sku.unwrap_or_default();
     let policies = std::mem::take(&mut file.value.policies);
-    let entities = collect(queues, topics, policies, tier, |path, message| {
-        file.error(path, message)
-    })?;
+    let namespaces = std::mem::take(&mut file.value.namespaces);
+    let refuse = |path, message| file.error(path, message);
+    let namespaces = namespaces::collect(namespaces, tier, refuse)?;
+    let entities = Entities {
+        namespaces,
+        ..collect(queues, topics, policies, tier, refuse)?
+    };
     Ok((file.value, entities))
 }
 

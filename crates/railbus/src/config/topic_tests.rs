@@ -1,8 +1,8 @@
 //! Tests of how topics are read from files of our own shape.
 
-use broker::{FilterDescription, QueueSettings, Status, SubscriptionSettings, Tier, Value};
+use broker::{FilterDescription, QueueSettings, Status, SubscriptionSettings, Value};
 
-use super::entities::{Entities, read_entities};
+use super::file_tests::check;
 
 /// All properties of a topic.
 const EVERYTHING: &str = r#"
@@ -52,16 +52,6 @@ const EVERYTHING: &str = r#"
     name = "plain"
     forward-to = "orders"
 "#;
-
-fn check(name: &str, text: &str) -> Result<Entities, String> {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join(name);
-    std::fs::write(&file, text).unwrap();
-    read_entities(&file, Tier::Standard).map_err(|error| {
-        let directory = format!("{}/", directory.path().display());
-        error.to_string().replace(&directory, "")
-    })
-}
 
 #[test]
 fn every_property_of_topics_and_subscriptions_is_read() {

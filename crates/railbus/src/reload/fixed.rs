@@ -91,6 +91,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             "virtual-clock",
             old.server.virtual_clock != new.server.virtual_clock,
         ),
+        ("namespaces", old.server.namespaces != new.server.namespaces),
         ("expiry", broker.expiry != other.expiry),
         (
             "locks-on-disconnect",

@@ -6,6 +6,7 @@
 //! new format gets a store of its own beside it, and the tests here hold for all of them, and for
 //! one just made.
 
+mod namespaces;
 mod routers;
 mod shop;
 
@@ -195,6 +196,7 @@ fn fill(shop: &mut Shop) {
     send(shop, "events", incoming("red", b"small"));
     send(shop, "events", incoming("blue", b"small"));
     routers::fill(shop);
+    namespaces::fill(shop);
     leave_open(shop);
 }
 
@@ -284,8 +286,13 @@ fn available_dead_and_deferred_messages_are_there() {
         } else {
             0
         };
+        let elsewhere = if namespaces::are_in(copy.path()) {
+            namespaces::ENTITIES
+        } else {
+            0
+        };
         let mut shop = Shop::open(copy.path(), 2_000).expect("it opens");
-        assert_eq!(shop.entities(), 7 + copies);
+        assert_eq!(shop.entities(), 7 + copies + elsewhere);
         let orders = shop.entity("orders");
         let counts = (
             orders.active,
@@ -452,11 +459,11 @@ fn new_messages_go_on_where_the_old_ones_end() {
 #[test]
 fn a_newer_format_is_refused_with_one_sentence() {
     for copy in copies() {
-        fs::write(copy.path().join("format"), "railbus-store 9\n").expect("written");
+        fs::write(copy.path().join("format"), "railbus-store 10\n").expect("written");
         let refused = Shop::open(copy.path(), 2_000).err().expect("refused");
         assert_eq!(
             refused.to_string(),
-            "the format file names format version 9; this program understands up to 8"
+            "the format file names format version 10; this program understands up to 9"
         );
     }
 }

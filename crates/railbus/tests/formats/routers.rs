@@ -68,9 +68,14 @@ fn publish(shop: &mut Shop, subject: &str) {
 
 /// Stores have routers from format 8 on. To be asked before the store is opened.
 pub fn are_in(store: &Path) -> bool {
+    version_of(store) >= 8
+}
+
+/// The format of a store that is not open.
+pub fn version_of(store: &Path) -> u32 {
     let format = fs::read_to_string(store.join("format")).expect("it has one");
     let version = format.trim().rsplit(' ').next().expect("a number");
-    version.parse::<u32>().expect("a number") >= 8
+    version.parse().expect("a number")
 }
 
 #[test]

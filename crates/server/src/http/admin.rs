@@ -19,8 +19,8 @@ use hyper::{Request, StatusCode};
 use super::answer::Response;
 use super::body::{self, BodyError};
 use super::caller::Caller;
+use crate::namespace_view::NamespaceView;
 use crate::random::random;
-use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// Says that a request is one of management, whatever its path is called.
@@ -35,7 +35,7 @@ pub fn is_management_request<T>(request: &Request<T>) -> bool {
 }
 
 /// Answers a request for the root, which anyone may send.
-pub fn root(request: &Request<Incoming>, server: &ServerState) -> Response {
+pub fn root(request: &Request<Incoming>, server: &NamespaceView) -> Response {
     let now = server.clock.moment().wall;
     whole(Exchange::root(request, now, u128::from_be_bytes(random())))
 }
@@ -44,7 +44,7 @@ pub fn root(request: &Request<Incoming>, server: &ServerState) -> Response {
 pub async fn respond(
     request: Request<Incoming>,
     caller: Caller,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Response {
     let tracking = u128::from_be_bytes(random());
     let refuse = |request: &Request<()>, error: &Error| {
@@ -83,9 +83,9 @@ pub async fn respond(
 }
 
 /// Answers a request whose caller may not manage.
-async fn deny(request: &Request<()>, tracking: u128, server: &ServerState) -> AdminResponse {
+async fn deny(request: &Request<()>, tracking: u128, server: &NamespaceView) -> AdminResponse {
     let now = server.clock.moment().wall;
-    match Exchange::begin_denied(&server.admin, request, now, tracking) {
+    match Exchange::begin_denied(&server.admin_settings(), request, now, tracking) {
         Ok((exchange, order)) => carry_out(exchange, order, server).await,
         Err(response) => *response,
     }
@@ -95,7 +95,7 @@ async fn manage(
     request: &Request<Bytes>,
     caller: &Caller,
     tracking: u128,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> AdminResponse {
     let now = server.clock.moment().wall;
     let context = RequestContext {
@@ -103,7 +103,7 @@ async fn manage(
         tracking,
         random: &mut random,
     };
-    let (exchange, order) = match Exchange::begin(&server.admin, request, context) {
+    let (exchange, order) = match Exchange::begin(&server.admin_settings(), request, context) {
         Ok(begun) => begun,
         Err(response) => return *response,
     };
@@ -121,7 +121,7 @@ async fn manage(
 async fn carry_out(
     mut exchange: Exchange,
     mut order: Order,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> AdminResponse {
     let Ok(mut shard_client) = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await
     else {

@@ -69,6 +69,12 @@ pub fn not_found() -> Response {
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }
 
+/// For a request about the whole broker by a client of a namespace that is not the default one.
+pub fn of_broker() -> Response {
+    let text = "this is about the whole broker; use a key of the default namespace";
+    error(StatusCode::FORBIDDEN, text)
+}
+
 /// For a request whose head must not be believed; nothing behind it is read.
 pub fn bad_head(head_error: HeadError) -> Response {
     let response = error(StatusCode::BAD_REQUEST, &head_error.to_string());

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use super::answer::{self, Response};
 use super::body;
 use crate::backups::Backups;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 8 << 10;
@@ -81,7 +81,7 @@ impl Error {
 }
 
 /// Answers a request. The caller has the right to manage.
-pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
+pub async fn respond(request: Request<Incoming>, server: &NamespaceView) -> Response {
     let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,

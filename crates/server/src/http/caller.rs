@@ -11,7 +11,7 @@ use hyper::header::{AUTHORIZATION, ORIGIN};
 
 use super::Transport;
 use crate::audit::ANONYMOUS;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::sessions::Session;
 
 /// `guest` and `guest`, as Basic writes it.
@@ -49,7 +49,7 @@ impl Caller {
     /// Whether the caller may do that at `path` now.
     pub fn check(
         &self,
-        server: &ServerState,
+        server: &NamespaceView,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {
@@ -66,7 +66,7 @@ impl Caller {
     }
 
     /// Its name: that of its key, or what its token says.
-    pub fn name(&self, server: &ServerState, path: &str) -> String {
+    pub fn name(&self, server: &NamespaceView, path: &str) -> String {
         let now = server.clock.moment().wall;
         let shown = self.authorization.as_deref();
         let directory = server.directory();
@@ -77,7 +77,7 @@ impl Caller {
 
     /// Whether it shows RabbitMQ's well-known name and password, where no development key is asked
     /// for. (docs/spec/rabbitmq.md#1)
-    pub fn is_guest(&self, server: &ServerState) -> bool {
+    pub fn is_guest(&self, server: &NamespaceView) -> bool {
         let shown = self.authorization.as_deref();
         let is_free = self.is_loopback && server.directory().access().is_development();
         is_free && !self.has_origin && shown == Some(GUEST)
@@ -87,7 +87,7 @@ impl Caller {
     pub fn check_with(
         &self,
         token: Option<&str>,
-        server: &ServerState,
+        server: &NamespaceView,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {
@@ -101,7 +101,7 @@ impl Caller {
     fn check_shown(
         &self,
         shown: Option<&str>,
-        server: &ServerState,
+        server: &NamespaceView,
         operation: Operation,
         path: &str,
     ) -> Result<(), Unauthorized> {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::{self, Response};
 use super::body;
 use crate::audit::Changes;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard::Message;
 use crate::shard_client::ask_task;
 use crate::virtual_clock::{ClockError, ClockReading, ClockRequest};
@@ -42,7 +42,7 @@ struct ClockResponse {
 }
 
 /// Answers a request. The caller has the right to manage.
-pub async fn respond(request: HttpRequest<Incoming>, server: &ServerState) -> Response {
+pub async fn respond(request: HttpRequest<Incoming>, server: &NamespaceView) -> Response {
     let wanted = match *request.method() {
         Method::POST => change(request, server.limits().handshake).await,
         _ => Ok(ClockRequest::Show),
@@ -90,7 +90,7 @@ fn parse(body: &Bytes) -> Result<ClockRequest, String> {
     }
 }
 
-async fn ask(request: ClockRequest, server: &ServerState) -> Response {
+async fn ask(request: ClockRequest, server: &NamespaceView) -> Response {
     let question = |answer| Message::Clock(request, answer);
     match ask_task(&server.inbox, question).await {
         Ok(Ok(reading)) => show(&reading),

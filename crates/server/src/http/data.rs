@@ -23,14 +23,14 @@ use super::Transport;
 use super::admin::{unauthorized, whole};
 use super::answer::Response;
 use super::caller::Caller;
+use crate::namespace_view::NamespaceView;
 use crate::random::random;
-use crate::server_state::ServerState;
 use crate::shard_client::ShardError;
 
 /// What a request asks of messages, unless its path is an entity's. A body of Atom is a message as
 /// any other if the entity exists, since REST libraries send that type with everything; otherwise
 /// it is a request of management. (docs/spec/admin.md#11)
-pub fn call(request: &Request<Incoming>, server: &ServerState) -> Option<Call> {
+pub fn call(request: &Request<Incoming>, server: &NamespaceView) -> Option<Call> {
     let call = Call::parse(request.method(), request.uri())?;
     let directory = server.directory();
     let path = request.uri().path().trim_matches('/');
@@ -52,7 +52,7 @@ pub async fn respond(
     call: Call,
     caller: Caller,
     transport: Transport,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Response {
     let tracking = u128::from_be_bytes(random());
     let (head, incoming) = request.into_parts();
@@ -90,7 +90,7 @@ fn enter(
     head: &Request<()>,
     call: &Call,
     caller: &Caller,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> Result<Arc<Entity>, Error> {
     let operation = match call.action {
         Action::Send => Operation::PostMessages,

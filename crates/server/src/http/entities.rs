@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 use super::answer::{self, Response};
 use super::body;
 use super::routes::Route;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 use bulk_operation::BulkOperation;
 use messages::Range;
@@ -96,7 +96,7 @@ pub async fn respond(
     request: Request<Incoming>,
     route: Route,
     path: &str,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Response {
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     // One slash at the end means nothing.
@@ -138,7 +138,7 @@ fn parent_path(path: &str) -> &str {
 async fn parse_request(
     request: Request<Incoming>,
     route: Route,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> Result<EntityRequest, Response> {
     let operation = match route {
         Route::Reasons => return Ok(EntityRequest::ShowReasons),
@@ -173,7 +173,7 @@ async fn parse_request(
 }
 
 async fn handle(
-    server: &ServerState,
+    server: &NamespaceView,
     resource: &ResourcePath,
     request: EntityRequest,
     client: oneshot::Sender<()>,

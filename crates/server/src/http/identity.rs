@@ -19,7 +19,7 @@ use percent_encoding::percent_decode_str;
 
 use super::Transport;
 use super::answer::{self, Response};
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 
 /// Says that a request is one for a token, and holds what admits the program.
 const IDENTITY_HEADER: &str = "x-identity-header";
@@ -60,7 +60,7 @@ impl Call {
 }
 
 /// Whether a request is for the issuer.
-pub fn is_call<T>(request: &Request<T>, server: &ServerState, transport: Transport) -> bool {
+pub fn is_call<T>(request: &Request<T>, server: &NamespaceView, transport: Transport) -> bool {
     let is_local = transport.locality() == access::Locality::Loopback;
     let is_on =
         || server.development_issuer.is_some() && server.directory().access().is_development();
@@ -70,7 +70,7 @@ pub fn is_call<T>(request: &Request<T>, server: &ServerState, transport: Transpo
 /// Answers a request for the issuer.
 pub async fn respond(
     request: Request<Incoming>,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
     transport: Transport,
 ) -> Response {
     let (Some(call), Some(issuer)) = (Call::of(&request), &server.development_issuer) else {

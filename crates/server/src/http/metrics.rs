@@ -1,9 +1,9 @@
 //! `/metrics`: the state of the broker in the text format of Prometheus. `docs/metrics.md`
 //! explains every name; a test compares this file with it.
 //!
-//! Labels are an entity's path and a few fixed words: an entity has 23 series, and 30 more once its
-//! messages are received; only the first 2,000 entities have any, so the page is bounded. A scrape
-//! shows existing counters and keeps nothing.
+//! Labels are an entity's path, the name of a namespace and a few fixed words: an entity has 23
+//! series, and 30 more once its messages are received; only the first 2,000 entities have any, so
+//! the page is bounded. A scrape shows existing counters and keeps nothing.
 
 mod entities;
 mod labeled_latencies;
@@ -18,6 +18,7 @@ use std::fmt;
 use hyper::{Method, StatusCode};
 
 use super::answer::{self, Response};
+use crate::namespace_view::NamespaceView;
 use crate::report::{MEASURED_ENTITIES, Report};
 use crate::server_state::ServerState;
 use crate::shard::Message;
@@ -28,7 +29,7 @@ use page::Page;
 const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers a request. The caller has the right to manage.
-pub async fn respond(method: &Method, server: &ServerState) -> Response {
+pub async fn respond(method: &Method, server: &NamespaceView) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return answer::method_not_allowed("GET, HEAD");
     }
@@ -61,7 +62,7 @@ pub async fn page(server: &ServerState) -> Result<String, PageError> {
 
 fn encode(report: &Report, server: &ServerState) -> Result<String, fmt::Error> {
     let mut page = Page::new();
-    entities::add(&mut page, report);
+    entities::add(&mut page, report, &|id| server.namespaces.name(id));
     shard::add(&mut page, report);
     store::add(&mut page, report);
     server::add(&mut page, report, server);

@@ -9,7 +9,7 @@ mod counts;
 use broker::{EntityKind, QueueInfo};
 use hyper::{Request, StatusCode};
 use serde_json::{Value as Json, json};
-use store::Part;
+use store::{NamespaceId, Part};
 
 use super::answer::{self, Response};
 use crate::report::Report;
@@ -46,10 +46,13 @@ pub async fn read(server: &ServerState) -> Result<Json, ShardError> {
     Ok(overview(&report(server).await?, server))
 }
 
-/// The figures of all entities.
+/// The figures of the broker, and of the entities of the default namespace.
 async fn report(server: &ServerState) -> Result<Report, ShardError> {
     let question = |answer| Message::Measure(usize::MAX, answer);
-    ask_task(&server.inbox, question).await
+    let mut report = ask_task(&server.inbox, question).await?;
+    let entities = &mut report.entities;
+    entities.retain(|queue| queue.namespace == NamespaceId::default());
+    Ok(report)
 }
 
 fn overview(report: &Report, server: &ServerState) -> Json {

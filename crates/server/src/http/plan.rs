@@ -15,7 +15,7 @@ use super::answer::{self, Response};
 use super::body;
 use crate::apply::{self, ApplyMode};
 use crate::audit::Changes;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 use entity::fault;
 use entity::plan::{DesiredNamespace, Plan};
@@ -26,7 +26,7 @@ const BODY_BYTES: usize = 64 << 20;
 /// Answers a request. The caller has the right to manage.
 pub async fn respond(
     request: Request<Incoming>,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
     mode: ApplyMode,
 ) -> Response {
     let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
@@ -70,7 +70,7 @@ fn parse(body: &[u8], tier: Tier) -> Result<DesiredNamespace, String> {
 }
 
 async fn work(
-    server: &ServerState,
+    server: &NamespaceView,
     wanted: &DesiredNamespace,
     mode: ApplyMode,
 ) -> Result<(StatusCode, Plan), ShardError> {

@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 use super::answer::{self, Response};
 use super::body;
 use crate::namespace::list_policies;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 const PREFIX: &str = "/$railbus/policies";
@@ -26,7 +26,7 @@ const BODY_BYTES: usize = 64 << 10;
 pub async fn respond(
     request: Request<Incoming>,
     path: &str,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Response {
     let at = match parse_path(path.strip_prefix(PREFIX).unwrap_or_default()) {
         Ok(at) => at,
@@ -82,7 +82,7 @@ fn parse(body: &[u8], layer: PolicyLayer, name: String) -> Result<Policy, String
 }
 
 async fn show(
-    server: &ServerState,
+    server: &NamespaceView,
     at: Option<(PolicyLayer, String)>,
 ) -> Result<(StatusCode, Json), ShardError> {
     let mut shard_client = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
@@ -99,7 +99,7 @@ async fn show(
     })
 }
 
-async fn change(server: &ServerState, order: Order) -> Result<(StatusCode, Json), ShardError> {
+async fn change(server: &NamespaceView, order: Order) -> Result<(StatusCode, Json), ShardError> {
     let shown = match &order {
         Order::PutPolicy(policy) => json!(policy),
         _ => json!({}),

@@ -23,8 +23,8 @@ use serde_json::{Value as Json, json};
 use super::answer::{self, Response};
 use super::body;
 use super::caller::Caller;
+use crate::namespace_view::NamespaceView;
 use crate::refusals::Reason;
-use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// The prefix of the interface.
@@ -104,7 +104,7 @@ fn entity_error(error: &EntityError) -> Failure {
 pub async fn respond(
     request: Request<Incoming>,
     caller: Caller,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Response {
     let path = request.uri().path().to_owned();
     if !caller.is_guest(server)
@@ -154,7 +154,7 @@ pub async fn respond(
     }
 }
 
-async fn handle(server: &ServerState, call: &Call) -> Answered {
+async fn handle(server: &NamespaceView, call: &Call) -> Answered {
     let segments: Vec<_> = call.segments.iter().map(String::as_str).collect();
     let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
     let (resource, rest) = segments.split_first().ok_or_else(not_found)?;

@@ -39,6 +39,10 @@ pub enum Route {
     /// All policies.
     Policies,
     Policy,
+    /// All namespaces.
+    Namespaces,
+    Namespace,
+    NamespaceReset,
 }
 
 impl Route {
@@ -58,6 +62,13 @@ impl Route {
             "backups" => Self::Backups,
             "policies" | "policies/" => Self::Policies,
             rest if rest.starts_with("policies/") => Self::Policy,
+            "namespaces" | "namespaces/" => Self::Namespaces,
+            rest if let Some(name) = rest.strip_prefix("namespaces/") => {
+                match name.strip_suffix("/reset") {
+                    Some(_) => Self::NamespaceReset,
+                    None => Self::Namespace,
+                }
+            }
             rest => Self::of_entity(rest.strip_prefix("entities")?, method)?,
         })
     }
@@ -87,6 +98,21 @@ impl Route {
         })
     }
 
+    /// Whether it is about the whole broker, and so for clients of the default namespace alone.
+    pub fn is_of_broker(self) -> bool {
+        matches!(
+            self,
+            Self::Overview
+                | Self::Counts
+                | Self::Events
+                | Self::Clock
+                | Self::Backups
+                | Self::Namespaces
+                | Self::Namespace
+                | Self::NamespaceReset
+        )
+    }
+
     /// The methods that it can be asked for with.
     pub fn allowed(self) -> &'static str {
         match self {
@@ -97,10 +123,11 @@ impl Route {
             | Self::Entities
             | Self::Rules
             | Self::Reasons
-            | Self::Policies => "GET, HEAD",
+            | Self::Policies
+            | Self::Namespaces => "GET, HEAD",
             Self::Session => "POST, DELETE",
             Self::Messages => "GET, HEAD, POST",
-            Self::Policy => "GET, HEAD, PUT, DELETE",
+            Self::Policy | Self::Namespace => "GET, HEAD, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Clock => "GET, HEAD, POST",
             Self::Purge
@@ -108,7 +135,8 @@ impl Route {
             | Self::Plan
             | Self::Apply
             | Self::TestRule
-            | Self::Backups => "POST",
+            | Self::Backups
+            | Self::NamespaceReset => "POST",
         }
     }
 
@@ -168,7 +196,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 20] = [
+    const ALL: [Route; 23] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -189,6 +217,9 @@ mod tests {
         Route::Backups,
         Route::Policies,
         Route::Policy,
+        Route::Namespaces,
+        Route::Namespace,
+        Route::NamespaceReset,
     ];
 
     /// As the document writes it. A route that is new has to be in `ALL` too.
@@ -214,6 +245,9 @@ mod tests {
             Route::Backups => "/$railbus/backups",
             Route::Policies => "/$railbus/policies",
             Route::Policy => "/$railbus/policies/{layer}/{name}",
+            Route::Namespaces => "/$railbus/namespaces",
+            Route::Namespace => "/$railbus/namespaces/{name}",
+            Route::NamespaceReset => "/$railbus/namespaces/{name}/reset",
         }
     }
 

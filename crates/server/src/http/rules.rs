@@ -8,14 +8,14 @@ use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
 use super::body;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use entity::rules::Test;
 
 /// A message's properties are 64 KiB at most, and JSON takes some room.
 const BODY_BYTES: usize = 512 << 10;
 
 /// Answers a request. The caller has the right to manage.
-pub async fn respond(request: Request<Incoming>, server: &ServerState) -> Response {
+pub async fn respond(request: Request<Incoming>, server: &NamespaceView) -> Response {
     match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => {
             let now = server.clock.moment().wall.0;

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::answer::{self, Response};
 use super::{Transport, origin};
+use crate::namespace_view::NamespaceView;
 use crate::server_state::ServerState;
 use crate::sessions::{LIFETIME_SECONDS, Session};
 
@@ -25,12 +26,16 @@ const CSRF_HEADER: &str = "x-railbus-csrf";
 
 /// The session of a request's cookie, if it has one and shows no credentials itself. `Err` is the
 /// answer to a change without the session's token.
-pub fn of<T>(request: &Request<T>, server: &ServerState) -> Result<Option<Session>, Box<Response>> {
-    if request.headers().contains_key(AUTHORIZATION) {
+pub fn of<T>(
+    request: &Request<T>,
+    server: &NamespaceView,
+) -> Result<Option<Session>, Box<Response>> {
+    let headers = request.headers();
+    if headers.contains_key(AUTHORIZATION) {
         return Ok(None);
     }
-    let now = server.clock.moment().wall;
-    let Some(session) = id(request).and_then(|id| server.sessions.get(id, now)) else {
+    let session = find(headers, server).filter(|it| it.namespace == server.namespace());
+    let Some(session) = session else {
         return Ok(None);
     };
     let is_read = [Method::GET, Method::HEAD].contains(request.method());
@@ -52,16 +57,22 @@ pub fn is_of_script(headers: &HeaderMap) -> bool {
     headers.contains_key(CSRF_HEADER) || mode.is_some_and(|mode| mode != "navigate")
 }
 
+/// The session of a request's cookie.
+pub fn find(headers: &HeaderMap, server: &ServerState) -> Option<Session> {
+    let now = server.clock.moment().wall;
+    id(headers).and_then(|id| server.sessions.get(id, now))
+}
+
 /// The id in the session's cookie.
-fn id<T>(request: &Request<T>) -> Option<&str> {
-    let cookies = request.headers().get_all(hyper::header::COOKIE).iter();
+fn id(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(hyper::header::COOKIE).iter();
     let cookies = cookies.filter_map(|cookies| cookies.to_str().ok());
     let mut pairs = cookies.flat_map(|cookies| cookies.split(';'));
     pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
 }
 
 /// Answers a request.
-pub fn respond<T>(request: &Request<T>, server: &ServerState, transport: Transport) -> Response {
+pub fn respond<T>(request: &Request<T>, server: &NamespaceView, transport: Transport) -> Response {
     match *request.method() {
         Method::POST => sign_in(request, server, transport),
         Method::DELETE => sign_out(request, server),
@@ -69,7 +80,7 @@ pub fn respond<T>(request: &Request<T>, server: &ServerState, transport: Transpo
     }
 }
 
-fn sign_in<T>(request: &Request<T>, server: &ServerState, transport: Transport) -> Response {
+fn sign_in<T>(request: &Request<T>, server: &NamespaceView, transport: Transport) -> Response {
     let headers = request.headers();
     let is_ours = |origin| origin::is_of(origin, headers.get(HOST));
     if !headers.get(ORIGIN).is_some_and(is_ours) {
@@ -78,13 +89,16 @@ fn sign_in<T>(request: &Request<T>, server: &ServerState, transport: Transport) 
     }
     let now = server.clock.moment().wall;
     if !headers.contains_key(AUTHORIZATION)
-        && let Some(session) = id(request).and_then(|id| server.sessions.get(id, now))
+        && let Some(session) = find(headers, server)
+        && session.namespace == server.namespace()
     {
         return show(&session, server);
     }
     match credential(request, server, transport) {
         Ok((credential, expires)) => {
-            let (id, session) = server.sessions.begin(credential, expires, now);
+            let (id, session) = server
+                .sessions
+                .begin(server.namespace(), credential, expires, now);
             let mut response = show(&session, server);
             set_cookie(&mut response, &id, LIFETIME_SECONDS, transport.is_tls);
             response
@@ -96,7 +110,7 @@ fn sign_in<T>(request: &Request<T>, server: &ServerState, transport: Transport) 
 /// What a sign-in shows, if it gives a right to the namespace.
 fn credential<T>(
     request: &Request<T>,
-    server: &ServerState,
+    server: &NamespaceView,
     transport: Transport,
 ) -> Result<(access::Credential, Option<Wall>), Unauthorized> {
     let directory = server.directory();
@@ -117,11 +131,11 @@ fn credential<T>(
     Ok(signed_in)
 }
 
-fn sign_out<T>(request: &Request<T>, server: &ServerState) -> Response {
+fn sign_out<T>(request: &Request<T>, server: &NamespaceView) -> Response {
     match of(request, server) {
         Err(refusal) => return *refusal,
         Ok(_) => {
-            if let Some(id) = id(request) {
+            if let Some(id) = id(request.headers()) {
                 server.sessions.end(id);
             }
         }
@@ -132,7 +146,7 @@ fn sign_out<T>(request: &Request<T>, server: &ServerState) -> Response {
 }
 
 /// The rights that it has now, and the token for changes.
-fn show(session: &Session, server: &ServerState) -> Response {
+fn show(session: &Session, server: &NamespaceView) -> Response {
     let directory = server.directory();
     let rights = directory.access().rights(&session.credential, "");
     let body = json!({

@@ -13,7 +13,7 @@ use tungstenite::handshake::derive_accept_key;
 
 use super::answer::{self, Response};
 use super::origin;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 
 const WEBSOCKET: &str = "websocket";
 const VERSION: &str = "13";
@@ -38,7 +38,7 @@ enum UpgradeError {
 /// Answers a request that has to do with WebSocket; `None` for any other.
 pub fn respond(
     request: &Request<Incoming>,
-    server: &ServerState,
+    server: &NamespaceView,
     is_loopback: bool,
 ) -> Option<Response> {
     let Some(offer) = offer(request.uri().path(), request.headers()) else {

@@ -10,7 +10,7 @@ use broker::{
 };
 use dialect::{CreditWindow, Origin, Subject};
 use endpoint::{LinkId, SessionId};
-use store::{EntityId, NamespaceId};
+use store::EntityId;
 
 use crate::address::EntityAddress;
 use crate::attach::attach_reply;
@@ -35,7 +35,7 @@ impl Client {
         self.authorize_dynamic_node()?;
         let link = self.node_link_id(request.link);
         self.wait_for_node(request, Wanted::New(node.lifetime))?;
-        let namespace = NamespaceId::default();
+        let namespace = self.directory.namespace();
         self.command(Command::CreateNode {
             link,
             namespace,
@@ -62,7 +62,13 @@ impl Client {
         }
         let link = self.node_link_id(request.link);
         self.wait_for_node(request, Wanted::Existing(node, address.subqueue))?;
-        self.command(Command::OpenNode { link, node, used });
+        let namespace = self.directory.namespace();
+        self.command(Command::OpenNode {
+            link,
+            namespace,
+            node,
+            used,
+        });
         Ok(())
     }
 

@@ -46,8 +46,11 @@ impl Client {
                 self.handle_administered(request, *result);
             }
             Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, result),
-            // The directory tells of the first two. Nothing here publishes to routers.
-            Output::EntityChanged(_) | Output::RulesChanged(_) | Output::Published { .. } => {}
+            // The directory tells of the first three. Nothing here publishes to routers.
+            Output::EntityChanged(_)
+            | Output::RulesChanged(..)
+            | Output::NamespaceChanged(_)
+            | Output::Published { .. } => {}
             Output::NodeOpened { link, result } => self.handle_node_opened(link, result),
             Output::NodeClosed { link } => self.handle_node_closed(link),
         }

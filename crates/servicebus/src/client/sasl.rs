@@ -30,7 +30,17 @@ impl Client {
     }
 
     /// Handles the mechanism that the client selected.
-    pub(crate) fn handle_sasl(&mut self, mechanism: &Symbol, initial_response: Option<&Bytes>) {
+    pub(crate) fn handle_sasl(
+        &mut self,
+        mechanism: &Symbol,
+        initial_response: Option<&Bytes>,
+        hostname: Option<&str>,
+    ) {
+        if let Err(error) = self.choose_by_host(hostname) {
+            self.refusals
+                .note(Subject::Login, Origin::default(), &error);
+            return self.connection.finish_sasl(Code::Auth);
+        }
         let outcome = match mechanism.as_str() {
             "MSSBCBS" | "ANONYMOUS" => Ok(()),
             EXTERNAL => {
@@ -73,6 +83,7 @@ impl Client {
         if name == jwt::SASL_USER {
             return self.log_in_by_token(password);
         }
+        self.choose_by_key(name)?;
         let access = self.directory.access();
         let of_owner = self.link_owner.as_deref_mut();
         let of_owner =

@@ -20,6 +20,15 @@ use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::{Link, LinkKind};
 
 impl Client {
+    /// Detaches all links.
+    pub(crate) fn end_links(&mut self, error: &Error) {
+        for link in self.links.ids() {
+            self.remove_link(link);
+            self.connection.detach(link, true, Some(error.clone()));
+        }
+        self.detach_others(error);
+    }
+
     /// Detaches links without their right, and refuses pending attaches. `why` makes the error from
     /// the link's name, its required right and its resource.
     pub(crate) fn recheck_links(&mut self, why: impl Fn(&str, RequiredRight, &str) -> Error) {

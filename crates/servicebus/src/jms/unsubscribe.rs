@@ -9,7 +9,6 @@ use access::Operation;
 use amqp::{Attach, Error, Source, Symbol, Value};
 use broker::{Answer, Command, EntityError, Order, client_affine_name};
 use endpoint::LinkId;
-use store::NamespaceId;
 
 use crate::attach::attach_reply;
 use crate::attach::pending_attach::AttachRequest;
@@ -115,7 +114,7 @@ impl Client {
         let request = self.register_request(PendingRequest::Jms(request), 0);
         self.command(Command::Administer {
             request,
-            namespace: NamespaceId::default(),
+            namespace: self.directory.namespace(),
             order: Box::new(order),
         });
     }

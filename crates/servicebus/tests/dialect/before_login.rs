@@ -25,7 +25,7 @@ fn states() -> Vec<(&'static str, BytesMut)> {
     let (sasl, amqp) = (header(ProtocolHeader::Sasl), header(ProtocolHeader::Amqp));
     let wrong = init("PLAIN", "\0root\0wrong");
     let nobody = init("ANONYMOUS", "");
-    let opened = written(0, &open());
+    let opened = written(0, &open(None));
     let begun = written(0, &begin());
     add("the header of AMQP", std::slice::from_ref(&amqp));
     add("the header of SASL", std::slice::from_ref(&sasl));
@@ -53,11 +53,11 @@ fn states() -> Vec<(&'static str, BytesMut)> {
     states
 }
 
-fn header(header: ProtocolHeader) -> BytesMut {
+pub fn header(header: ProtocolHeader) -> BytesMut {
     BytesMut::from(&header.bytes()[..])
 }
 
-fn init(mechanism: &'static str, response: &str) -> BytesMut {
+pub fn init(mechanism: &'static str, response: &str) -> BytesMut {
     let mut bytes = BytesMut::new();
     let start = frame::begin(&mut bytes, FrameType::Sasl, 0);
     let init = SaslFrame::Init {
@@ -70,7 +70,7 @@ fn init(mechanism: &'static str, response: &str) -> BytesMut {
     bytes
 }
 
-fn written(channel: u16, performative: &Performative) -> BytesMut {
+pub fn written(channel: u16, performative: &Performative) -> BytesMut {
     let mut bytes = BytesMut::new();
     let start = frame::begin(&mut bytes, FrameType::Amqp, channel);
     performative.encode(&mut bytes);
@@ -81,10 +81,10 @@ fn written(channel: u16, performative: &Performative) -> BytesMut {
     bytes
 }
 
-fn open() -> Performative {
+pub fn open(hostname: Option<&str>) -> Performative {
     Performative::Open(Box::new(Open {
         container_id: "stranger".to_owned(),
-        hostname: None,
+        hostname: hostname.map(str::to_owned),
         max_frame_size: 65_536,
         channel_max: 9,
         idle_time_out: None,
@@ -121,7 +121,7 @@ fn performatives() -> Vec<Performative> {
     ];
     let attaches = attaches.into_iter().map(Box::new).map(Performative::Attach);
     let others = [
-        open(),
+        open(None),
         begin(),
         Performative::Flow(Flow {
             next_incoming_id: Some(0),
@@ -193,7 +193,7 @@ fn no_performative_reaches_the_broker_before_a_right_is_shown() {
 fn the_same_performatives_reach_the_broker_once_a_right_is_shown() {
     let root = init("PLAIN", &format!("\0root\0{KEY}"));
     let (sasl, amqp) = (header(ProtocolHeader::Sasl), header(ProtocolHeader::Amqp));
-    let (opened, begun) = (written(0, &open()), written(0, &begin()));
+    let (opened, begun) = (written(0, &open(None)), written(0, &begin()));
     let attach = Performative::Attach(Box::new(receiver("orders", Unsettled)));
     let attach = written(0, &attach);
     let commands = commands(&[&sasl, &root, &amqp, &opened, &begun, &attach]);

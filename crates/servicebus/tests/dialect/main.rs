@@ -23,6 +23,7 @@ mod hostile;
 mod issuers;
 mod jms;
 mod management;
+mod namespaces;
 mod partition_keys;
 mod receive;
 mod receiver_source;

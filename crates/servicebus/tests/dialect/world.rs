@@ -273,7 +273,7 @@ impl World {
         for change in changes {
             match change {
                 Output::EntityChanged(change) => self.directory.apply(*change),
-                Output::RulesChanged(rules) => self.directory.set_rules(*rules),
+                Output::RulesChanged(_, rules) => self.directory.set_rules(*rules),
                 _ => continue,
             }
             let directory = Arc::new(self.directory.clone());
@@ -552,7 +552,8 @@ impl World {
     }
 }
 
-fn client_config(login: Login) -> endpoint::Config {
+/// How the client of a world connects.
+pub fn client_config(login: Login) -> endpoint::Config {
     let sasl = match login {
         Login::Plain(name, password) => (
             Symbol::new("PLAIN"),

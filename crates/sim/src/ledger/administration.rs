@@ -204,9 +204,11 @@ fn answered(
 
 fn shown(answer: &Answer) -> Shown {
     match answer {
-        Answer::Done | Answer::Router(_) | Answer::Policies(_) | Answer::Put { .. } => {
-            Shown::Nothing
-        }
+        Answer::Done
+        | Answer::Router(_)
+        | Answer::Namespaces(_)
+        | Answer::Policies(_)
+        | Answer::Put { .. } => Shown::Nothing,
         Answer::Entity(info) => shown_entity(info),
         Answer::Entities(page) => {
             let paths = page.items.iter().map(|info| info.queue.path.clone());
@@ -231,8 +233,10 @@ fn shown_entity(info: &EntityInfo) -> Shown {
 
 fn reason(error: &EntityError) -> Reason {
     match error.cause() {
-        EntityError::NotFound | EntityError::NoTopic => Reason::Missing,
-        EntityError::Exists(_) => Reason::Exists,
+        EntityError::NotFound | EntityError::NoTopic | EntityError::NoNamespace(_) => {
+            Reason::Missing
+        }
+        EntityError::Exists(_) | EntityError::NamespaceExists(_) => Reason::Exists,
         EntityError::Changed => Reason::Changed,
         EntityError::Immutable { .. } => Reason::Immutable,
         EntityError::TooMany { .. } => Reason::Limit,

@@ -231,10 +231,8 @@ impl Ledger {
                     return Ok(());
                 };
                 let way = Way::Number(request.connection, entity);
-                let deliveries = result.iter().flatten();
-                deliveries
-                    .into_iter()
-                    .try_for_each(|d| self.delivered(d, way))
+                let mut deliveries = result.iter().flatten();
+                deliveries.try_for_each(|d| self.delivered(d, way))
             }
             Output::Deliver { receiver, delivery } => {
                 self.clients.given(*receiver, delivery.size());
@@ -252,10 +250,13 @@ impl Ledger {
                 let asked = self.take(*request, durable)?;
                 self.verify_rule(*request, asked.as_ref(), result)
             }
-            Output::Rules { .. } | Output::EntityChanged(_) | Output::RulesChanged(_) => Ok(()),
-            Output::NodeOpened { .. } | Output::NodeClosed { .. } | Output::Subscribed { .. } => {
-                Ok(())
-            }
+            Output::Rules { .. }
+            | Output::EntityChanged(_)
+            | Output::RulesChanged(..)
+            | Output::NamespaceChanged(_)
+            | Output::NodeOpened { .. }
+            | Output::NodeClosed { .. }
+            | Output::Subscribed { .. } => Ok(()),
             Output::Evicted { receiver, .. } => {
                 self.clients.leave(*receiver);
                 Ok(())

@@ -322,7 +322,7 @@ impl World {
                 let change: EntityChange = *change;
                 self.server.follow(change, self.now);
             }
-            Output::RulesChanged(rules) => self.server.follow_rules(*rules, self.now),
+            Output::RulesChanged(_, rules) => self.server.follow_rules(*rules, self.now),
             Output::Administered { result, .. } => {
                 self.answered();
                 if let Ok(Answer::Namespace(namespace)) = *result {

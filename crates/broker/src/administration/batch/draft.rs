@@ -63,7 +63,9 @@ impl<'a> Draft<'a> {
     /// Whether the namespace is still what the batch was made for.
     pub(super) fn check_version(&self, version: Option<u64>) -> Result<(), EntityError> {
         match version {
-            Some(version) if version != self.directory.version() => Err(EntityError::Changed),
+            Some(version) if version != self.directory.version(self.namespace) => {
+                Err(EntityError::Changed)
+            }
             _ => Ok(()),
         }
     }
@@ -288,11 +290,10 @@ impl<'a> Draft<'a> {
     }
 
     fn count_entity(&mut self, path: &str) -> Result<(), EntityError> {
-        let (directory, gone) = (self.directory, &self.gone);
+        let (directory, namespace, gone) = (self.directory, self.namespace, &self.gone);
         let count = self.entities.get_or_insert_with(|| {
-            let roots = directory
-                .iter_seen()
-                .filter(|queue| queue.kind.topic().is_none());
+            let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
+            let roots = all.filter(|queue| queue.kind.topic().is_none());
             roots.filter(|queue| !gone.contains(&queue.id)).count()
         });
         entities::check_count(*count).map_err(|error| at(path, error))?;

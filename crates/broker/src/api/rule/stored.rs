@@ -17,8 +17,9 @@ pub(crate) fn key_of(name: &str) -> EntryKey {
 /// Names and values, as AMQP encodes them.
 type StoredValues = Vec<(String, Vec<u8>)>;
 
-#[derive(Deserialize, Serialize)]
-struct Stored {
+/// A rule as JSON has it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct StoredRule {
     name: String,
     filter: StoredFilter,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +36,7 @@ struct Stored {
     place: u64,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum StoredFilter {
     True,
@@ -45,7 +46,7 @@ enum StoredFilter {
     Correlation(Box<StoredCorrelation>),
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 struct StoredCorrelation {
     content_type: Option<String>,
     correlation_id: Option<String>,
@@ -60,27 +61,7 @@ struct StoredCorrelation {
 
 /// A rule as the value of its entry.
 pub(crate) fn encode(rule: &RuleDescription) -> Bytes {
-    let filter = match &rule.filter {
-        FilterDescription::True => StoredFilter::True,
-        FilterDescription::False => StoredFilter::False,
-        FilterDescription::Sql(text) => StoredFilter::Sql(text.clone()),
-        FilterDescription::Selector(text) => StoredFilter::Selector(text.clone()),
-        FilterDescription::Correlation(fields) => {
-            StoredFilter::Correlation(Box::new(StoredCorrelation::of(fields)))
-        }
-    };
-    let stored = Stored {
-        name: rule.name.clone(),
-        filter,
-        filter_parameters: encoded(&rule.filter_parameters),
-        action: rule.action.clone(),
-        action_parameters: encoded(&rule.action_parameters),
-        filter_texts: rule.filter_texts.clone(),
-        action_texts: rule.action_texts.clone(),
-        created: rule.created.0,
-        place: rule.place,
-    };
-    let json = serde_json::to_vec(&stored).expect("a rule is plain data");
+    let json = serde_json::to_vec(&StoredRule::of(rule)).expect("a rule is plain data");
     Bytes::from(json)
 }
 
@@ -90,29 +71,58 @@ pub(crate) fn decode(entry: &Entry) -> Result<RuleDescription, StoreError> {
         what: "a rule".to_owned(),
         detail,
     };
-    let stored: Stored =
+    let stored: StoredRule =
         serde_json::from_slice(&entry.value).map_err(|error| damaged(error.to_string()))?;
-    let filter = match stored.filter {
-        StoredFilter::True => FilterDescription::True,
-        StoredFilter::False => FilterDescription::False,
-        StoredFilter::Sql(text) => FilterDescription::Sql(text),
-        StoredFilter::Selector(text) => FilterDescription::Selector(text),
-        StoredFilter::Correlation(fields) => {
-            let fields = fields.fields().map_err(damaged)?;
-            FilterDescription::Correlation(Box::new(fields))
+    stored.describe().map_err(damaged)
+}
+
+impl StoredRule {
+    pub(crate) fn of(rule: &RuleDescription) -> Self {
+        let filter = match &rule.filter {
+            FilterDescription::True => StoredFilter::True,
+            FilterDescription::False => StoredFilter::False,
+            FilterDescription::Sql(text) => StoredFilter::Sql(text.clone()),
+            FilterDescription::Selector(text) => StoredFilter::Selector(text.clone()),
+            FilterDescription::Correlation(fields) => {
+                StoredFilter::Correlation(Box::new(StoredCorrelation::of(fields)))
+            }
+        };
+        Self {
+            name: rule.name.clone(),
+            filter,
+            filter_parameters: encoded(&rule.filter_parameters),
+            action: rule.action.clone(),
+            action_parameters: encoded(&rule.action_parameters),
+            filter_texts: rule.filter_texts.clone(),
+            action_texts: rule.action_texts.clone(),
+            created: rule.created.0,
+            place: rule.place,
         }
-    };
-    Ok(RuleDescription {
-        name: stored.name,
-        filter,
-        filter_parameters: decoded(stored.filter_parameters).map_err(damaged)?,
-        action: stored.action,
-        action_parameters: decoded(stored.action_parameters).map_err(damaged)?,
-        filter_texts: stored.filter_texts,
-        action_texts: stored.action_texts,
-        created: Wall(stored.created),
-        place: stored.place,
-    })
+    }
+
+    /// The rule.
+    pub(crate) fn describe(self) -> Result<RuleDescription, String> {
+        let filter = match self.filter {
+            StoredFilter::True => FilterDescription::True,
+            StoredFilter::False => FilterDescription::False,
+            StoredFilter::Sql(text) => FilterDescription::Sql(text),
+            StoredFilter::Selector(text) => FilterDescription::Selector(text),
+            StoredFilter::Correlation(fields) => {
+                FilterDescription::Correlation(Box::new(fields.fields()?))
+            }
+        };
+        Ok(RuleDescription {
+            name: self.name,
+            filter,
+            filter_parameters: decoded(self.filter_parameters)?,
+            action: self.action,
+            action_parameters: decoded(self.action_parameters)?,
+            filter_texts: self.filter_texts,
+            action_texts: self.action_texts,
+            created: Wall(self.created),
+            place: self.place,
+        })
+    }
 }
 
 /// What the texts and values of a correlation filter take, in bytes.

@@ -67,7 +67,12 @@ impl Stage {
             false => NodeUse::Send,
         };
         let node = self.named_entity(args[0]);
-        Command::OpenNode { link, node, used }
+        Command::OpenNode {
+            link,
+            namespace: NamespaceId(0),
+            node,
+            used,
+        }
     }
 
     fn tell_nodes(&mut self) {

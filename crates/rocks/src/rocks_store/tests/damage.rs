@@ -49,11 +49,14 @@ fn crashed_store() -> TempDir {
 #[test]
 fn a_newer_format_is_refused_before_the_database_is_touched() {
     let directory = crashed_store();
-    fs::write(directory.path().join("format"), "railbus-store 9\n").expect("written");
+    fs::write(directory.path().join("format"), "railbus-store 10\n").expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();
     assert_eq!(
         refused,
-        Some(StoreError::NewerFormat { found: 9, known: 8 })
+        Some(StoreError::NewerFormat {
+            found: 10,
+            known: 9
+        })
     );
     fs::write(directory.path().join("format"), "something else\n").expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();

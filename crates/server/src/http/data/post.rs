@@ -15,8 +15,8 @@ use servicebus::MessageIds;
 use super::super::body::{self, BodyError};
 use super::{Response, empty, run_detached, unavailable};
 use crate::budget::BudgetShare;
+use crate::namespace_view::NamespaceView;
 use crate::random::random;
-use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// What a request may be besides the messages in it: names, quotes and escapes of a batch.
@@ -27,7 +27,7 @@ pub async fn respond(
     request: Request<Incoming>,
     call: &Call,
     entity: Arc<Entity>,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Result<Response, Error> {
     if call.subqueue != Subqueue::Main {
         return Err(data::dead_letter_only());
@@ -65,7 +65,7 @@ async fn read(
     request: Request<Incoming>,
     most: u64,
     share: &mut BudgetShare,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> Result<Request<Bytes>, Error> {
     let limit = usize::try_from(most.saturating_add(ENVELOPE)).unwrap_or(usize::MAX);
     let (head, incoming) = request.into_parts();
@@ -96,7 +96,7 @@ fn check(payload: &Bytes, most: u64, ids: &mut MessageIds) -> Result<Message, Er
 async fn send(
     entity: &Entity,
     messages: Vec<Message>,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> Result<Response, Error> {
     let shard_client = ShardClient::connect_to(server, LocksAtEnd::Keep).await;
     let mut shard_client = shard_client.map_err(unavailable)?;

@@ -22,7 +22,7 @@ use super::super::Transport;
 use super::super::admin::unauthorized;
 use super::super::caller::Caller;
 use super::{Response, empty, unavailable};
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// What the path of a URI does not hold as it stands. [RFC 3986 3.3]
@@ -58,7 +58,7 @@ struct Authorization {
 
 impl Authorization {
     /// Checks the caller's right again: keys are replaced, and tokens expire, during the wait.
-    fn check(&self, server: &ServerState) -> Result<(), Error> {
+    fn check(&self, server: &NamespaceView) -> Result<(), Error> {
         let allowed = self
             .caller
             .check(server, Operation::TakeMessage, &self.path);
@@ -73,7 +73,7 @@ pub async fn respond(
     caller: Caller,
     entity: Arc<Entity>,
     transport: Transport,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Result<Response, Error> {
     let (answer, answered) = oneshot::channel();
     let base = base(head, &call, transport);
@@ -92,7 +92,7 @@ async fn receive_and_respond(
     base: &str,
     authorization: &Authorization,
     mut answer: ResponseSender,
-    server: &ServerState,
+    server: &NamespaceView,
 ) {
     let Ok(mut shard_client) = ShardClient::connect_to(server, LocksAtEnd::Keep).await else {
         return;
@@ -130,7 +130,7 @@ async fn receive(
     entity: &Entity,
     answer: &mut ResponseSender,
     shard_client: &mut ShardClient,
-    server: &ServerState,
+    server: &NamespaceView,
 ) -> Result<ReceiveOutcome, ShardError> {
     let receiver = ReceiverId {
         connection: shard_client.connection(),
@@ -189,7 +189,7 @@ async fn deliver(
     delivery: &Delivery,
     answer: ResponseSender,
     shard_client: &mut ShardClient,
-    server: &ServerState,
+    server: &NamespaceView,
 ) {
     let is_wanted = !answer.is_closed();
     if is_wanted && call.action == Action::ReceiveAndDelete {

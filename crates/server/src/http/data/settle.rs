@@ -9,7 +9,7 @@ use broker::{Command, LockToken, Outcome, Output, RequestId, SubqueueId};
 use hyper::StatusCode;
 
 use super::{Response, empty, run_detached, unavailable};
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// Does with the lock what the call asks for.
@@ -17,7 +17,7 @@ pub async fn respond(
     call: Call,
     token: LockToken,
     entity: Arc<Entity>,
-    server: &Arc<ServerState>,
+    server: &Arc<NamespaceView>,
 ) -> Result<Response, Error> {
     let server = Arc::clone(server);
     run_detached(async move {

@@ -17,7 +17,7 @@ use super::{MAX_FORM, answer, field};
 use crate::development_issuer::{DevelopmentIssuer, LIFE_SECONDS};
 use crate::http::Transport;
 use crate::http::answer::Response;
-use crate::server_state::ServerState;
+use crate::namespace_view::NamespaceView;
 
 /// What stands behind the resource in a scope.
 const DEFAULT: &str = "/.default";
@@ -41,7 +41,7 @@ struct Asked {
 /// The answer to a form with client credentials.
 pub async fn token(
     request: Request<Incoming>,
-    server: &ServerState,
+    server: &NamespaceView,
     issuer: &DevelopmentIssuer,
     now: Wall,
 ) -> Response {

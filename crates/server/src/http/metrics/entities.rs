@@ -3,24 +3,19 @@
 use std::time::Duration;
 
 use broker::{Latency, QueueInfo};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::registry::Unit;
-use store::Part;
+use store::{NamespaceId, Part};
 
 use super::labeled_latencies::LabeledLatencies;
 use super::page::Page;
 use crate::report::Report;
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct EntityLabel {
-    entity: String,
-}
+/// The path of the entity, the state if there is one, and the namespace unless it is the default
+/// one.
+type Labels = Vec<(&'static str, String)>;
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct StateLabels {
-    entity: String,
-    state: &'static str,
-}
+/// The name of a namespace besides the default one.
+type NameOf<'a> = &'a dyn Fn(NamespaceId) -> Option<String>;
 
 /// The parts whose traffic is shown, by the words of their states.
 const STATES: [(&str, Part); 5] = [
@@ -31,45 +26,45 @@ const STATES: [(&str, Part); 5] = [
     ("transfer-dead-letter", Part::Transfer),
 ];
 
-pub fn add(page: &mut Page, report: &Report) {
+pub fn add(page: &mut Page, report: &Report, names: NameOf<'_>) {
     let all = || report.entities.iter();
-    add_contents(page, &report.entities);
+    add_contents(page, &report.entities, names);
     page.counters(
         "entity_arrivals",
         "Messages that came into a state, from wherever",
-        all().flat_map(|queue| traffic(queue, |part| queue.traffic.arrived(part))),
+        all().flat_map(|queue| traffic(queue, names, move |part| queue.traffic.arrived(part))),
     );
     page.counters(
         "entity_departures",
         "Messages that left a state, to wherever",
-        all().flat_map(|queue| traffic(queue, |part| queue.traffic.departed(part))),
+        all().flat_map(|queue| traffic(queue, names, move |part| queue.traffic.departed(part))),
     );
     page.counters(
         "entity_deliveries",
         "Messages handed to receivers, each time",
-        all().map(|queue| (entity(queue), queue.traffic.delivered)),
+        all().map(|queue| (labels(queue, names), queue.traffic.delivered)),
     );
     page.counters(
         "entity_completions",
         "Messages that receivers were done with",
-        all().map(|queue| (entity(queue), queue.traffic.completed)),
+        all().map(|queue| (labels(queue, names), queue.traffic.completed)),
     );
     page.counters(
         "entity_expirations",
         "Messages whose time to live was over",
-        all().map(|queue| (entity(queue), queue.traffic.expired)),
+        all().map(|queue| (labels(queue, names), queue.traffic.expired)),
     );
     page.metric(
         "entity_delivery_time",
         "From the enqueued time of messages to their first delivery",
         Some(Unit::Seconds),
-        latencies(report, |queue| queue.traffic.delivery_time),
+        latencies(report, names, |queue| queue.traffic.delivery_time),
     );
     page.metric(
         "entity_completion_time",
         "From the enqueued time of messages to their completion",
         Some(Unit::Seconds),
-        latencies(report, |queue| queue.traffic.completion_time),
+        latencies(report, names, |queue| queue.traffic.completion_time),
     );
     page.gauge(
         "entities",
@@ -86,25 +81,31 @@ pub fn add(page: &mut Page, report: &Report) {
 }
 
 /// The histograms of entities that have any: others would be twice 15 series for nothing.
-fn latencies(report: &Report, of: impl Fn(&QueueInfo) -> Latency) -> LabeledLatencies<EntityLabel> {
+fn latencies(
+    report: &Report,
+    names: NameOf<'_>,
+    of: impl Fn(&QueueInfo) -> Latency,
+) -> LabeledLatencies<Labels> {
     let all = report.entities.iter();
-    let all = all.map(|queue| (entity(queue), of(queue)));
+    let all = all.map(|queue| (labels(queue, names), of(queue)));
     let some = all.filter(|(_, latency)| latency.counts.iter().any(|count| *count > 0));
     LabeledLatencies(some.collect())
 }
 
-fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
+fn add_contents(page: &mut Page, queues: &[QueueInfo], names: NameOf<'_>) {
     page.gauges(
         "entity_messages",
         "Messages of an entity by state; active ones include those that wait to be forwarded",
         None,
-        queues.iter().flat_map(contents),
+        queues.iter().flat_map(|queue| contents(queue, names)),
     );
     page.gauges(
         "entity_size",
         "What an entity's messages and session states take",
         Some(Unit::Bytes),
-        queues.iter().map(|queue| (entity(queue), queue.bytes)),
+        queues
+            .iter()
+            .map(|queue| (labels(queue, names), queue.bytes)),
     );
     page.gauges(
         "entity_oldest_message_age",
@@ -112,13 +113,15 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
         Some(Unit::Seconds),
         queues
             .iter()
-            .filter_map(|queue| Some((entity(queue), seconds(queue.oldest_age_ms?)))),
+            .filter_map(|queue| Some((labels(queue, names), seconds(queue.oldest_age_ms?)))),
     );
     page.gauges(
         "entity_receivers",
         "Receivers attached to an entity's messages",
         None,
-        queues.iter().map(|queue| (entity(queue), queue.receivers)),
+        queues
+            .iter()
+            .map(|queue| (labels(queue, names), queue.receivers)),
     );
     page.gauges(
         "entity_schedule_lag",
@@ -126,11 +129,14 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo]) {
         Some(Unit::Seconds),
         queues
             .iter()
-            .map(|queue| (entity(queue), seconds(queue.schedule_lag_ms))),
+            .map(|queue| (labels(queue, names), seconds(queue.schedule_lag_ms))),
     );
 }
 
-fn contents(queue: &QueueInfo) -> impl Iterator<Item = (StateLabels, u64)> {
+fn contents<'a>(
+    queue: &'a QueueInfo,
+    names: NameOf<'a>,
+) -> impl Iterator<Item = (Labels, u64)> + use<'a> {
     let counts = [
         ("active", queue.active),
         ("dead-letter", queue.dead_letter),
@@ -141,29 +147,30 @@ fn contents(queue: &QueueInfo) -> impl Iterator<Item = (StateLabels, u64)> {
     ];
     counts
         .into_iter()
-        .map(|(state, count)| (in_state(queue, state), count))
+        .map(move |(state, count)| (in_state(queue, state, names), count))
 }
 
-fn traffic(
-    queue: &QueueInfo,
-    count: impl Fn(Part) -> u64,
-) -> impl Iterator<Item = (StateLabels, u64)> {
+fn traffic<'a>(
+    queue: &'a QueueInfo,
+    names: NameOf<'a>,
+    count: impl Fn(Part) -> u64 + 'a,
+) -> impl Iterator<Item = (Labels, u64)> {
     STATES
         .into_iter()
-        .map(move |(state, part)| (in_state(queue, state), count(part)))
+        .map(move |(state, part)| (in_state(queue, state, names), count(part)))
 }
 
-fn entity(queue: &QueueInfo) -> EntityLabel {
-    EntityLabel {
-        entity: escaped(&queue.path),
-    }
+fn labels(queue: &QueueInfo, names: NameOf<'_>) -> Labels {
+    let name = names(queue.namespace);
+    let namespace = name.map(|name| ("namespace", name));
+    let entity = ("entity", escaped(&queue.path));
+    [entity].into_iter().chain(namespace).collect()
 }
 
-fn in_state(queue: &QueueInfo, state: &'static str) -> StateLabels {
-    StateLabels {
-        entity: escaped(&queue.path),
-        state,
-    }
+fn in_state(queue: &QueueInfo, state: &str, names: NameOf<'_>) -> Labels {
+    let mut labels = labels(queue, names);
+    labels.insert(1, ("state", state.to_owned()));
+    labels
 }
 
 fn seconds(ms: u64) -> f64 {
@@ -218,8 +225,13 @@ mod tests {
             accessed: None,
         };
         let mut page = Page::new();
+        let other = QueueInfo {
+            namespace: NamespaceId(5),
+            active: 12,
+            ..queue.clone()
+        };
         let report = Report {
-            entities: vec![queue],
+            entities: vec![queue, other],
             unmeasured: 2,
             connections: 0,
             reads: 0,
@@ -228,7 +240,9 @@ mod tests {
             commits: Statistics::default(),
             nearly_full: false,
         };
-        add(&mut page, &report);
+        add(&mut page, &report, &|id| {
+            (id != NamespaceId(0)).then(|| "shop".to_owned())
+        });
         let text = page.into_text().unwrap();
         for line in [
             "railbus_entity_messages{entity=\"a\\\"b\",state=\"active\"} 3",
@@ -249,7 +263,9 @@ mod tests {
             "railbus_entity_delivery_time_seconds_bucket{le=\"0.016\",entity=\"a\\\"b\"} 5",
             "railbus_entity_delivery_time_seconds_bucket{le=\"4194.304\",entity=\"a\\\"b\"} 5",
             "railbus_entity_delivery_time_seconds_bucket{le=\"+Inf\",entity=\"a\\\"b\"} 6",
-            "railbus_entities 3",
+            "railbus_entities 4",
+            "railbus_entity_messages{entity=\"a\\\"b\",state=\"active\",namespace=\"shop\"} 12",
+            "railbus_entity_size_bytes{entity=\"a\\\"b\",namespace=\"shop\"} 99",
             "railbus_entities_unmeasured 2",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");

@@ -1,0 +1,95 @@
+//! Namespaces made, changed, reset and deleted by order.
+//!
+//! Each order is one turn and one write set, so a crash leaves the namespace as it was or as it is
+//! to be. What the entities of a deleted namespace have in the store goes later, in pieces.
+
+use store::NamespaceId;
+
+use crate::api::entity_error::EntityError;
+use crate::api::namespace::{NamespaceAnswer, NamespaceDescription, NamespaceOrder};
+use crate::api::order::{Answer, Page};
+use crate::api::policy::PolicyLayer;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::entities::remove;
+use crate::entities::template::Template;
+
+/// Carries an order out.
+pub(super) fn carry_out(
+    directory: &mut Directory,
+    order: NamespaceOrder,
+    cx: &mut Context<'_>,
+) -> Result<Answer, EntityError> {
+    let answer = match order {
+        NamespaceOrder::Create { definition, like } => {
+            let like = like.map(|name| directory.namespaces.find(&name));
+            let like = like.transpose()?;
+            let template = like.map_or_else(Template::default, |id| Template::of(directory, id));
+            template.check_size()?;
+            let id = directory.create_namespace(*definition, template.clone(), cx)?;
+            template.make(directory, id, cx);
+            one(directory, id)
+        }
+        NamespaceOrder::Replace(definition) => {
+            let id = directory.replace_namespace(*definition, cx)?;
+            one(directory, id)
+        }
+        NamespaceOrder::Remove(name) => {
+            let id = directory.namespaces.find(&name)?;
+            if id == NamespaceId::default() {
+                let text = "the default namespace cannot be deleted; reset it".to_owned();
+                return Err(EntityError::Invalid(text));
+            }
+            clear(directory, id, cx);
+            directory.remove_namespace(id, cx);
+            NamespaceAnswer::Done
+        }
+        NamespaceOrder::Reset(name) => {
+            let id = directory.namespaces.find(&name)?;
+            clear(directory, id, cx);
+            let template = directory.namespaces.template(id).clone();
+            template.make(directory, id, cx);
+            NamespaceAnswer::Done
+        }
+        NamespaceOrder::Describe(name) => {
+            let id = directory.namespaces.find(&name)?;
+            one(directory, id)
+        }
+        NamespaceOrder::List { skip, top } => NamespaceAnswer::Some(list(directory, skip, top)),
+    };
+    Ok(Answer::Namespaces(answer))
+}
+
+fn one(directory: &Directory, id: NamespaceId) -> NamespaceAnswer {
+    NamespaceAnswer::One(Box::new(directory.describe_namespace(id)))
+}
+
+fn list(directory: &Directory, skip: usize, top: usize) -> Page<NamespaceDescription> {
+    let mut ids = directory.namespaces.ids().skip(skip);
+    let items = ids.by_ref().take(top);
+    let items = items.map(|id| directory.describe_namespace(id)).collect();
+    Page {
+        items,
+        more: ids.next().is_some(),
+    }
+}
+
+/// Deletes all entities of a namespace, its exchanges and its policies.
+fn clear(directory: &mut Directory, id: NamespaceId, cx: &mut Context<'_>) {
+    let all = directory.by_path(id, "").map(|(_, queue)| queue);
+    // A subscription goes with its topic.
+    let roots = all.filter(|queue| queue.kind.topic().is_none());
+    let roots: Vec<_> = roots.map(|queue| queue.id).collect();
+    for entity in roots {
+        remove::end(directory, entity, cx);
+    }
+    directory.routers.clear(id, cx);
+    for layer in [PolicyLayer::User, PolicyLayer::Operator] {
+        let policies = directory.policies(id, layer);
+        let names: Vec<_> = policies.map(|policy| policy.name.clone()).collect();
+        for name in names {
+            let removed = directory.take_policy(id, layer, &name, &mut Vec::new(), cx);
+            assert!(removed.is_ok(), "it was listed just now");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Namespaces: the worlds of one broker, what orders about them say and what they are answered.
+//!
+//! A namespace has a name, host names that choose it, and keys. One is always there, the default
+//! one, which has no definition. Names are host labels, so that every name can be part of a host
+//! name.
+
+use store::NamespaceId;
+
+use crate::api::entity_error::EntityError;
+use crate::api::order::Page;
+use crate::api::store_only::AuthorizationRule;
+use crate::api::time::Wall;
+
+/// The most namespaces besides the default one.
+pub const MAX_NAMESPACES: usize = 10_000;
+/// The name of the namespace that is always there.
+pub const DEFAULT_NAMESPACE: &str = "default";
+/// The most characters of a name: those of a label of a host name.
+const MAX_NAME: usize = 63;
+/// The most characters of a host name.
+const MAX_HOST: usize = 253;
+/// The most host names and the most keys of one namespace.
+const MAX_HOSTS: usize = 32;
+const MAX_KEYS: usize = 12;
+/// The most characters of a key, and of its name.
+const MAX_KEY: usize = 256;
+/// The hosts of a namespace that need not be listed: its name before one of these.
+const DOMAINS: [&str; 2] = [".localhost", ".servicebus.windows.net"];
+
+/// What a namespace is, besides its entities.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct NamespaceDefinition {
+    pub name: String,
+    /// In lower case, without ports, besides those that follow from the name.
+    pub hosts: Vec<String>,
+    pub keys: Vec<AuthorizationRule>,
+}
+
+/// An order about namespaces.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NamespaceOrder {
+    /// Makes a namespace that is not there, with the entities of another or none. Answered by
+    /// [`NamespaceAnswer::One`].
+    Create {
+        /// What it will be.
+        definition: Box<NamespaceDefinition>,
+        /// The name of the namespace whose entities it gets.
+        like: Option<String>,
+    },
+    /// Gives a namespace that is there other hosts and keys. Answered by [`NamespaceAnswer::One`].
+    Replace(Box<NamespaceDefinition>),
+    /// Deletes a namespace with all that is in it. Answered by [`NamespaceAnswer::Done`].
+    Remove(String),
+    /// Deletes all messages of a namespace, and makes its entities those that it was made with.
+    /// Answered by [`NamespaceAnswer::Done`].
+    Reset(String),
+    /// Answered by [`NamespaceAnswer::One`].
+    Describe(String),
+    /// All but the default one, in the order of their names. Answered by [`NamespaceAnswer::Some`].
+    List {
+        /// How many to leave out.
+        skip: usize,
+        /// How many to show at most.
+        top: usize,
+    },
+}
+
+/// What an order about namespaces has done or found.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum NamespaceAnswer {
+    One(Box<NamespaceDescription>),
+    Some(Page<NamespaceDescription>),
+    Done,
+}
+
+/// A namespace at one moment.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct NamespaceDescription {
+    pub id: NamespaceId,
+    pub definition: NamespaceDefinition,
+    pub created: Wall,
+    /// Queues, topics and subscriptions.
+    pub entities: usize,
+}
+
+/// What is to be known of a namespace that was created or changed, or that is gone.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct NamespaceChange {
+    pub id: NamespaceId,
+    /// `None` when it is gone.
+    pub definition: Option<NamespaceDefinition>,
+}
+
+impl NamespaceDefinition {
+    /// Whether it makes sense by itself.
+    ///
+    /// # Errors
+    /// Names the field, its value and what is allowed.
+    pub fn check(&self) -> Result<(), EntityError> {
+        check_name(&self.name)?;
+        if self.name == DEFAULT_NAMESPACE {
+            return invalid(format!(
+                "namespace '{DEFAULT_NAMESPACE}': this name is that of the default namespace"
+            ));
+        }
+        check_count("hosts", self.hosts.len(), MAX_HOSTS)?;
+        check_count("keys", self.keys.len(), MAX_KEYS)?;
+        for (index, host) in self.hosts.iter().enumerate() {
+            check_host(host)?;
+            if self.hosts[..index].contains(host) {
+                return invalid(format!("host '{host}': it is listed twice"));
+            }
+        }
+        for (index, key) in self.keys.iter().enumerate() {
+            let name = &key.key_name;
+            if !(1..=MAX_KEY).contains(&name.len()) || name.chars().any(char::is_control) {
+                return invalid(format!(
+                    "key '{}': its name has 1 to {MAX_KEY} bytes and no control characters",
+                    name.escape_debug()
+                ));
+            }
+            let texts = [&key.primary_key, &key.secondary_key];
+            if key.primary_key.is_empty() || texts.iter().any(|text| text.len() > MAX_KEY) {
+                return invalid(format!("key '{name}': a key has 1 to {MAX_KEY} bytes"));
+            }
+            let before = &self.keys[..index];
+            if before.iter().any(|before| before.key_name == *name) {
+                return invalid(format!("key '{name}': it is listed twice"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a host name in lower case is one of its.
+    #[must_use]
+    pub fn has_host(&self, host: &str) -> bool {
+        name_in_host(host) == Some(&self.name) || self.hosts.iter().any(|own| own == host)
+    }
+}
+
+/// The name of the namespace that a host name in lower case has as its first label, where a
+/// namespace need not list it.
+#[must_use]
+pub fn name_in_host(host: &str) -> Option<&str> {
+    let mut domains = DOMAINS.iter();
+    let name = domains.find_map(|domain| host.strip_suffix(domain))?;
+    check_name(name).is_ok().then_some(name)
+}
+
+fn check_name(name: &str) -> Result<(), EntityError> {
+    if name.len() <= MAX_NAME && is_label(name) {
+        return Ok(());
+    }
+    invalid(format!(
+        "namespace '{}': a name has 1 to {MAX_NAME} lower-case letters, digits and '-', \
+         and begins and ends with a letter or digit",
+        name.escape_debug()
+    ))
+}
+
+fn check_host(host: &str) -> Result<(), EntityError> {
+    if host.len() <= MAX_HOST && host.split('.').all(is_label) {
+        return Ok(());
+    }
+    invalid(format!(
+        "host '{}': a host name has 1 to {MAX_HOST} lower-case letters, digits, '-' and '.', \
+         and no port",
+        host.escape_debug()
+    ))
+}
+
+fn is_label(label: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !label.is_empty()
+        && label.bytes().all(is_inner)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+fn check_count(what: &str, count: usize, limit: usize) -> Result<(), EntityError> {
+    if count <= limit {
+        return Ok(());
+    }
+    invalid(format!("{what}: a namespace can have {limit} of them"))
+}
+
+fn invalid<T>(text: String) -> Result<T, EntityError> {
+    Err(EntityError::Invalid(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, hosts: &[&str], expected: Option<&str>) {
+        let definition = NamespaceDefinition {
+            name: name.to_owned(),
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            keys: Vec::new(),
+        };
+        let error = definition.check().err().map(|error| error.to_string());
+        match (error, expected) {
+            (None, None) => {}
+            (Some(error), Some(part)) => assert!(error.contains(part), "{error}"),
+            (error, _) => panic!("{name} {hosts:?}: {error:?}"),
+        }
+    }
+
+    #[test]
+    fn a_name_is_a_label_of_a_host_name() {
+        for name in ["a", "orders-test", "42", &"a".repeat(63)] {
+            check(name, &[], None);
+        }
+        for name in ["", "a/b", "A", "-a", "a-", "a.b", "a b", &"a".repeat(64)] {
+            check(name, &[], Some("a name has 1 to 63"));
+        }
+        check("default", &[], Some("that of the default namespace"));
+    }
+
+    #[test]
+    fn hosts_have_no_port_and_are_listed_once() {
+        check("a", &["orders.example.com", "localhost"], None);
+        for host in ["", "a:5672", "A.b", "a..b", "a/b"] {
+            check("a", &[host], Some("a host name has"));
+        }
+        check("a", &["b", "b"], Some("listed twice"));
+        check("a", &["b"; 33], Some("can have 32"));
+    }
+
+    #[test]
+    fn a_name_is_found_in_the_hosts_that_need_not_be_listed() {
+        for (host, name) in [
+            ("orders.localhost", Some("orders")),
+            ("orders.servicebus.windows.net", Some("orders")),
+            ("localhost", None),
+            (".localhost", None),
+            ("a.b.localhost", None),
+            ("orders.example.com", None),
+        ] {
+            assert_eq!(name_in_host(host), name, "{host}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Template: the entities and policies that a namespace is made with, without messages.
+//!
+//! A new namespace may be made like another, and a reset goes back to what a namespace was made
+//! with. Topics come before their subscriptions. Copies share what they have, and thousands of
+//! namespaces of one template take the memory of one. Exchanges and bindings are not part of it.
+//!
+//! Invariant: all of a template can be made in an empty namespace.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use store::{NamespaceId, StoreError};
+
+use crate::administration::SUBSCRIPTIONS;
+use crate::api::batch::{Ensured, MAX_BATCH};
+use crate::api::entity_error::EntityError;
+use crate::api::kind::EntityKind;
+use crate::api::policy::{Policy, PolicyLayer};
+use crate::api::rule::stored::StoredRule;
+use crate::api::rule::{CheckedRule, RuleDescription};
+use crate::api::settings::QueueSettings;
+use crate::api::store_only::StoreOnlyProperties;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::queue::kind::Kind;
+use crate::queue::subscription::Subscription;
+use crate::topic::Topic;
+
+/// Why a part of a template can be made.
+const CHECKED: &str = "a template was checked, or is of entities that are there";
+
+/// See the head of this file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Template {
+    entities: Arc<[TemplateEntity]>,
+    policies: Arc<[Policy]>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct TemplateEntity {
+    path: String,
+    kind: TemplateKind,
+    settings: QueueSettings,
+    store_only: Arc<StoreOnlyProperties>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum TemplateKind {
+    Queue,
+    Topic,
+    Subscription {
+        /// Its path.
+        topic: String,
+        dead_lettering: bool,
+        rules: Vec<RuleDescription>,
+    },
+}
+
+impl Template {
+    /// Of what a namespace has now.
+    pub(crate) fn of(directory: &Directory, namespace: NamespaceId) -> Self {
+        let mut found: Vec<_> = directory.by_path(namespace, "").collect();
+        // A topic is older than its subscriptions.
+        found.sort_unstable_by_key(|(_, queue)| queue.id);
+        let entities = found.into_iter().filter_map(|(_, queue)| {
+            let kind = match &queue.kind {
+                Kind::Queue => TemplateKind::Queue,
+                Kind::Topic(_) => TemplateKind::Topic,
+                // A client has made it by attaching, and makes it again.
+                Kind::Subscription(it) if it.client_affine.is_some() => return None,
+                Kind::Subscription(it) => TemplateKind::Subscription {
+                    topic: directory.get(it.topic)?.path.clone(),
+                    dead_lettering: it.dead_lettering_on_filter_evaluation_exceptions,
+                    rules: directory.rules_at(it.topic, queue.id),
+                },
+                Kind::Transfer { .. } => return None,
+            };
+            Some(TemplateEntity {
+                path: queue.path.clone(),
+                kind,
+                settings: queue.own().clone(),
+                store_only: Arc::clone(&queue.store_only),
+            })
+        });
+        let layers = [PolicyLayer::User, PolicyLayer::Operator];
+        let policies = layers
+            .iter()
+            .flat_map(|layer| directory.policies(namespace, *layer));
+        Self {
+            entities: entities.collect(),
+            policies: policies.cloned().collect(),
+        }
+    }
+
+    /// Of what a batch has made. Topics are before their subscriptions.
+    pub(crate) fn of_ensured(ensured: &[Ensured], policies: &[Policy]) -> Self {
+        let entities = ensured.iter().map(|ensured| {
+            let (path, kind, settings) = match ensured {
+                Ensured::Queue { path, settings } => (path.clone(), TemplateKind::Queue, settings),
+                Ensured::Topic { path, settings } => (path.clone(), TemplateKind::Topic, settings),
+                Ensured::Subscription {
+                    topic,
+                    name,
+                    settings,
+                    rules,
+                } => {
+                    let default = || vec![RuleDescription::default_rule()];
+                    let kind = TemplateKind::Subscription {
+                        topic: topic.clone(),
+                        dead_lettering: settings.dead_lettering_on_filter_evaluation_exceptions,
+                        rules: rules.clone().unwrap_or_else(default),
+                    };
+                    let path = format!("{topic}{SUBSCRIPTIONS}{name}");
+                    (path, kind, &settings.queue)
+                }
+            };
+            TemplateEntity {
+                path,
+                kind,
+                settings: settings.clone(),
+                store_only: Arc::default(),
+            }
+        });
+        Self {
+            entities: entities.collect(),
+            policies: policies.into(),
+        }
+    }
+
+    /// Whether all of it can be made in one turn.
+    pub(crate) fn check_size(&self) -> Result<(), EntityError> {
+        let rules = self.entities.iter().map(|entity| match &entity.kind {
+            TemplateKind::Subscription { rules, .. } => rules.len(),
+            TemplateKind::Queue | TemplateKind::Topic => 0,
+        });
+        if self.entities.len().saturating_add(rules.sum()) > MAX_BATCH {
+            let (limit, what) = (MAX_BATCH, "entities and rules in one batch");
+            return Err(EntityError::TooMany { limit, what });
+        }
+        Ok(())
+    }
+
+    /// Makes all of it in a namespace that has no entities and policies.
+    pub(crate) fn make(
+        &self,
+        directory: &mut Directory,
+        namespace: NamespaceId,
+        cx: &mut Context<'_>,
+    ) {
+        // First, so that they apply to the entities from the beginning.
+        for policy in self.policies.iter().cloned() {
+            let put = directory.insert_policy(namespace, policy, &mut Vec::new(), cx);
+            put.expect(CHECKED);
+        }
+        for entity in self.entities.iter() {
+            let (kind, rules) = match &entity.kind {
+                TemplateKind::Queue => (Kind::Queue, &[][..]),
+                TemplateKind::Topic => (Kind::Topic(Topic::default()), &[][..]),
+                TemplateKind::Subscription {
+                    topic,
+                    dead_lettering,
+                    rules,
+                } => {
+                    let topic = directory.find_kind(namespace, topic, EntityKind::Topic);
+                    let subscription = Subscription {
+                        topic: topic.ok().flatten().expect(CHECKED),
+                        dead_lettering_on_filter_evaluation_exceptions: *dead_lettering,
+                        client_affine: None,
+                    };
+                    (Kind::Subscription(Box::new(subscription)), &rules[..])
+                }
+            };
+            let (path, settings) = (entity.path.clone(), entity.settings.clone());
+            let store_only = Arc::clone(&entity.store_only);
+            let id = directory.create_with(namespace, path, kind, settings, store_only, cx);
+            for rule in rules {
+                let rule = CheckedRule::new(rule.clone()).expect(CHECKED);
+                directory.put_rule(id, rule, cx);
+            }
+        }
+    }
+}
+
+/// How the store keeps a template.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct StoredTemplate {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    entities: Vec<StoredEntity>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    policies: Vec<Policy>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct StoredEntity {
+    path: String,
+    #[serde(flatten)]
+    kind: StoredKind,
+    settings: QueueSettings,
+    #[serde(default)]
+    store_only: StoreOnlyProperties,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+enum StoredKind {
+    Queue,
+    Topic,
+    Subscription {
+        topic: String,
+        dead_lettering: bool,
+        rules: Vec<StoredRule>,
+    },
+}
+
+impl StoredTemplate {
+    pub(crate) fn of(template: &Template) -> Self {
+        let entities = template.entities.iter().map(|entity| StoredEntity {
+            path: entity.path.clone(),
+            kind: match &entity.kind {
+                TemplateKind::Queue => StoredKind::Queue,
+                TemplateKind::Topic => StoredKind::Topic,
+                TemplateKind::Subscription {
+                    topic,
+                    dead_lettering,
+                    rules,
+                } => StoredKind::Subscription {
+                    topic: topic.clone(),
+                    dead_lettering: *dead_lettering,
+                    rules: rules.iter().map(StoredRule::of).collect(),
+                },
+            },
+            settings: entity.settings.clone(),
+            store_only: (*entity.store_only).clone(),
+        });
+        Self {
+            entities: entities.collect(),
+            policies: template.policies.to_vec(),
+        }
+    }
+
+    /// What a row says, if all of it can be made.
+    pub(crate) fn template(self) -> Result<Template, StoreError> {
+        let mut entities = Vec::with_capacity(self.entities.len());
+        let mut topics = BTreeSet::new();
+        let mut paths = BTreeSet::new();
+        for entity in self.entities {
+            if !paths.insert(entity.path.to_lowercase()) {
+                return Err(damaged(format!("{} is there twice", entity.path)));
+            }
+            let kind = match entity.kind {
+                StoredKind::Queue => TemplateKind::Queue,
+                StoredKind::Topic => {
+                    topics.insert(entity.path.to_lowercase());
+                    TemplateKind::Topic
+                }
+                StoredKind::Subscription {
+                    topic,
+                    dead_lettering,
+                    rules,
+                } => {
+                    if !topics.contains(&topic.to_lowercase()) {
+                        return Err(damaged(format!("the topic of {} is missing", entity.path)));
+                    }
+                    TemplateKind::Subscription {
+                        topic,
+                        dead_lettering,
+                        rules: rules.into_iter().map(checked).collect::<Result<_, _>>()?,
+                    }
+                }
+            };
+            entities.push(TemplateEntity {
+                path: entity.path,
+                kind,
+                settings: entity.settings,
+                store_only: Arc::new(entity.store_only),
+            });
+        }
+        for policy in &self.policies {
+            let compiled = policy.compile();
+            compiled.map_err(|error| damaged(format!("the policy {}: {error}", policy.name)))?;
+        }
+        Ok(Template {
+            entities: entities.into(),
+            policies: self.policies.into(),
+        })
+    }
+}
+
+fn checked(rule: StoredRule) -> Result<RuleDescription, StoreError> {
+    let description = rule.describe().map_err(damaged)?;
+    let checked = CheckedRule::new(description);
+    let checked = checked.map_err(|error| damaged(error.to_string()))?;
+    Ok(checked.description)
+}
+
+fn damaged(detail: String) -> StoreError {
+    StoreError::Corrupt {
+        what: "the template of a namespace".to_owned(),
+        detail,
+    }
+}

@@ -1,0 +1,31 @@
+//! Namespaces: how a connection that opens finds the namespace that it belongs to.
+//!
+//! A connection begins in the default namespace and may leave it once, before its first link to an
+//! entity. What it finds is a directory, which has the namespace's entities and keys and no others;
+//! so nothing that the connection does later can reach another namespace. Nothing is looked up for
+//! a message.
+
+use std::sync::Arc;
+
+use access::Directory;
+
+/// The namespaces of a server.
+pub trait Namespaces: Send + Sync {
+    /// The namespace whose host name that is, in lower case and without a port. None for names that
+    /// choose no namespace.
+    fn of_host(&self, host: &str) -> Option<Arc<Directory>>;
+
+    /// Which namespace besides the default one has a key of that name.
+    fn of_key(&self, key_name: &str) -> KeyOwner;
+}
+
+/// Which namespace has a key.
+#[derive(Clone, Debug)]
+pub enum KeyOwner {
+    /// None that the name chooses: the default one has such a key, or no namespace has.
+    Default,
+    /// This one alone.
+    One(Arc<Directory>),
+    /// More than one.
+    Several,
+}

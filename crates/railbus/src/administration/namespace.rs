@@ -1,0 +1,74 @@
+//! `railbus namespace`: namespaces of a running broker.
+
+use hyper::Method;
+use hyper::header::{HeaderName, IF_NONE_MATCH};
+use percent_encoding::utf8_percent_encode;
+use serde_json::{Map, Value, json};
+
+use super::CommandResult;
+use super::output::{ApiResponse, OutputShape};
+use super::request::PLAIN;
+use crate::arguments::{BrokerArguments, NamespaceCommand};
+use crate::command_error::CommandError;
+use crate::remote::{Call, Remote};
+use crate::runtime::runtime;
+
+const NAMESPACES: &str = "/$railbus/namespaces";
+/// Only makes what is not there.
+const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
+
+/// `railbus namespace ...`
+pub fn namespace(command: NamespaceCommand) -> CommandResult {
+    match command {
+        NamespaceCommand::List(list) => {
+            let all = send(&list.broker, Call::get(NAMESPACES))?;
+            let namespaces = all.get("namespaces").cloned().unwrap_or_default();
+            ApiResponse(namespaces).print(OutputShape::Namespaces, list.output.json)
+        }
+        NamespaceCommand::Show(at) => {
+            let found = send(&at.broker, Call::get(&path_of(&at.name)))?;
+            ApiResponse(found).print(OutputShape::Entity, at.output.json)
+        }
+        NamespaceCommand::Create(create) => {
+            let mut body = Map::new();
+            if let Some(like) = create.like {
+                body.insert("like".to_owned(), like.into());
+            }
+            if !create.hosts.is_empty() {
+                body.insert("hosts".to_owned(), json!(create.hosts));
+            }
+            let path = path_of(&create.at.name);
+            let call = Call {
+                method: Method::PUT,
+                path: &path,
+                headers: NEW,
+                body: Some(Value::Object(body).to_string()),
+            };
+            let made = send(&create.at.broker, call)?;
+            ApiResponse(made).print(OutputShape::Entity, create.at.output.json)
+        }
+        NamespaceCommand::Delete(at) => {
+            let path = path_of(&at.name);
+            let call = Call {
+                method: Method::DELETE,
+                ..Call::get(&path)
+            };
+            send(&at.broker, call)?;
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
+        }
+        NamespaceCommand::Reset(at) => {
+            let path = path_of(&at.name) + "/reset";
+            send(&at.broker, Call::post(&path, String::new()))?;
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
+        }
+    }
+}
+
+fn path_of(name: &str) -> String {
+    format!("{NAMESPACES}/{}", utf8_percent_encode(name, &PLAIN))
+}
+
+fn send(broker: &BrokerArguments, call: Call<'_>) -> Result<Value, CommandError> {
+    let remote = Remote::new(broker)?;
+    Ok(runtime()?.block_on(remote.call(call))?)
+}

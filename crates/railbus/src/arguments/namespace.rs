@@ -1,0 +1,46 @@
+//! Arguments of what works on namespaces.
+
+use clap::{Args, Subcommand};
+
+use super::BrokerArguments;
+use super::entity::{ListArguments, OutputArguments};
+
+/// What can be done with namespaces.
+#[derive(Clone, Debug, Subcommand)]
+pub enum NamespaceCommand {
+    /// Lists all namespaces.
+    List(ListArguments),
+    /// Shows one with its hosts and the names of its keys.
+    Show(NamespaceName),
+    /// Makes one, and prints a connection string with a key of its own.
+    Create(NamespaceCreateArguments),
+    /// Deletes one with all that is in it.
+    Delete(NamespaceName),
+    /// Deletes all messages of one, and makes its entities those that it was made with.
+    Reset(NamespaceName),
+}
+
+/// One namespace.
+#[derive(Args, Clone, Debug)]
+pub struct NamespaceName {
+    /// Its name: lower-case letters, digits and -
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub broker: BrokerArguments,
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// A namespace that is to be made.
+#[derive(Args, Clone, Debug)]
+pub struct NamespaceCreateArguments {
+    #[command(flatten)]
+    pub at: NamespaceName,
+    /// The namespace whose queues, topics, subscriptions and policies it gets
+    #[arg(long, value_name = "NAME")]
+    pub like: Option<String>,
+    /// A host name that chooses it, besides NAME.localhost; may be repeated
+    #[arg(long = "host", value_name = "HOST")]
+    pub hosts: Vec<String>,
+}

@@ -1,0 +1,45 @@
+//! Directory: which namespace a connection belongs to, and the entities that it knows of.
+
+use std::sync::Arc;
+
+use access::Directory;
+use dialect::Dialect;
+
+use super::Connection;
+use crate::stream::Stream;
+
+impl<S: Stream, D: Dialect> Connection<S, D> {
+    /// Passes changes of entities to the client, before it handles any later output or input.
+    pub(super) fn update_directory(&mut self) {
+        // The last change of a namespace is that it is deleted; its sender is gone then.
+        if self.directory_receiver.has_changed().unwrap_or(true) {
+            let directory = Arc::clone(&self.directory_receiver.borrow_and_update());
+            let known = self.client.directory();
+            if !known.is_deleted() && !std::ptr::eq(&raw const *directory, known) {
+                let now = self.server.clock.moment();
+                self.client.set_directory(now, directory);
+            }
+        }
+    }
+
+    /// Watches the namespace that the connection has found while it opens.
+    pub(super) fn follow_namespace(&mut self) {
+        let namespace = self.client.directory().namespace();
+        if namespace == self.namespace {
+            return;
+        }
+        self.namespace = namespace;
+        match self.server.namespaces.subscribe(namespace) {
+            Some(mut receiver) => {
+                // It may have changed since it was found.
+                receiver.mark_changed();
+                self.directory_receiver = receiver;
+            }
+            None => {
+                let now = self.server.clock.moment();
+                let deleted = Arc::new(Directory::deleted(namespace));
+                self.client.set_directory(now, deleted);
+            }
+        }
+    }
+}

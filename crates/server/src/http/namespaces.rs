@@ -1,0 +1,373 @@
+//! `/$railbus/namespaces`: the namespaces of the broker, for clients of the default one.
+//!
+//! `GET` shows all of them or one. `PUT` makes a namespace, with the entities of the one that
+//! `like` names, or gives one that is there other hosts and keys (with `If-None-Match: *` it is
+//! refused). A new namespace without keys gets one of its own name, and the answer has a connection
+//! string with the first key; no other answer shows a key. `POST` to `reset` deletes its messages
+//! and makes its entities those that it was made with. `DELETE` deletes it with all that is in it.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use broker::{
+    Answer, AuthorizationRule, DEFAULT_NAMESPACE, EntityError, NamespaceAnswer,
+    NamespaceDefinition, NamespaceDescription, NamespaceOrder, Order,
+};
+use hyper::body::Incoming;
+use hyper::header::{HOST, IF_NONE_MATCH};
+use hyper::{Method, Request, StatusCode};
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::answer::{self, Response};
+use super::body;
+use super::routes::Route;
+use crate::namespace_view::NamespaceView;
+use crate::random::random;
+use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
+
+const PREFIX: &str = "/$railbus/namespaces";
+/// More than any definition needs.
+const BODY_BYTES: usize = 64 << 10;
+/// What is asked for in one order.
+const PAGE: usize = 1_000;
+
+/// The body of a `PUT`.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct Wanted {
+    hosts: Option<Vec<String>>,
+    keys: Option<Vec<Key>>,
+    /// The namespace whose entities a new one gets.
+    like: Option<String>,
+}
+
+/// A key of a namespace. It has no `Debug`, so that it is never printed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Key {
+    name: String,
+    primary_key: String,
+    #[serde(default)]
+    secondary_key: String,
+    /// All of them, if none are named.
+    #[serde(default)]
+    rights: Vec<Right>,
+}
+
+#[derive(Clone, Copy, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Right {
+    Send,
+    Listen,
+    Manage,
+}
+
+impl From<Key> for AuthorizationRule {
+    fn from(key: Key) -> Self {
+        // Manage brings the other two. (docs/spec/entities.md#2.6)
+        let manage = key.rights.is_empty() || key.rights.contains(&Right::Manage);
+        Self {
+            key_name: key.name,
+            claim_type: "SharedAccessKey".to_owned(),
+            claim_value: "None".to_owned(),
+            send: manage || key.rights.contains(&Right::Send),
+            listen: manage || key.rights.contains(&Right::Listen),
+            manage,
+            primary_key: key.primary_key,
+            secondary_key: key.secondary_key,
+            created_time: None,
+            modified_time: None,
+        }
+    }
+}
+
+/// Why a request is refused.
+#[derive(Debug, thiserror::Error)]
+enum ApiError {
+    #[error("{0}")]
+    Bad(String),
+    #[error("{0}")]
+    Conflict(String),
+    #[error(transparent)]
+    Entity(#[from] EntityError),
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+    #[error("the answer of the broker does not fit the request")]
+    Unexpected,
+}
+
+impl From<ApiError> for Response {
+    fn from(error: ApiError) -> Self {
+        let status = match &error {
+            ApiError::Entity(EntityError::NoNamespace(_)) => StatusCode::NOT_FOUND,
+            ApiError::Conflict(_)
+            | ApiError::Entity(EntityError::NamespaceExists(_) | EntityError::TooMany { .. }) => {
+                StatusCode::CONFLICT
+            }
+            ApiError::Bad(_) | ApiError::Entity(_) => StatusCode::BAD_REQUEST,
+            ApiError::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        answer::error(status, &error.to_string())
+    }
+}
+
+/// Answers a request. The caller has the right to manage the default namespace.
+pub async fn respond(
+    request: Request<Incoming>,
+    route: Route,
+    path: &str,
+    is_tls: bool,
+    server: &Arc<NamespaceView>,
+) -> Response {
+    let path = path.strip_prefix(PREFIX).unwrap_or_default();
+    let path = match route {
+        Route::NamespaceReset => path.strip_suffix("/reset").unwrap_or(path),
+        _ => path,
+    };
+    let Ok(name) = percent_decode_str(path.trim_matches('/')).decode_utf8() else {
+        return ApiError::Bad("the path is not UTF-8".to_owned()).into();
+    };
+    let name = name.into_owned();
+    let method = request.method().clone();
+    let endpoint = endpoint(&request, is_tls);
+    let may_be_there = request.headers().get(IF_NONE_MATCH).is_none();
+    let wanted = match method {
+        Method::PUT => match read(request, server).await {
+            Ok(wanted) => Some(wanted),
+            Err(refusal) => return refusal,
+        },
+        _ => None,
+    };
+    // A task of its own, so that a client that goes does not stop what it has begun.
+    let server = Arc::clone(server);
+    let working = tokio::spawn(async move {
+        let mut shard = ShardClient::connect_to(&server, LocksAtEnd::AsConfigured).await?;
+        match (wanted, method, route) {
+            (Some(wanted), ..) => {
+                let place = (name, may_be_there);
+                put(&server, &mut shard, place, wanted, &endpoint).await
+            }
+            (None, Method::DELETE, _) => done(&mut shard, NamespaceOrder::Remove(name)).await,
+            (None, _, Route::NamespaceReset) => done(&mut shard, NamespaceOrder::Reset(name)).await,
+            (None, _, Route::Namespace) => show(&mut shard, name).await,
+            (None, ..) => show_all(&mut shard).await,
+        }
+    });
+    match working.await {
+        Ok(Ok((status, json))) => answer::value(status, &json),
+        Ok(Err(error)) => error.into(),
+        Err(error) => {
+            tracing::error!(%error, "a request ended because of an internal error");
+            answer::error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal error of the broker",
+            )
+        }
+    }
+}
+
+async fn read(request: Request<Incoming>, server: &NamespaceView) -> Result<Wanted, Response> {
+    let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
+    if body.is_empty() {
+        return Ok(Wanted::default());
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        let text = "the body is not an object with hosts, keys and like";
+        answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())
+    })
+}
+
+async fn put(
+    server: &NamespaceView,
+    shard: &mut ShardClient,
+    (name, may_be_there): (String, bool),
+    wanted: Wanted,
+    endpoint: &str,
+) -> Result<(StatusCode, Json), ApiError> {
+    let keys = wanted.keys;
+    let keys = keys.map(|keys| keys.into_iter().map(AuthorizationRule::from).collect());
+    match describe(shard, name.clone()).await {
+        Ok(_) if !may_be_there => Err(EntityError::NamespaceExists(name).into()),
+        Ok(before) => {
+            if wanted.like.is_some() {
+                let text = format!("namespace '{name}' exists already; like is for a new one");
+                return Err(ApiError::Conflict(text));
+            }
+            let definition = Box::new(NamespaceDefinition {
+                hosts: wanted.hosts.unwrap_or(before.definition.hosts),
+                keys: keys.unwrap_or(before.definition.keys),
+                name,
+            });
+            let replaced = one(shard, NamespaceOrder::Replace(definition)).await?;
+            Ok((StatusCode::OK, shown(&replaced)))
+        }
+        Err(ApiError::Entity(EntityError::NoNamespace(_))) => {
+            let keys = match keys {
+                Some(keys) => keys,
+                None => vec![own_key(server, &name)?],
+            };
+            let definition = Box::new(NamespaceDefinition {
+                name,
+                hosts: wanted.hosts.unwrap_or_default(),
+                keys,
+            });
+            let connection_string = definition
+                .keys
+                .first()
+                .map(|key| connection_string(endpoint, key));
+            let like = wanted.like;
+            let made = one(shard, NamespaceOrder::Create { definition, like }).await?;
+            let mut shown = shown(&made);
+            if let Some(text) = connection_string {
+                shown["connection-string"] = text.into();
+            }
+            Ok((StatusCode::CREATED, shown))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A key with all rights, by whose name its namespace is chosen.
+fn own_key(server: &NamespaceView, name: &str) -> Result<AuthorizationRule, ApiError> {
+    let of_default = server.default_directory();
+    if of_default.access().key_names().any(|known| known == name) {
+        return Err(ApiError::Conflict(format!(
+            "namespace '{name}': the default namespace has a key of that name; name keys of its own"
+        )));
+    }
+    Ok(Key {
+        name: name.to_owned(),
+        primary_key: STANDARD.encode(random::<32>()),
+        secondary_key: String::new(),
+        rights: Vec::new(),
+    }
+    .into())
+}
+
+/// Where the client of this request has found the broker.
+fn endpoint(request: &Request<Incoming>, is_tls: bool) -> String {
+    let host = request.headers().get(HOST);
+    let host = host
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or("localhost");
+    // That host would choose the default namespace, whatever the key.
+    let chosen = format!("{DEFAULT_NAMESPACE}.");
+    let host = host.strip_prefix(&chosen).unwrap_or(host);
+    let end = if is_tls {
+        ""
+    } else {
+        ";UseDevelopmentEmulator=true"
+    };
+    format!("Endpoint=sb://{host}{end}")
+}
+
+fn connection_string(endpoint: &str, key: &AuthorizationRule) -> String {
+    let (endpoint, end) = match endpoint.split_once(';') {
+        Some((endpoint, end)) => (endpoint, format!("{end};")),
+        None => (endpoint, String::new()),
+    };
+    format!(
+        "{endpoint};SharedAccessKeyName={};SharedAccessKey={};{end}",
+        key.key_name, key.primary_key
+    )
+}
+
+async fn show(shard: &mut ShardClient, name: String) -> Result<(StatusCode, Json), ApiError> {
+    Ok((StatusCode::OK, shown(&describe(shard, name).await?)))
+}
+
+async fn show_all(shard: &mut ShardClient) -> Result<(StatusCode, Json), ApiError> {
+    let default = describe(shard, DEFAULT_NAMESPACE.to_owned()).await?;
+    let mut all = vec![shown(&default)];
+    loop {
+        let skip = all.len() - 1;
+        let NamespaceAnswer::Some(page) =
+            ask(shard, NamespaceOrder::List { skip, top: PAGE }).await?
+        else {
+            return Err(ApiError::Unexpected);
+        };
+        all.extend(page.items.iter().map(shown));
+        if !page.more {
+            return Ok((StatusCode::OK, json!({ "namespaces": all })));
+        }
+    }
+}
+
+fn shown(namespace: &NamespaceDescription) -> Json {
+    let definition = &namespace.definition;
+    let keys = definition.keys.iter().map(|key| &key.key_name);
+    let created = i64::try_from(namespace.created.0).unwrap_or(i64::MAX);
+    // Of a default namespace without entities it is not known.
+    let created = Some(created).filter(|created| *created > 0);
+    let created = created.and_then(|created| jiff::Timestamp::from_millisecond(created).ok());
+    json!({
+        "name": definition.name,
+        "hosts": definition.hosts,
+        "keys": keys.collect::<Vec<_>>(),
+        "entities": namespace.entities,
+        "created": created.map(|at| at.to_string()),
+    })
+}
+
+async fn describe(shard: &mut ShardClient, name: String) -> Result<NamespaceDescription, ApiError> {
+    one(shard, NamespaceOrder::Describe(name)).await
+}
+
+async fn one(
+    shard: &mut ShardClient,
+    order: NamespaceOrder,
+) -> Result<NamespaceDescription, ApiError> {
+    match ask(shard, order).await? {
+        NamespaceAnswer::One(description) => Ok(*description),
+        NamespaceAnswer::Some(_) | NamespaceAnswer::Done => Err(ApiError::Unexpected),
+    }
+}
+
+async fn done(
+    shard: &mut ShardClient,
+    order: NamespaceOrder,
+) -> Result<(StatusCode, Json), ApiError> {
+    match ask(shard, order).await? {
+        NamespaceAnswer::Done => Ok((StatusCode::OK, json!({}))),
+        NamespaceAnswer::One(_) | NamespaceAnswer::Some(_) => Err(ApiError::Unexpected),
+    }
+}
+
+async fn ask(shard: &mut ShardClient, order: NamespaceOrder) -> Result<NamespaceAnswer, ApiError> {
+    match shard.order(Order::Namespaces(order)).await?? {
+        Answer::Namespaces(answer) => Ok(answer),
+        _ => Err(ApiError::Unexpected),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_string_has_the_end_that_its_endpoint_needs() {
+        let key = AuthorizationRule::from(Key {
+            name: "a".to_owned(),
+            primary_key: "secret".to_owned(),
+            secondary_key: String::new(),
+            rights: vec![Right::Listen],
+        });
+        assert_eq!((key.send, key.listen, key.manage), (false, true, false));
+        assert_eq!(
+            connection_string(
+                "Endpoint=sb://localhost:5672;UseDevelopmentEmulator=true",
+                &key
+            ),
+            "Endpoint=sb://localhost:5672;SharedAccessKeyName=a;SharedAccessKey=secret;\
+             UseDevelopmentEmulator=true;"
+        );
+        assert_eq!(
+            connection_string("Endpoint=sb://shop.example", &key),
+            "Endpoint=sb://shop.example;SharedAccessKeyName=a;SharedAccessKey=secret;"
+        );
+    }
+}

@@ -1,0 +1,104 @@
+//! Namespace view: the server as a request that belongs to one namespace sees it.
+//!
+//! It has the directory of that namespace; what all namespaces share is the server's. A request
+//! belongs to the namespace of its `Host`, else to that of the key it shows or of its browser's
+//! session, else to the default one.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use access::{Directory, key_name};
+use dialect::{KeyOwner, Namespaces as _};
+use hyper::HeaderMap;
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper::http::uri::Authority;
+use store::NamespaceId;
+
+use crate::http::session;
+use crate::server_state::ServerState;
+
+/// A key that more than one namespace has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("more than one namespace has a key of that name; name one by the host of the request")]
+pub struct SeveralNamespaces;
+
+/// See the head of this file.
+pub struct NamespaceView {
+    server: Arc<ServerState>,
+    directory: Arc<Directory>,
+}
+
+impl NamespaceView {
+    /// The view of the default namespace.
+    pub fn of_default(server: &Arc<ServerState>) -> Self {
+        Self {
+            server: Arc::clone(server),
+            directory: server.default_directory(),
+        }
+    }
+
+    /// The view of the namespace that the head of a request names.
+    pub fn of_request(
+        server: &Arc<ServerState>,
+        headers: &HeaderMap,
+    ) -> Result<Self, SeveralNamespaces> {
+        let namespaces = &server.namespaces;
+        let host = headers.get(HOST);
+        let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+        let host = host.map(|host| host.host().to_ascii_lowercase());
+        let found = host.and_then(|host| namespaces.of_host(&host));
+        if let Some(directory) = found {
+            let server = Arc::clone(server);
+            return Ok(Self { server, directory });
+        }
+        let shown = headers.get(AUTHORIZATION);
+        if shown.is_none()
+            && let Some(session) = session::find(headers, server)
+            && let Some(directory) = namespaces.directory(session.namespace)
+        {
+            let server = Arc::clone(server);
+            return Ok(Self { server, directory });
+        }
+        let key = shown.and_then(|shown| key_name(shown.to_str().ok()?));
+        match key.map(|key| namespaces.of_key(&key)) {
+            Some(KeyOwner::Several) => Err(SeveralNamespaces),
+            Some(KeyOwner::One(directory)) => Ok(Self {
+                server: Arc::clone(server),
+                directory,
+            }),
+            Some(KeyOwner::Default) | None => Ok(Self::of_default(server)),
+        }
+    }
+
+    /// What all namespaces share.
+    pub fn server(&self) -> &Arc<ServerState> {
+        &self.server
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> NamespaceId {
+        self.directory.namespace()
+    }
+
+    /// The entities and access rules of the namespace when the request came.
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
+    /// What management over HTTP says of the namespace.
+    pub fn admin_settings(&self) -> admin::Settings {
+        let mut settings = self.server.admin.clone();
+        if let Some(name) = self.server.namespaces.name(self.namespace()) {
+            settings.namespace = name;
+        }
+        settings
+    }
+}
+
+impl Deref for NamespaceView {
+    type Target = ServerState;
+
+    fn deref(&self) -> &ServerState {
+        &self.server
+    }
+}

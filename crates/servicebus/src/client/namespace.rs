@@ -1,0 +1,114 @@
+//! Namespace: which one the connection belongs to. (docs/spec/amqp.md#1.7)
+//!
+//! The first of these that fits chooses it: a host name (that of TLS, of SASL or of the open), the
+//! name of the key that signs in. Otherwise it is the default one. Two host names of different
+//! namespaces, or a key that more than one namespace has, are refused.
+//!
+//! Invariant: the namespace does not change once the client has a credential or a link to an
+//! entity.
+
+use std::sync::Arc;
+
+use access::{Directory, Unauthorized};
+use amqp::Error;
+use dialect::{KeyOwner, Namespaces};
+
+use crate::client::Client;
+use crate::errors;
+
+/// How the connection finds its namespace.
+#[derive(Default)]
+pub(crate) struct NamespaceChoice {
+    namespaces: Option<Arc<dyn Namespaces>>,
+    chosen_by: ChosenBy,
+    /// Whether the client has asked for a link to an entity.
+    pub(crate) has_entity_link: bool,
+}
+
+/// What has chosen the namespace.
+#[derive(Debug, Default, Eq, PartialEq)]
+enum ChosenBy {
+    #[default]
+    Nothing,
+    Host(String),
+    Key(String),
+}
+
+impl Client {
+    /// The same on a server that has namespaces. `server_name` is the host name that the client has
+    /// named in the TLS handshake.
+    #[must_use]
+    pub fn in_namespaces(
+        mut self,
+        namespaces: Arc<dyn Namespaces>,
+        server_name: Option<&str>,
+    ) -> Self {
+        self.namespace.namespaces = Some(namespaces);
+        // Nothing was chosen before, so nothing can differ.
+        drop(self.choose_by_host(server_name));
+        self
+    }
+
+    /// The client has named the host that it has connected to.
+    pub(crate) fn choose_by_host(&mut self, host: Option<&str>) -> Result<(), Error> {
+        let host = without_port(host.unwrap_or_default()).to_ascii_lowercase();
+        let found = self.namespace.namespaces.as_ref();
+        let Some(directory) = found.and_then(|namespaces| namespaces.of_host(&host)) else {
+            return Ok(());
+        };
+        let before = match &self.namespace.chosen_by {
+            _ if directory.namespace() == self.directory.namespace() => {
+                self.namespace.chosen_by = ChosenBy::Host(host);
+                return Ok(());
+            }
+            ChosenBy::Nothing if self.has_any_right_or_link() => "its credentials",
+            ChosenBy::Nothing => {
+                self.enter(directory);
+                self.namespace.chosen_by = ChosenBy::Host(host);
+                return Ok(());
+            }
+            ChosenBy::Host(before) => before,
+            ChosenBy::Key(name) => name,
+        };
+        Err(errors::ambiguous_namespace(&host, before))
+    }
+
+    /// The client shows a key by its name.
+    pub(crate) fn choose_by_key(&mut self, name: &str) -> Result<(), Unauthorized> {
+        if self.namespace.chosen_by != ChosenBy::Nothing || self.has_any_right_or_link() {
+            return Ok(());
+        }
+        let found = self.namespace.namespaces.as_ref();
+        match found.map(|namespaces| namespaces.of_key(name)) {
+            None | Some(KeyOwner::Default) => Ok(()),
+            Some(KeyOwner::One(directory)) => {
+                self.enter(directory);
+                self.namespace.chosen_by = ChosenBy::Key(name.to_owned());
+                Ok(())
+            }
+            Some(KeyOwner::Several) => Err(Unauthorized::SeveralNamespaces),
+        }
+    }
+
+    /// The namespace is deleted.
+    pub(super) fn end_with_namespace(&mut self) {
+        let error = errors::namespace_deleted();
+        self.end_links(&error);
+        self.close(error);
+    }
+
+    /// Whether the client has begun to use its namespace.
+    fn has_any_right_or_link(&self) -> bool {
+        self.claims.has_any() || self.namespace.has_entity_link || self.has_others()
+    }
+
+    fn enter(&mut self, directory: Arc<Directory>) {
+        self.directory = directory;
+        self.begin_unauthenticated();
+    }
+}
+
+/// A host name without the port behind it. An address in brackets is no name of a namespace.
+fn without_port(host: &str) -> &str {
+    host.split_once(':').map_or(host, |(host, _)| host)
+}
