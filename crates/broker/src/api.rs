@@ -15,6 +15,7 @@ pub(crate) mod client_affine;
 pub(crate) mod death;
 pub(crate) mod entity_error;
 pub(crate) mod error;
+pub(crate) mod fault;
 pub(crate) mod forward_error;
 pub(crate) mod info;
 pub(crate) mod kind;

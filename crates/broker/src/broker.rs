@@ -21,6 +21,7 @@ use crate::client_affine;
 use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
+use crate::fault::inject;
 use crate::forward;
 use crate::node;
 use crate::queue::info::info;
@@ -95,7 +96,12 @@ impl Broker {
                 .iter_mut()
                 .for_each(|queue| tick::clock_went_back(queue, cx));
         }
-        step::apply(directory, command, cx);
+        if directory.faults.is_empty() {
+            step::apply(directory, command, cx);
+        } else {
+            inject::apply(directory, command, cx);
+        }
+        inject::carry_out_delayed(directory, cx);
         client_affine::end_unused(directory, cx);
         forward::pump(directory, cx);
         answer_volatile_reads(directory, cx);
@@ -132,7 +138,12 @@ impl Broker {
         let first = self.shared.alarms.first();
         let transaction = self.shared.transactions.deadline();
         let at_once = self.goes_on().then_some(self.now.mono);
-        let mono = [first.mono, transaction, at_once];
+        let mono = [
+            first.mono,
+            transaction,
+            self.directory.faults.deadline(),
+            at_once,
+        ];
         let deadline = Deadline {
             mono: mono.into_iter().flatten().min(),
             wall: first.wall,
@@ -147,7 +158,10 @@ impl Broker {
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
             || self.goes_on()
-            || transaction.is_some_and(|at| at <= now.mono)
+            || [transaction, self.directory.faults.deadline()]
+                .into_iter()
+                .flatten()
+                .any(|at| at <= now.mono)
     }
 
     /// Whether something waits for the next step alone.
@@ -176,6 +190,13 @@ impl Broker {
     pub fn queues_at(&self, now: Now) -> impl Iterator<Item = QueueInfo> + '_ {
         let seen = self.directory.iter_seen();
         seen.map(move |queue| info(&self.directory, queue, now))
+    }
+
+    /// How many fault rules there are, and how many operations have failed by one since the start.
+    #[must_use]
+    pub fn faults(&self) -> (usize, u64) {
+        let faults = &self.directory.faults;
+        (faults.count(), faults.injected())
     }
 
     /// Every entity, for a caller that follows changes from here on.

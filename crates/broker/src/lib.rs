@@ -14,6 +14,7 @@ mod context;
 mod delete;
 mod entities;
 mod expire;
+mod fault;
 mod forward;
 mod message;
 mod node;
@@ -35,6 +36,10 @@ pub use api::client_affine::{
 pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, SessionFilter};
 pub use api::death::{Death, DeathReason, Deaths};
 pub use api::entity_error::EntityError;
+pub use api::fault::{
+    DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation, FaultRule,
+    InjectedError, MAX_FAULTS,
+};
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, SubqueueId, TransactionId,

@@ -1,6 +1,7 @@
-//! `railbus queue`, `topic`, `subscription`, `rule`, `policy` and `namespace`: administration
-//! over HTTP.
+//! `railbus queue`, `topic`, `subscription`, `rule`, `policy`, `namespace` and `fault`:
+//! administration over HTTP.
 
+mod fault;
 mod namespace;
 mod output;
 mod policy;
@@ -17,6 +18,7 @@ use crate::arguments::{
     Topic,
 };
 use crate::command_error::CommandError;
+pub use fault::fault;
 pub use namespace::namespace;
 use output::{ApiResponse, OutputShape};
 pub use policy::policy;

@@ -4,6 +4,7 @@
 mod authority;
 mod bench;
 mod entity;
+mod fault;
 mod message;
 mod namespace;
 mod policy;
@@ -22,6 +23,7 @@ pub use self::store::{BackupArguments, RestoreArguments, VerifyArguments};
 pub use authority::{CaArguments, CaCommand, IdentityArguments, IdentityCommand};
 pub use bench::{BenchArguments, BenchMode};
 pub use entity::{EntityCommand, RuleCommand, RuleOptions, SubscriptionCommand};
+pub use fault::{FaultCommand, FaultsOf};
 pub use message::{
     BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
     SendArguments, SourceArguments,
@@ -89,6 +91,9 @@ pub enum Command {
     /// Works on namespaces: worlds of one broker that have nothing in common.
     #[command(subcommand)]
     Namespace(NamespaceCommand),
+    /// Works on fault rules: operations that fail on purpose, to see what a client does then.
+    #[command(subcommand)]
+    Fault(FaultCommand),
     /// Sends messages to a queue or topic.
     Send(SendArguments),
     /// Receives messages of a queue or subscription, prints each, and takes it away.

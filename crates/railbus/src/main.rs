@@ -83,6 +83,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
         Command::Rule(command) => return administration::rule(command),
         Command::Policy(command) => return administration::policy(command),
         Command::Namespace(command) => return administration::namespace(command),
+        Command::Fault(command) => return administration::fault(command),
         Command::Send(arguments) => return messaging::send(&arguments),
         Command::Receive(arguments) => return messaging::receive(&arguments),
         Command::Peek(arguments) => return messaging::peek(&arguments),

@@ -158,6 +158,9 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             self.wait(alarm.as_mut()).await;
             self.update_directory();
             self.handle_outputs();
+            if self.is_gone {
+                break;
+            }
             self.read();
             self.submit().await;
             self.count_sent_errors();
@@ -310,6 +313,10 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             self.pending_changes.log(&output, self.from, client);
             if let Some(tracer) = &mut self.tracer {
                 tracer.end(&output);
+            }
+            if let Output::Dropped { .. } = output {
+                self.is_gone = true;
+                break;
             }
             self.client.handle_output(now, output);
             if takes_more && self.client.unwritten() >= WRITTEN_AT {

@@ -19,6 +19,7 @@ mod data;
 mod document;
 mod entities;
 pub mod events;
+mod faults;
 mod identity;
 mod metrics;
 mod namespaces;
@@ -413,7 +414,7 @@ async fn respond_own(
         Route::TestRule => rules::respond(request, server).await,
         Route::Plan => plan::respond(request, server, ApplyMode::Show).await,
         Route::Apply => plan::respond(request, server, ApplyMode::Apply).await,
-        Route::Namespaces | Route::Namespace | Route::NamespaceReset => {
+        Route::Namespaces | Route::Namespace | Route::NamespaceReset | Route::Faults => {
             namespaces::respond(request, route, path, transport.is_tls, server).await
         }
         Route::Policies | Route::Policy => policies::respond(request, path, server).await,

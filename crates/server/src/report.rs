@@ -23,6 +23,10 @@ pub struct Report {
     pub undecided: usize,
     /// What the task has done since it began.
     pub usage: TaskUsage,
+    /// Rules by which operations fail on purpose.
+    pub fault_rules: usize,
+    /// Operations that have failed by one.
+    pub injected_faults: u64,
     pub commits: store::Statistics,
     pub nearly_full: bool,
 }

@@ -226,7 +226,10 @@ impl ShardTask {
         let broker = &self.shard.broker;
         let entities: Vec<_> = broker.queues_at(self.clock.now()).take(most).collect();
         let store = self.shard.store();
+        let (fault_rules, injected_faults) = broker.faults();
         Report {
+            fault_rules,
+            injected_faults,
             unmeasured: broker.queues().skip(most).count(),
             entities,
             connections: self.connections.len(),

@@ -29,6 +29,9 @@ pub enum ShardError {
     /// The shard has failed, or the server stops.
     #[error("the broker is stopping")]
     Stopping,
+    /// A fault rule of the namespace has the request lost.
+    #[error("a fault rule has the request lost; it may have been carried out")]
+    Dropped,
     /// The shard is alive, and its disk may be stuck.
     #[error(
         "the broker has not answered within {} seconds; it may still carry out the request",
@@ -151,8 +154,13 @@ impl ShardClient {
         pick: impl Fn(Output) -> Option<T>,
     ) -> Result<T, ShardError> {
         loop {
-            if let Some(found) = self.arrived.find_map(&pick) {
-                return Ok(found);
+            for output in &mut self.arrived {
+                if let Output::Dropped { .. } = output {
+                    return Err(ShardError::Dropped);
+                }
+                if let Some(found) = pick(output) {
+                    return Ok(found);
+                }
             }
             let batch = self.outputs.recv().await.ok_or(ShardError::Stopping)?;
             self.arrived = batch.into_iter();
@@ -235,6 +243,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::RulesChanged(..)
         | Output::NamespaceChanged(_)
         | Output::Deliver { .. }
+        | Output::Dropped { .. }
         | Output::Drained { .. }
         | Output::Evicted { .. }
         | Output::Subscribed { .. }

@@ -88,6 +88,7 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
         Eviction::Disabled => disabled(resource),
         Eviction::Forwarding => forwarding_source(),
         Eviction::SessionRequired => sessionless_receiver(),
+        Eviction::Injected(error) => from_broker::injected(error, resource),
         Eviction::Unreadable { .. } => Error::new(
             condition::INTERNAL_ERROR,
             format!("{reason}. Resource: '{resource}'."),
@@ -314,6 +315,7 @@ pub(crate) fn session(error: SessionError, request: &Value) -> Error {
             "The operation did not complete within the allotted time: no session was available.",
         ),
         SessionError::NotAllowed => sessionful_receiver(),
+        SessionError::Injected(error) => from_broker::injected(error, ""),
         SessionError::Unreadable => Error::new(condition::INTERNAL_ERROR, format!("{error}.")),
     }
 }

@@ -1,6 +1,6 @@
 //! Errors: the broker's errors as statuses of the data plane. (docs/spec/admin.md#11)
 
-use broker::{Eviction, RequestError, SendError, SettleError};
+use broker::{Eviction, InjectedError, RequestError, SendError, SettleError};
 use http::StatusCode;
 
 use crate::error::Error;
@@ -58,6 +58,7 @@ pub fn send(error: &SendError, entity: &str) -> Error {
             invalid("The entity requires sessions: BrokerProperties have to name the SessionId.")
         }
         SendError::DiskNearlyFull => Error::unavailable(),
+        SendError::Injected(error) => injected(*error),
         SendError::Unreadable | SendError::Transaction(_) => {
             let text = format!("The messages were not taken: {error}.");
             Error::new(StatusCode::INTERNAL_SERVER_ERROR, Some(50_000), text)
@@ -77,6 +78,7 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
         Eviction::SessionRequired => {
             invalid("The entity requires sessions, which are received over AMQP only.")
         }
+        Eviction::Injected(error) => injected(error),
         Eviction::Unreadable { .. } => {
             let text = format!("No message was taken: {reason}.");
             Error::new(StatusCode::INTERNAL_SERVER_ERROR, Some(50_000), text)
@@ -87,6 +89,9 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
 /// The lock is lost.
 #[must_use]
 pub fn lock(error: &SettleError) -> Error {
+    if let SettleError::Injected(error) = error {
+        return injected(*error);
+    }
     lock_lost(&error.to_string())
 }
 
@@ -95,8 +100,23 @@ pub fn lock(error: &SettleError) -> Error {
 pub fn request(error: &RequestError, entity: &str) -> Error {
     match error {
         RequestError::NotFound => gone(entity),
+        RequestError::Injected(error) => injected(*error),
         error => lock_lost(&error.to_string()),
     }
+}
+
+/// What a fault rule says, as if it had happened.
+fn injected(error: InjectedError) -> Error {
+    let (status, code) = match error {
+        InjectedError::ServerBusy => (StatusCode::SERVICE_UNAVAILABLE, 50_300),
+        InjectedError::Timeout => (StatusCode::GATEWAY_TIMEOUT, 50_400),
+        InjectedError::QuotaExceeded => (StatusCode::FORBIDDEN, 40_300),
+        InjectedError::EntityDisabled => (StatusCode::FORBIDDEN, 40_301),
+        InjectedError::NotFound => (StatusCode::NOT_FOUND, 40_400),
+        InjectedError::Unauthorized => (StatusCode::UNAUTHORIZED, 40_100),
+        InjectedError::InternalError => (StatusCode::INTERNAL_SERVER_ERROR, 50_000),
+    };
+    Error::new(status, Some(code), format!("{error}."))
 }
 
 fn lock_lost(why: &str) -> Error {

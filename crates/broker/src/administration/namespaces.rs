@@ -51,6 +51,22 @@ pub(super) fn carry_out(
             template.make(directory, id, cx);
             NamespaceAnswer::Done
         }
+        NamespaceOrder::ReplaceFaults { name, rules } => {
+            let id = directory.namespaces.find(&name)?;
+            directory.faults.replace(id, rules)?;
+            NamespaceAnswer::Faults(directory.faults.describe(id))
+        }
+        NamespaceOrder::AddFault { name, rule } => {
+            let id = directory.namespaces.find(&name)?;
+            let known = directory.faults.describe(id).into_iter();
+            let rules = known.map(|fault| fault.rule).chain([*rule]);
+            directory.faults.replace(id, rules.collect())?;
+            NamespaceAnswer::Faults(directory.faults.describe(id))
+        }
+        NamespaceOrder::ListFaults(name) => {
+            let id = directory.namespaces.find(&name)?;
+            NamespaceAnswer::Faults(directory.faults.describe(id))
+        }
         NamespaceOrder::Describe(name) => {
             let id = directory.namespaces.find(&name)?;
             one(directory, id)
@@ -74,8 +90,10 @@ fn list(directory: &Directory, skip: usize, top: usize) -> Page<NamespaceDescrip
     }
 }
 
-/// Deletes all entities of a namespace, its exchanges and its policies.
+/// Deletes all entities of a namespace, its exchanges, its policies and its fault rules.
 fn clear(directory: &mut Directory, id: NamespaceId, cx: &mut Context<'_>) {
+    let cleared = directory.faults.replace(id, Vec::new());
+    cleared.expect("no rule is wrong about none");
     let all = directory.by_path(id, "").map(|(_, queue)| queue);
     // A subscription goes with its topic.
     let roots = all.filter(|queue| queue.kind.topic().is_none());

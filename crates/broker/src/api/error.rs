@@ -6,6 +6,8 @@
 
 use store::SequenceNumber;
 
+use crate::api::fault::InjectedError;
+
 /// Why a send was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SendError {
@@ -30,6 +32,8 @@ pub enum SendError {
     #[error("the entity requires sessions, and the message has none")]
     SessionRequired,
     #[error(transparent)]
+    Injected(InjectedError),
+    #[error(transparent)]
     Transaction(#[from] TransactionError),
 }
 
@@ -48,6 +52,8 @@ pub enum SettleError {
     NotDead,
     #[error("the message has no session, and its entity requires one")]
     NoSession,
+    #[error(transparent)]
+    Injected(InjectedError),
     #[error(transparent)]
     Transaction(#[from] TransactionError),
 }
@@ -91,6 +97,8 @@ pub enum SessionError {
     Unreadable,
     #[error("the entity has no sessions")]
     NotAllowed,
+    #[error(transparent)]
+    Injected(InjectedError),
 }
 
 /// Why a request was refused.
@@ -116,6 +124,8 @@ pub enum RequestError {
     AnswerTooLarge,
     #[error(transparent)]
     Transaction(#[from] TransactionError),
+    #[error(transparent)]
+    Injected(InjectedError),
     #[error("{0}")]
     Invalid(String),
 }

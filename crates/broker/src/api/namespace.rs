@@ -7,6 +7,7 @@
 use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
+use crate::api::fault::{FaultDescription, FaultRule};
 use crate::api::order::Page;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;
@@ -55,6 +56,24 @@ pub enum NamespaceOrder {
     /// Deletes all messages of a namespace, and makes its entities those that it was made with.
     /// Answered by [`NamespaceAnswer::Done`].
     Reset(String),
+    /// Gives a namespace these fault rules instead of those it has. Answered by
+    /// [`NamespaceAnswer::Faults`].
+    ReplaceFaults {
+        /// Its name.
+        name: String,
+        /// In the order in which they are looked at.
+        rules: Vec<FaultRule>,
+    },
+    /// Gives a namespace one more fault rule, behind those it has. Answered by
+    /// [`NamespaceAnswer::Faults`].
+    AddFault {
+        /// Its name.
+        name: String,
+        /// None of its name is there.
+        rule: Box<FaultRule>,
+    },
+    /// Answered by [`NamespaceAnswer::Faults`].
+    ListFaults(String),
     /// Answered by [`NamespaceAnswer::One`].
     Describe(String),
     /// All but the default one, in the order of their names. Answered by [`NamespaceAnswer::Some`].
@@ -72,6 +91,7 @@ pub enum NamespaceOrder {
 pub enum NamespaceAnswer {
     One(Box<NamespaceDescription>),
     Some(Page<NamespaceDescription>),
+    Faults(Vec<FaultDescription>),
     Done,
 }
 

@@ -11,6 +11,7 @@ use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 use crate::api::client_affine::{SubscribeError, Subscribed};
 use crate::api::death::Deaths;
 use crate::api::entity_error::EntityError;
+use crate::api::fault::InjectedError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
 use crate::api::namespace::NamespaceChange;
@@ -125,6 +126,8 @@ pub enum Eviction {
     Forwarding,
     #[error("the entity requires sessions")]
     SessionRequired,
+    #[error(transparent)]
+    Injected(InjectedError),
     #[error("the store is damaged: messages {first} to {last} cannot be read")]
     Unreadable {
         first: SequenceNumber,
@@ -244,6 +247,8 @@ pub enum Output {
     },
     /// The dynamic node of a link is gone, with its receivers.
     NodeClosed { link: NodeLinkId },
+    /// A fault rule has the connection dropped. Nothing it has asked for is answered any more.
+    Dropped { connection: ConnectionId },
     /// The receiver is attached to its subscription, or has none.
     Subscribed {
         receiver: ReceiverId,
@@ -314,7 +319,7 @@ impl Output {
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,
             Self::NodeOpened { link, .. } | Self::NodeClosed { link } => link.connection,
-            Self::TimedOut { connection, .. } => *connection,
+            Self::Dropped { connection } | Self::TimedOut { connection, .. } => *connection,
         }
     }
 }

@@ -277,8 +277,14 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::Written { connection, bytes } => {
             attach::written(directory, connection, bytes, cx);
         }
-        Command::Disconnect { connection } => attach::disconnect(directory, connection, cx),
-        Command::Leave { connection } => attach::leave(directory, connection, cx),
+        Command::Disconnect { connection } => {
+            directory.faults.forget_delayed(connection);
+            attach::disconnect(directory, connection, cx);
+        }
+        Command::Leave { connection } => {
+            directory.faults.forget_delayed(connection);
+            attach::leave(directory, connection, cx);
+        }
         Command::Loaded { read, found } => loaded::loaded(directory, read, found, cx),
         Command::Durable => cx.shared.deletion_scheduler.go_on(),
         Command::StoreSpace { nearly_full } => cx.shared.nearly_full = nearly_full,

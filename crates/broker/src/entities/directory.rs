@@ -22,6 +22,7 @@ use crate::entities::definition;
 use crate::entities::namespaces::Namespaces;
 use crate::entities::policies::Policies;
 use crate::entities::tombstone::Tombstone;
+use crate::fault::rules::FaultRules;
 use crate::forward::transfer_queue;
 use crate::queue::kind::Kind;
 use crate::queue::session_key::SessionIds;
@@ -56,6 +57,7 @@ pub(crate) struct Directory {
     /// The count at the last change of each namespace; since the start there was none in others.
     pub(super) versions: BTreeMap<NamespaceId, u64>,
     pub(crate) namespaces: Namespaces,
+    pub(crate) faults: FaultRules,
 }
 
 impl Directory {

@@ -26,6 +26,7 @@ mod duplicates;
 mod dynamic_nodes;
 mod expiring_sessions;
 mod expiry;
+mod faults;
 mod forwarding;
 mod forwarding_sessions;
 mod idle;

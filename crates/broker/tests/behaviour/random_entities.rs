@@ -184,7 +184,10 @@ impl Model {
                 self.answered(request);
                 self.transaction = result.ok();
             }
-            Output::NodeOpened { .. } | Output::NodeClosed { .. } | Output::Subscribed { .. } => {
+            Output::NodeOpened { .. }
+            | Output::NodeClosed { .. }
+            | Output::Subscribed { .. }
+            | Output::Dropped { .. } => {
                 panic!("neither a dynamic node nor a subscription was asked for");
             }
             Output::Drained { .. }

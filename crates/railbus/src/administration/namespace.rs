@@ -64,11 +64,11 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
     }
 }
 
-fn path_of(name: &str) -> String {
+pub(super) fn path_of(name: &str) -> String {
     format!("{NAMESPACES}/{}", utf8_percent_encode(name, &PLAIN))
 }
 
-fn send(broker: &BrokerArguments, call: Call<'_>) -> Result<Value, CommandError> {
+pub(super) fn send(broker: &BrokerArguments, call: Call<'_>) -> Result<Value, CommandError> {
     let remote = Remote::new(broker)?;
     Ok(runtime()?.block_on(remote.call(call))?)
 }

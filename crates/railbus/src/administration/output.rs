@@ -23,6 +23,8 @@ pub enum OutputShape {
     Policies,
     /// Several namespaces, each in a row.
     Namespaces,
+    /// Several fault rules, each in a row.
+    Faults,
     /// One entity or rule, each property in a row.
     Entity,
     /// There is nothing to be said.
@@ -83,6 +85,11 @@ impl ApiResponse {
                     "definition",
                 ];
                 let rows = self.each(|policy| head.map(|name| format_value(&policy[name])));
+                table(head, rows)
+            }
+            OutputShape::Faults => {
+                let head = ["name", "match", "effect", "matched", "injected"];
+                let rows = self.each(|fault| head.map(|name| format_value(&fault[name])));
                 table(head, rows)
             }
             OutputShape::Namespaces => {

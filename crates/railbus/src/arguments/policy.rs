@@ -68,7 +68,7 @@ pub struct PolicySetArguments {
 #[derive(Clone, Debug)]
 pub struct Definition(pub Map<String, Value>);
 
-fn object(text: &str) -> Result<Definition, String> {
+pub(super) fn object(text: &str) -> Result<Definition, String> {
     let read = serde_json::from_str(text);
     read.map(Definition)
         .map_err(|error| format!("it is not an object in JSON: {error}"))

@@ -23,6 +23,7 @@ use serde_json::{Value as Json, json};
 
 use super::answer::{self, Response};
 use super::body;
+use super::faults;
 use super::routes::Route;
 use crate::namespace_view::NamespaceView;
 use crate::random::random;
@@ -86,7 +87,7 @@ impl From<Key> for AuthorizationRule {
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
-enum ApiError {
+pub(super) enum ApiError {
     #[error("{0}")]
     Bad(String),
     #[error("{0}")]
@@ -126,11 +127,15 @@ pub async fn respond(
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     let path = match route {
         Route::NamespaceReset => path.strip_suffix("/reset").unwrap_or(path),
+        Route::Faults => path.strip_suffix("/faults").unwrap_or(path),
         _ => path,
     };
     let Ok(name) = percent_decode_str(path.trim_matches('/')).decode_utf8() else {
         return ApiError::Bad("the path is not UTF-8".to_owned()).into();
     };
+    if let Route::Faults = route {
+        return faults::respond(request, &name, server).await;
+    }
     let name = name.into_owned();
     let method = request.method().clone();
     let endpoint = endpoint(&request, is_tls);
@@ -323,7 +328,7 @@ async fn one(
 ) -> Result<NamespaceDescription, ApiError> {
     match ask(shard, order).await? {
         NamespaceAnswer::One(description) => Ok(*description),
-        NamespaceAnswer::Some(_) | NamespaceAnswer::Done => Err(ApiError::Unexpected),
+        _ => Err(ApiError::Unexpected),
     }
 }
 
@@ -333,11 +338,14 @@ async fn done(
 ) -> Result<(StatusCode, Json), ApiError> {
     match ask(shard, order).await? {
         NamespaceAnswer::Done => Ok((StatusCode::OK, json!({}))),
-        NamespaceAnswer::One(_) | NamespaceAnswer::Some(_) => Err(ApiError::Unexpected),
+        _ => Err(ApiError::Unexpected),
     }
 }
 
-async fn ask(shard: &mut ShardClient, order: NamespaceOrder) -> Result<NamespaceAnswer, ApiError> {
+pub(super) async fn ask(
+    shard: &mut ShardClient,
+    order: NamespaceOrder,
+) -> Result<NamespaceAnswer, ApiError> {
     match shard.order(Order::Namespaces(order)).await?? {
         Answer::Namespaces(answer) => Ok(answer),
         _ => Err(ApiError::Unexpected),

@@ -43,6 +43,8 @@ pub enum Route {
     Namespaces,
     Namespace,
     NamespaceReset,
+    /// The fault rules of a namespace.
+    Faults,
 }
 
 impl Route {
@@ -64,9 +66,10 @@ impl Route {
             rest if rest.starts_with("policies/") => Self::Policy,
             "namespaces" | "namespaces/" => Self::Namespaces,
             rest if let Some(name) = rest.strip_prefix("namespaces/") => {
-                match name.strip_suffix("/reset") {
-                    Some(_) => Self::NamespaceReset,
-                    None => Self::Namespace,
+                match name.split_once('/') {
+                    Some((_, "reset")) => Self::NamespaceReset,
+                    Some((_, "faults")) => Self::Faults,
+                    _ => Self::Namespace,
                 }
             }
             rest => Self::of_entity(rest.strip_prefix("entities")?, method)?,
@@ -110,6 +113,7 @@ impl Route {
                 | Self::Namespaces
                 | Self::Namespace
                 | Self::NamespaceReset
+                | Self::Faults
         )
     }
 
@@ -128,6 +132,7 @@ impl Route {
             Self::Session => "POST, DELETE",
             Self::Messages => "GET, HEAD, POST",
             Self::Policy | Self::Namespace => "GET, HEAD, PUT, DELETE",
+            Self::Faults => "GET, HEAD, POST, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Clock => "GET, HEAD, POST",
             Self::Purge
@@ -196,7 +201,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 23] = [
+    const ALL: [Route; 24] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -220,6 +225,7 @@ mod tests {
         Route::Namespaces,
         Route::Namespace,
         Route::NamespaceReset,
+        Route::Faults,
     ];
 
     /// As the document writes it. A route that is new has to be in `ALL` too.
@@ -248,6 +254,7 @@ mod tests {
             Route::Namespaces => "/$railbus/namespaces",
             Route::Namespace => "/$railbus/namespaces/{name}",
             Route::NamespaceReset => "/$railbus/namespaces/{name}/reset",
+            Route::Faults => "/$railbus/namespaces/{name}/faults",
         }
     }
 

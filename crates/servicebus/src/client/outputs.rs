@@ -46,8 +46,10 @@ impl Client {
                 self.handle_administered(request, *result);
             }
             Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, result),
-            // The directory tells of the first three. Nothing here publishes to routers.
+            // The directory tells of the first three. Nothing here publishes to routers, and a
+            // dropped connection is told nothing.
             Output::EntityChanged(_)
+            | Output::Dropped { .. }
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)
             | Output::Published { .. } => {}

@@ -4,7 +4,9 @@ use std::fmt::Display;
 
 use amqp::error::condition;
 use amqp::{Error, Symbol};
-use broker::{DeadLetterReason, ForwardError, RequestError, RuleError, SendError, SettleError};
+use broker::{
+    DeadLetterReason, ForwardError, InjectedError, RequestError, RuleError, SendError, SettleError,
+};
 
 use super::{
     EntityName, answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing,
@@ -39,6 +41,7 @@ pub(crate) fn send(error: &SendError, entity: &EntityName<'_>) -> Error {
             sentence(&error.to_string()),
         ),
         SendError::SessionRequired => session_required(),
+        SendError::Injected(error) => injected(error, entity.resource),
         SendError::Unreadable => Error::new(
             condition::INTERNAL_ERROR,
             "The history of message ids cannot be read.",
@@ -68,6 +71,7 @@ pub(crate) fn settle(error: &SettleError) -> Error {
         SettleError::NotDead | SettleError::NoSession => {
             Error::new(condition::NOT_ALLOWED, error.to_string())
         }
+        SettleError::Injected(error) => injected(*error, ""),
     }
 }
 
@@ -87,8 +91,27 @@ pub(crate) fn request(error: &RequestError, entity: &EntityName<'_>) -> Error {
         RequestError::MessageNotFound(number) => message_not_found(number.0),
         RequestError::AnswerTooLarge => answer_too_large(),
         RequestError::Transaction(error) => transaction(error),
+        RequestError::Injected(error) => injected(*error, entity.resource),
         RequestError::Invalid(text) => bad_argument(text.clone()),
     }
+}
+
+/// What a fault rule says, as if it had happened.
+pub(super) fn injected(error: InjectedError, resource: &str) -> Error {
+    let condition = match error {
+        InjectedError::ServerBusy => condition::SERVER_BUSY,
+        InjectedError::Timeout => condition::TIMEOUT,
+        InjectedError::QuotaExceeded => condition::RESOURCE_LIMIT_EXCEEDED,
+        InjectedError::EntityDisabled => condition::ENTITY_DISABLED,
+        InjectedError::NotFound => condition::NOT_FOUND,
+        InjectedError::Unauthorized => condition::UNAUTHORIZED_ACCESS,
+        InjectedError::InternalError => condition::INTERNAL_ERROR,
+    };
+    let mut text = sentence(&error.to_string());
+    if !resource.is_empty() {
+        text = format!("{text} Resource: '{resource}'.");
+    }
+    Error::new(condition, text)
 }
 
 /// No message of this number can be received or cancelled.

@@ -257,6 +257,10 @@ impl Ledger {
             | Output::NodeOpened { .. }
             | Output::NodeClosed { .. }
             | Output::Subscribed { .. } => Ok(()),
+            Output::Dropped { connection } => {
+                let what = format!("{connection:?} is dropped without a fault rule");
+                Err(Violation::new("I14", what))
+            }
             Output::Evicted { receiver, .. } => {
                 self.clients.leave(*receiver);
                 Ok(())
@@ -486,15 +490,10 @@ pub(super) fn check_lock_state(
     done: bool,
     what: impl Fn() -> String,
 ) -> Result<(), Violation> {
-    match (lock_state, done) {
-        (LockState::Held, false) => Err(Violation::new(
-            "I3",
-            format!("{} was refused although the lock is held", what()),
-        )),
-        (LockState::Lost, true) => Err(Violation::new(
-            "I3",
-            format!("{} was done although the lock is lost", what()),
-        )),
-        _ => Ok(()),
-    }
+    let wrong = match (lock_state, done) {
+        (LockState::Held, false) => "refused although the lock is held",
+        (LockState::Lost, true) => "done although the lock is lost",
+        _ => return Ok(()),
+    };
+    Err(Violation::new("I3", format!("{} was {wrong}", what())))
 }

@@ -270,7 +270,9 @@ impl Ledger {
             SessionError::CannotBeLocked => {
                 acceptor.wanted.is_some() && acceptor.free != LockState::Held
             }
-            SessionError::NotAllowed | SessionError::Unreadable => false,
+            SessionError::NotAllowed | SessionError::Unreadable | SessionError::Injected(_) => {
+                false
+            }
         };
         if !sound {
             let what = format!("{receiver:?} is refused with {error:?}: {acceptor:?}");

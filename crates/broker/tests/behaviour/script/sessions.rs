@@ -95,6 +95,7 @@ impl Stage {
                     SessionError::Timeout => "timeout",
                     SessionError::NotAllowed => "not allowed",
                     SessionError::Unreadable => "unreadable",
+                    SessionError::Injected(_) => "injected",
                 };
                 format!("{} refused: {why}", name_of(receiver))
             }

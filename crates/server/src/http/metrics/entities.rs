@@ -236,6 +236,8 @@ mod tests {
             connections: 0,
             reads: 0,
             undecided: 0,
+            fault_rules: 0,
+            injected_faults: 0,
             usage: crate::task_usage::TaskUsage::default(),
             commits: Statistics::default(),
             nearly_full: false,

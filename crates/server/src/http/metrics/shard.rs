@@ -28,4 +28,16 @@ pub fn add(page: &mut Page, report: &Report) {
         None,
         report.undecided as u64,
     );
+    page.gauge(
+        "fault_rules",
+        "Rules by which operations fail on purpose",
+        None,
+        report.fault_rules as u64,
+    );
+    page.counter(
+        "injected_faults",
+        "Operations that have failed by such a rule",
+        None,
+        report.injected_faults,
+    );
 }

@@ -44,6 +44,16 @@ pub fn of(report: &Report) -> Vec<Alarm> {
             "{places} places of the store are damaged"
         )));
     }
+    if report.fault_rules > 0 {
+        let (rules, failed) = (report.fault_rules, report.injected_faults);
+        alarms.push(Alarm {
+            severity: Severity::Warning,
+            entity: None,
+            text: format!(
+                "operations fail on purpose: {rules} fault rules, {failed} failed so far"
+            ),
+        });
+    }
     let of_entities = report.entities.iter().filter_map(of_entity);
     alarms.extend(of_entities.take(ENTITIES));
     alarms

@@ -186,7 +186,10 @@ fn evicted(reason: Eviction) -> ApiError {
     let hint = match reason {
         Eviction::SessionRequired => "; only a purge without a filter is possible",
         Eviction::Forwarding => "; messages cannot be taken from it",
-        Eviction::NotFound | Eviction::Disabled | Eviction::Unreadable { .. } => "",
+        Eviction::NotFound
+        | Eviction::Disabled
+        | Eviction::Injected(_)
+        | Eviction::Unreadable { .. } => "",
     };
     ApiError::Bad(format!("{reason}{hint}"))
 }

@@ -1,0 +1,237 @@
+//! Faults: failures that a user asks for, to see what a client does about them.
+//!
+//! A rule says which operations fail and how. What it does depends on its counts alone, so the same
+//! operations in the same order fail in the same way. Rules are not stored: a broker that starts
+//! has none.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::entity_error::EntityError;
+use crate::api::time::Wall;
+
+/// The most rules of a namespace.
+pub const MAX_FAULTS: usize = 100;
+/// The most bytes of a rule's name, and of what it compares with.
+const MAX_TEXT: usize = 256;
+/// The longest delay: an hour, in milliseconds.
+const MAX_DELAY: u64 = 3_600_000;
+
+/// Which operations fail, and how. Of several rules that fit, the first one counts.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FaultRule {
+    /// Its own in the namespace.
+    pub name: String,
+    /// Which operations.
+    #[serde(rename = "match", default)]
+    pub matches: FaultMatch,
+    /// How.
+    pub effect: FaultEffect,
+}
+
+/// Which operations a rule is for: those that fit all that is said here.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FaultMatch {
+    /// The path of a queue, topic or subscription, with its dead-letter queues. Without it all of
+    /// the namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// Any that the effect can be had on, if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<FaultOperation>,
+    /// The session that the operation names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The id of a message that is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<String>,
+    /// Milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// The same; from this moment on the rule is without effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// How many of those that fit are left alone first.
+    pub skip: u64,
+    /// Of the others each third one if it is 3, from the first on.
+    pub every: u64,
+    /// Of those, how likely each is, from 0 to 1.
+    pub probability: f64,
+    /// By what chance is decided.
+    pub seed: u64,
+    /// How many at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+}
+
+impl Default for FaultMatch {
+    fn default() -> Self {
+        Self {
+            entity: None,
+            operations: Vec::new(),
+            session: None,
+            message_id: None,
+            from: None,
+            until: None,
+            skip: 0,
+            every: 1,
+            probability: 1.0,
+            seed: 0,
+            times: None,
+        }
+    }
+}
+
+/// What a client asks for of an entity, outside of transactions.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum FaultOperation {
+    /// Of a receiver.
+    Attach,
+    AcceptSession,
+    Send,
+    /// A send of messages for later.
+    Schedule,
+    CancelScheduled,
+    Complete,
+    Abandon,
+    Defer,
+    DeadLetter,
+    /// Of the locks of messages.
+    Renew,
+    ReceiveDeferred,
+    Peek,
+    BatchDelete,
+    RenewSession,
+    GetSessionState,
+    SetSessionState,
+    ListSessions,
+}
+
+/// What happens instead of an operation, or to it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FaultEffect {
+    /// It is not carried out, and refused with this.
+    Refuse(InjectedError),
+    /// The connection is dropped.
+    Disconnect(DisconnectTime),
+    /// It is carried out after this number of milliseconds.
+    DelayMs(u64),
+    /// The message's lock is lost just before, and its delivery has failed.
+    LoseLock,
+    /// A completion is answered as done, and the message is delivered again.
+    DeliverAgain,
+}
+
+/// When a connection is dropped.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DisconnectTime {
+    /// The operation is not carried out.
+    Before,
+    /// It is carried out and stored, and its answer is lost.
+    After,
+}
+
+/// What an operation is refused with by a rule.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum InjectedError {
+    #[error("the server is busy, as a fault rule says")]
+    ServerBusy,
+    #[error("the operation has timed out, as a fault rule says")]
+    Timeout,
+    #[error("a quota is exceeded, as a fault rule says")]
+    QuotaExceeded,
+    #[error("the entity is disabled, as a fault rule says")]
+    EntityDisabled,
+    #[error("the entity is not found, as a fault rule says")]
+    NotFound,
+    #[error("a right is missing, as a fault rule says")]
+    Unauthorized,
+    #[error("the server has an internal error, as a fault rule says")]
+    InternalError,
+}
+
+/// A rule and what it has done.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the field is named for what it is")]
+pub struct FaultDescription {
+    pub rule: FaultRule,
+    /// How many operations have fitted.
+    pub matched: u64,
+    /// How many of them have failed by it.
+    pub injected: u64,
+}
+
+impl FaultRule {
+    /// Whether it makes sense by itself.
+    ///
+    /// # Errors
+    /// Names the rule and what is wrong about it.
+    pub fn check(&self) -> Result<(), EntityError> {
+        let Self {
+            name,
+            matches,
+            effect,
+        } = self;
+        let invalid = |text: String| Err(EntityError::Invalid(format!("fault '{name}': {text}")));
+        if !(1..=MAX_TEXT).contains(&name.len()) || name.chars().any(char::is_control) {
+            let text = format!("a name has 1 to {MAX_TEXT} bytes and no control characters");
+            return Err(EntityError::Invalid(format!("fault: {text}")));
+        }
+        let texts = [&matches.entity, &matches.session, &matches.message_id];
+        if texts
+            .into_iter()
+            .flatten()
+            .any(|text| text.len() > MAX_TEXT)
+        {
+            return invalid(format!(
+                "what it compares with has at most {MAX_TEXT} bytes"
+            ));
+        }
+        if !(0.0..=1.0).contains(&matches.probability) {
+            return invalid("probability is from 0 to 1".to_owned());
+        }
+        if matches.every == 0 {
+            return invalid("every is at least 1".to_owned());
+        }
+        if let FaultEffect::DelayMs(delay) = effect
+            && *delay > MAX_DELAY
+        {
+            return invalid(format!("delay-ms is at most {MAX_DELAY}"));
+        }
+        let mut operations = matches.operations.iter();
+        if operations.any(|operation| !effect.is_possible(*operation)) {
+            return invalid("its effect cannot be had on all of its operations".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl FaultMatch {
+    /// Whether the rule has any effect at that moment.
+    pub(crate) fn is_in_force(&self, now: Wall) -> bool {
+        self.from.is_none_or(|from| from <= now.0) && self.until.is_none_or(|until| now.0 < until)
+    }
+}
+
+impl FaultEffect {
+    /// Whether it can be had on that operation.
+    pub(crate) fn is_possible(self, operation: FaultOperation) -> bool {
+        use FaultOperation::{Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew};
+        match self {
+            Self::DeliverAgain => operation == Complete,
+            Self::LoseLock => {
+                matches!(operation, Complete | Abandon | Defer | DeadLetter | Renew)
+            }
+            // Credit for a receiver that is not there yet would be lost.
+            Self::DelayMs(_) => !matches!(operation, Attach | AcceptSession),
+            Self::Refuse(_) | Self::Disconnect(_) => true,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Concern: what a command is about, as fault rules see it.
+
+use store::EntityId;
+
+use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
+use crate::api::fault::FaultOperation;
+use crate::api::id::{ConnectionId, RequestId};
+use amqp::decode;
+
+/// What a client's command is about.
+#[derive(Debug)]
+pub(super) struct Concern<'a> {
+    pub entity: EntityId,
+    pub operation: FaultOperation,
+    /// Of a settlement whose client wants no answer it is not known.
+    pub connection: Option<ConnectionId>,
+    session: Option<&'a [u8]>,
+    messages: &'a [Incoming],
+}
+
+impl<'a> Concern<'a> {
+    /// `None` for what is no operation of a client on an entity.
+    pub fn of(command: &'a Command) -> Option<Self> {
+        let of = |entity, operation, connection| Self {
+            entity,
+            operation,
+            connection: Some(connection),
+            session: None,
+            messages: &[],
+        };
+        let asked =
+            |entity, operation, request: &RequestId| of(entity, operation, request.connection);
+        let concern = match command {
+            Command::Send {
+                request,
+                entity,
+                messages,
+            } => {
+                let is_later = messages.iter().any(|message| message.scheduled.is_some());
+                let operation = if is_later {
+                    FaultOperation::Schedule
+                } else {
+                    FaultOperation::Send
+                };
+                Self {
+                    messages,
+                    ..asked(*entity, operation, request)
+                }
+            }
+            Command::Attach {
+                receiver, subqueue, ..
+            } => of(subqueue.entity, FaultOperation::Attach, receiver.connection),
+            Command::AcceptSession {
+                receiver,
+                entity,
+                session,
+                ..
+            } => Self {
+                session: match session {
+                    SessionFilter::ById(id) => Some(id),
+                    SessionFilter::Next { .. } => None,
+                },
+                ..of(*entity, FaultOperation::AcceptSession, receiver.connection)
+            },
+            Command::Settle {
+                request,
+                subqueue,
+                session,
+                outcome,
+                ..
+            } => Self {
+                entity: subqueue.entity,
+                operation: operation_of(outcome)?,
+                connection: request.map(|request| request.connection),
+                session: session.as_deref(),
+                messages: &[],
+            },
+            Command::SettleMany {
+                request,
+                subqueue,
+                session,
+                outcome,
+                ..
+            } => Self {
+                session: session.as_deref(),
+                ..asked(subqueue.entity, operation_of(outcome)?, request)
+            },
+            Command::Renew {
+                request, subqueue, ..
+            } => asked(subqueue.entity, FaultOperation::Renew, request),
+            Command::Peek {
+                request, subqueue, ..
+            } => asked(subqueue.entity, FaultOperation::Peek, request),
+            Command::PeekSession {
+                request,
+                entity,
+                session,
+                ..
+            } => Self {
+                session: Some(session),
+                ..asked(*entity, FaultOperation::Peek, request)
+            },
+            Command::ReceiveDeferred {
+                request, subqueue, ..
+            } => asked(subqueue.entity, FaultOperation::ReceiveDeferred, request),
+            Command::CancelScheduled {
+                request, entity, ..
+            } => asked(*entity, FaultOperation::CancelScheduled, request),
+            Command::DeleteMessages {
+                request, subqueue, ..
+            } => asked(subqueue.entity, FaultOperation::BatchDelete, request),
+            Command::ListSessions {
+                request, entity, ..
+            } => asked(*entity, FaultOperation::ListSessions, request),
+            Command::RenewSession {
+                request,
+                entity,
+                session,
+            } => Self {
+                session: Some(session),
+                ..asked(*entity, FaultOperation::RenewSession, request)
+            },
+            Command::GetSessionState {
+                request,
+                entity,
+                session,
+            } => Self {
+                session: Some(session),
+                ..asked(*entity, FaultOperation::GetSessionState, request)
+            },
+            Command::SetSessionState {
+                request,
+                entity,
+                session,
+                ..
+            } => Self {
+                session: Some(session),
+                ..asked(*entity, FaultOperation::SetSessionState, request)
+            },
+            _ => return None,
+        };
+        Some(concern)
+    }
+
+    /// Whether it is about that session, or sends a message of it.
+    pub fn names_session(&self, id: &str) -> bool {
+        let id = id.as_bytes();
+        let mut messages = self.messages.iter();
+        self.session == Some(id) || messages.any(|it| it.session_id.as_deref() == Some(id))
+    }
+
+    /// Whether it sends a message of that id.
+    pub fn sends(&self, id: &str) -> bool {
+        let ids = self.messages.iter().filter_map(|it| it.message_id.as_ref());
+        let mut texts = ids.filter_map(|encoded| decode::value(encoded).ok());
+        texts.any(|value| value.as_text() == Some(id))
+    }
+}
+
+/// A release is no operation: SDKs give back what they have fetched in advance by it.
+fn operation_of(outcome: &Outcome) -> Option<FaultOperation> {
+    match outcome {
+        Outcome::Complete => Some(FaultOperation::Complete),
+        Outcome::Abandon { .. } => Some(FaultOperation::Abandon),
+        Outcome::Defer { .. } => Some(FaultOperation::Defer),
+        Outcome::DeadLetter { .. } => Some(FaultOperation::DeadLetter),
+        Outcome::Annotated { outcome, .. } => operation_of(outcome),
+        Outcome::Release | Outcome::Undelivered => None,
+    }
+}

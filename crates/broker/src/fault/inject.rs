@@ -1,0 +1,123 @@
+//! Inject: carries out a command, or has it fail as a rule says.
+//!
+//! What a rule does not touch is carried out as ever. A refused command has changed nothing. A
+//! command whose connection is dropped after it is in the same commit as ever, and the connection
+//! is told nothing any more.
+
+use crate::api::command::{Command, Outcome};
+use crate::api::fault::{DisconnectTime, FaultEffect};
+use crate::api::id::ConnectionId;
+use crate::api::output::Output;
+use crate::broker::step;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::fault::concern::Concern;
+use crate::fault::refuse;
+
+/// Carries a command out unless a rule has it fail.
+pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
+    let Some((effect, connection)) = choose(directory, &command, cx) else {
+        return step::apply(directory, command, cx);
+    };
+    match (effect, connection) {
+        (FaultEffect::Refuse(error), _) => {
+            if let Some(refusal) = refuse::refusal(&command, error) {
+                cx.emit(refusal);
+            }
+        }
+        (FaultEffect::Disconnect(DisconnectTime::Before), connection) => {
+            drop_client(connection, cx);
+        }
+        (FaultEffect::Disconnect(DisconnectTime::After), connection) => {
+            let first = cx.effects.outputs.len();
+            step::apply(directory, command, cx);
+            let mut said = cx.effects.outputs.split_off(first);
+            said.retain(|output| Some(output.connection()) != connection);
+            cx.effects.outputs.append(&mut said);
+            drop_client(connection, cx);
+        }
+        (FaultEffect::DelayMs(delay), connection) if directory.faults.can_delay() => {
+            let until = cx.now.mono.after(delay);
+            directory.faults.delay(until, connection, command);
+        }
+        (FaultEffect::DelayMs(_), _) => step::apply(directory, command, cx),
+        (FaultEffect::LoseLock, _) => {
+            lose_locks(directory, &command, cx);
+            step::apply(directory, command, cx);
+        }
+        (FaultEffect::DeliverAgain, _) => step::apply(directory, abandoning(command), cx),
+    }
+}
+
+/// Carries out what was delayed until now.
+pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>) {
+    while let Some(command) = directory.faults.take_due(cx.now.mono) {
+        step::apply(directory, command, cx);
+    }
+}
+
+fn choose(
+    directory: &mut Directory,
+    command: &Command,
+    cx: &Context<'_>,
+) -> Option<(FaultEffect, Option<ConnectionId>)> {
+    let concern = Concern::of(command)?;
+    let queue = directory.get(concern.entity)?;
+    let (namespace, path) = (queue.namespace, queue.path.to_lowercase());
+    let effect = directory
+        .faults
+        .choose(namespace, &path, &concern, cx.now)?;
+    Some((effect, concern.connection))
+}
+
+fn drop_client(connection: Option<ConnectionId>, cx: &mut Context<'_>) {
+    if let Some(connection) = connection {
+        cx.emit(Output::Dropped { connection });
+    }
+}
+
+/// The locks that a command is about end as failed deliveries.
+fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) {
+    let (subqueue, session, tokens) = match command {
+        Command::Settle {
+            subqueue,
+            session,
+            token,
+            ..
+        } => (*subqueue, session.clone(), vec![*token]),
+        Command::SettleMany {
+            subqueue,
+            session,
+            tokens,
+            ..
+        } => (*subqueue, session.clone(), tokens.clone()),
+        Command::Renew {
+            subqueue, tokens, ..
+        } => (*subqueue, None, tokens.clone()),
+        _ => return,
+    };
+    for token in tokens {
+        let lost = Command::Settle {
+            request: None,
+            subqueue,
+            session: session.clone(),
+            token,
+            outcome: abandon(),
+        };
+        step::apply(directory, lost, cx);
+    }
+}
+
+/// A completion that leaves the message there.
+fn abandoning(mut command: Command) -> Command {
+    if let Command::Settle { outcome, .. } | Command::SettleMany { outcome, .. } = &mut command {
+        *outcome = abandon();
+    }
+    command
+}
+
+fn abandon() -> Outcome {
+    Outcome::Abandon {
+        changes: Vec::new(),
+    }
+}

@@ -1,0 +1,196 @@
+//! Rules: the fault rules of every namespace, with what each has counted.
+
+use std::collections::BTreeMap;
+
+use store::NamespaceId;
+
+use crate::api::command::Command;
+use crate::api::entity_error::EntityError;
+use crate::api::fault::{FaultDescription, FaultEffect, FaultRule, MAX_FAULTS};
+use crate::api::id::ConnectionId;
+use crate::api::time::{Mono, Now};
+use crate::fault::concern::Concern;
+
+/// The most commands that are delayed at a time. What comes beyond them is not.
+const MAX_DELAYED: usize = 10_000;
+
+/// The rules of all namespaces, and the commands that wait because of one.
+#[derive(Debug, Default)]
+pub(crate) struct FaultRules {
+    by_namespace: BTreeMap<NamespaceId, Vec<CountedRule>>,
+    /// By when they are carried out, then in the order in which they came.
+    delayed: BTreeMap<(Mono, u64), (Option<ConnectionId>, Command)>,
+    /// How many have been delayed.
+    last_delayed: u64,
+    /// How many operations have failed by a rule, since the start.
+    injected: u64,
+}
+
+#[derive(Debug)]
+struct CountedRule {
+    rule: FaultRule,
+    /// The path that it compares with, in lower case.
+    entity: Option<String>,
+    matched: u64,
+    injected: u64,
+}
+
+impl FaultRules {
+    /// Whether there is anything to do for any namespace.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_namespace.is_empty()
+    }
+
+    /// How many operations have failed by a rule, since the start.
+    pub(crate) fn injected(&self) -> u64 {
+        self.injected
+    }
+
+    /// How many rules there are in all namespaces.
+    pub(crate) fn count(&self) -> usize {
+        self.by_namespace.values().map(Vec::len).sum()
+    }
+
+    /// Gives a namespace these rules instead of those it has. A rule that stays as it is goes on
+    /// counting.
+    pub(crate) fn replace(
+        &mut self,
+        namespace: NamespaceId,
+        rules: Vec<FaultRule>,
+    ) -> Result<(), EntityError> {
+        if rules.len() > MAX_FAULTS {
+            let (limit, what) = (MAX_FAULTS, "fault rules of a namespace");
+            return Err(EntityError::TooMany { limit, what });
+        }
+        for (index, rule) in rules.iter().enumerate() {
+            rule.check()?;
+            if rules[..index].iter().any(|other| other.name == rule.name) {
+                let text = format!("fault '{}': it is listed twice", rule.name);
+                return Err(EntityError::Invalid(text));
+            }
+        }
+        let mut before = self.by_namespace.remove(&namespace).unwrap_or_default();
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let counted = rules.into_iter().map(|rule| {
+            let known = before.iter().position(|known| known.rule == rule);
+            known.map_or_else(|| CountedRule::new(rule), |at| before.swap_remove(at))
+        });
+        self.by_namespace.insert(namespace, counted.collect());
+        Ok(())
+    }
+
+    /// The rules of a namespace, in their order.
+    pub(crate) fn describe(&self, namespace: NamespaceId) -> Vec<FaultDescription> {
+        let rules = self.by_namespace.get(&namespace).into_iter().flatten();
+        let described = rules.map(|counted| FaultDescription {
+            rule: counted.rule.clone(),
+            matched: counted.matched,
+            injected: counted.injected,
+        });
+        described.collect()
+    }
+
+    /// How an operation in a namespace fails, if it does.
+    pub(super) fn choose(
+        &mut self,
+        namespace: NamespaceId,
+        path: &str,
+        concern: &Concern<'_>,
+        now: Now,
+    ) -> Option<FaultEffect> {
+        let rules = self.by_namespace.get_mut(&namespace)?;
+        let chosen = rules
+            .iter_mut()
+            .find_map(|rule| rule.choose(path, concern, now))?;
+        self.injected += 1;
+        Some(chosen)
+    }
+
+    /// Whether another command can be delayed.
+    pub(super) fn can_delay(&self) -> bool {
+        self.delayed.len() < MAX_DELAYED
+    }
+
+    /// Keeps a command until then.
+    pub(super) fn delay(
+        &mut self,
+        until: Mono,
+        connection: Option<ConnectionId>,
+        command: Command,
+    ) {
+        self.last_delayed += 1;
+        let key = (until, self.last_delayed);
+        self.delayed.insert(key, (connection, command));
+    }
+
+    /// Forgets what a connection has asked for that is gone.
+    pub(crate) fn forget_delayed(&mut self, gone: ConnectionId) {
+        self.delayed
+            .retain(|_, (connection, _)| *connection != Some(gone));
+    }
+
+    /// When the first delayed command is to be carried out.
+    pub(crate) fn deadline(&self) -> Option<Mono> {
+        self.delayed.keys().next().map(|(until, _)| *until)
+    }
+
+    /// A delayed command whose time has come.
+    pub(super) fn take_due(&mut self, now: Mono) -> Option<Command> {
+        let first = self.delayed.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove().1)
+    }
+}
+
+impl CountedRule {
+    fn new(rule: FaultRule) -> Self {
+        Self {
+            entity: rule.matches.entity.as_deref().map(str::to_lowercase),
+            rule,
+            matched: 0,
+            injected: 0,
+        }
+    }
+
+    fn choose(&mut self, path: &str, concern: &Concern<'_>, now: Now) -> Option<FaultEffect> {
+        let (matches, effect) = (&self.rule.matches, self.rule.effect);
+        let operation = concern.operation;
+        let is_possible = effect.is_possible(operation)
+            && (matches.operations.is_empty() || matches.operations.contains(&operation));
+        let fits = is_possible
+            && matches.is_in_force(now.wall)
+            && self.entity.as_ref().is_none_or(|own| *own == path)
+            && matches
+                .session
+                .as_ref()
+                .is_none_or(|session| concern.names_session(session))
+            && matches
+                .message_id
+                .as_ref()
+                .is_none_or(|id| concern.sends(id));
+        if !fits {
+            return None;
+        }
+        let before = self.matched;
+        self.matched += 1;
+        let is_chosen = before
+            .checked_sub(matches.skip)
+            .is_some_and(|after| after % matches.every == 0)
+            && matches.times.is_none_or(|times| self.injected < times)
+            && is_likely(matches.seed, before, matches.probability);
+        self.injected += u64::from(is_chosen);
+        is_chosen.then_some(effect)
+    }
+}
+
+/// Whether chance is for the `count`th one. By `SplitMix64` [Steele, Lea, Flood 2014].
+fn is_likely(seed: u64, count: u64, probability: f64) -> bool {
+    let mut mixed = seed.wrapping_add((count + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^= mixed >> 31;
+    // The upper 32 bits, which a float holds exactly.
+    let drawn = f64::from((mixed >> 32) as u32) / f64::from(u32::MAX);
+    probability >= 1.0 || drawn < probability
+}

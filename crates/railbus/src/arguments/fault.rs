@@ -1,0 +1,64 @@
+//! Arguments of what works on fault rules.
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::BrokerArguments;
+use super::entity::OutputArguments;
+use super::policy::{Definition, object};
+
+/// What can be done with fault rules.
+#[derive(Clone, Debug, Subcommand)]
+pub enum FaultCommand {
+    /// Lists the rules of a namespace, with what each has done.
+    List(FaultsOf),
+    /// Adds a rule; it holds at once, until it is cleared or the broker ends.
+    #[command(after_long_help = HELP)]
+    Add(FaultAddArguments),
+    /// Takes all rules of a namespace away.
+    Clear(FaultsOf),
+}
+
+const HELP: &str = "\
+Effects:
+  {\"refuse\": ERROR} with server-busy, timeout, quota-exceeded, entity-disabled, not-found, unauthorized or
+  internal-error; {\"disconnect\": \"before\"} or \"after\" it took effect; {\"delay-ms\": N}; lose-lock; deliver-again
+Members of --match, all of them optional:
+  entity, operations (attach, accept-session, send, schedule, cancel-scheduled, complete, abandon, defer,
+  dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
+  set-session-state, list-sessions), session, message-id, from, until, skip, every, probability, seed, times
+  railbus fault add busy '{\"refuse\": \"server-busy\"}' --match '{\"operations\": [\"send\"], \"times\": 2}'";
+
+/// The rules of one namespace.
+#[derive(Args, Clone, Debug)]
+pub struct FaultsOf {
+    /// The namespace
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub namespace: String,
+    #[command(flatten)]
+    pub broker: BrokerArguments,
+    #[command(flatten)]
+    pub output: OutputArguments,
+}
+
+/// A rule that is to be added.
+#[derive(Args, Clone, Debug)]
+pub struct FaultAddArguments {
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// What happens, as JSON
+    #[arg(value_name = "EFFECT", value_parser = effect)]
+    pub effect: Value,
+    /// Which operations it happens to, as an object in JSON; all of them without it
+    #[arg(long = "match", value_name = "OBJECT", value_parser = object)]
+    pub matches: Option<Definition>,
+    #[command(flatten)]
+    pub at: FaultsOf,
+}
+
+/// An effect without value is a word.
+#[allow(clippy::unnecessary_wraps, reason = "the type of a parser of values")]
+fn effect(text: &str) -> Result<Value, String> {
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+}
