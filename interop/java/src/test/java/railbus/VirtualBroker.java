@@ -20,7 +20,7 @@ final class VirtualBroker implements AutoCloseable {
 
     final String connectionString;
     private final Process process;
-    private final URI clock;
+    private final String address;
 
     VirtualBroker() throws IOException {
         this("clock.json");
@@ -37,7 +37,7 @@ final class VirtualBroker implements AutoCloseable {
             close();
             throw new IllegalStateException("the broker did not become ready");
         }
-        clock = URI.create("http://" + ready.group(1) + "/$railbus/clock");
+        address = ready.group(1);
         connectionString = ready.group(2);
     }
 
@@ -51,8 +51,13 @@ final class VirtualBroker implements AutoCloseable {
         setClock("{\"freeze\": true}");
     }
 
+    /** Where the broker has that path over HTTP. */
+    URI uri(String path) {
+        return URI.create("http://" + address + path);
+    }
+
     private void setClock(String change) throws IOException, InterruptedException {
-        HttpRequest request = HttpRequest.newBuilder(clock)
+        HttpRequest request = HttpRequest.newBuilder(uri("/$railbus/clock"))
             .POST(HttpRequest.BodyPublishers.ofString(change)).build();
         HttpResponse<String> answer =
             HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
