@@ -39,6 +39,7 @@ mod locks;
 mod many_sessions;
 mod memory;
 mod namespaces;
+mod node_reads;
 mod now_or_never;
 mod policies;
 mod preferred_receivers;
