@@ -27,6 +27,8 @@ pub const MAX_ARGUMENT_BYTES: usize = 16 << 10;
 pub const MAX_ROUTERS: usize = 10_000;
 /// The most bindings of all routers together.
 pub const MAX_BINDINGS: usize = 100_000;
+/// The most that the arguments of all bindings take together, in bytes.
+pub const MAX_BINDING_ARGUMENT_BYTES: usize = 32 << 20;
 /// The most binding keys, arguments and words that are compared to route one message.
 pub const MAX_ROUTING_STEPS: usize = 1_000_000;
 

@@ -22,6 +22,11 @@ pub(super) struct Binding {
 }
 
 impl Binding {
+    /// What its arguments take, in bytes.
+    pub(super) fn argument_bytes(&self) -> usize {
+        stored::encoded_arguments(&self.arguments).len()
+    }
+
     /// Values have no order, so arguments are compared as they are encoded.
     fn identity(&self) -> Identity {
         let arguments = stored::encoded_arguments(&self.arguments);

@@ -10,9 +10,9 @@ use super::routers::Routers;
 use super::{PREDECLARED, Router, Target, predeclared, stored};
 use crate::api::order::Page;
 use crate::api::router::{
-    self, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDINGS, MAX_ROUTER_NAME,
-    MAX_ROUTERS, RESERVED_ROUTERS, RouterAnswer, RouterDifference, RouterError, RouterInfo,
-    RouterOrder, RouterSettings,
+    self, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
+    MAX_BINDINGS, MAX_ROUTER_NAME, MAX_ROUTERS, RESERVED_ROUTERS, RouterAnswer, RouterDifference,
+    RouterError, RouterInfo, RouterOrder, RouterSettings,
 };
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -222,6 +222,14 @@ fn bind(
     if directory.routers.bindings() >= MAX_BINDINGS {
         let (limit, what) = (MAX_BINDINGS, "bindings");
         return Err(RouterError::TooMany { limit, what });
+    }
+    let bytes = directory.routers.argument_bytes() + binding.argument_bytes();
+    if bytes > MAX_BINDING_ARGUMENT_BYTES {
+        let (limit, what) = (
+            MAX_BINDING_ARGUMENT_BYTES,
+            "the arguments of all bindings together",
+        );
+        return Err(RouterError::TooLong { limit, what });
     }
     let source = source.id;
     directory.routers.bind(source, binding, cx);

@@ -26,6 +26,8 @@ pub(crate) struct Routers {
     /// The routers and numbers of the bindings that lead to a target.
     by_target: BTreeMap<Target, BTreeSet<(EntityId, u64)>>,
     bindings: usize,
+    /// What the arguments of all bindings take.
+    argument_bytes: usize,
     /// Of default routers: they number the bodies that queues share.
     heads: BTreeMap<EntityId, Head>,
     /// Those whose heads are to be written at the end of the turn.
@@ -139,6 +141,11 @@ impl Routers {
         self.bindings
     }
 
+    /// What the arguments of all bindings take, in bytes.
+    pub(super) fn argument_bytes(&self) -> usize {
+        self.argument_bytes
+    }
+
     /// Makes a binding that is not there.
     pub(super) fn bind(&mut self, router: EntityId, binding: Binding, cx: &mut Context<'_>) {
         let found = self.by_id.get(&router);
@@ -150,6 +157,7 @@ impl Routers {
 
     fn add(&mut self, router: EntityId, number: u64, binding: Binding) {
         self.bindings += 1;
+        self.argument_bytes += binding.argument_bytes();
         let of_target = self.by_target.entry(binding.target).or_default();
         of_target.insert((router, number));
         let found = self.by_id.get_mut(&router);
@@ -175,7 +183,7 @@ impl Routers {
                 names.remove(&router.name);
             }
             for (number, binding) in router.bindings.iter() {
-                self.forget(binding.target, (id, number));
+                self.forget(binding, (id, number));
             }
             // Its bindings are entries of it.
             cx.write(Write::RemoveEntity(id));
@@ -228,17 +236,18 @@ impl Routers {
         let binding = binding.expect("the caller has found it");
         let is_left = found.is_left();
         cx.write(stored::remove(router, number));
-        self.forget(binding.target, (router, number));
+        self.forget(&binding, (router, number));
         is_left
     }
 
-    fn forget(&mut self, target: Target, binding: (EntityId, u64)) {
+    fn forget(&mut self, binding: &Binding, place: (EntityId, u64)) {
         self.bindings -= 1;
-        let of_target = self.by_target.get_mut(&target);
+        self.argument_bytes -= binding.argument_bytes();
+        let of_target = self.by_target.get_mut(&binding.target);
         let of_target = of_target.expect("a binding that goes was added");
-        of_target.remove(&binding);
+        of_target.remove(&place);
         if of_target.is_empty() {
-            self.by_target.remove(&target);
+            self.by_target.remove(&binding.target);
         }
     }
 

@@ -8,6 +8,7 @@ mod world;
 
 mod administration;
 mod batches;
+mod binding_arguments;
 mod browsing;
 mod client_affine;
 mod clocks;
