@@ -71,8 +71,9 @@ pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer}
 pub use api::publication::{Publication, PublishError, Routed};
 pub use api::router::{
     Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
-    MAX_BINDINGS, MAX_ROUTER_NAME, MAX_ROUTERS, MAX_ROUTING_STEPS, RESERVED_ROUTERS, RouterAnswer,
-    RouterDifference, RouterError, RouterInfo, RouterKind, RouterOrder, RouterSettings,
+    MAX_BINDINGS, MAX_COPIED_BYTES, MAX_ROUTER_NAME, MAX_ROUTERS, MAX_ROUTING_STEPS,
+    RESERVED_ROUTERS, RouterAnswer, RouterDifference, RouterError, RouterInfo, RouterKind,
+    RouterOrder, RouterSettings,
 };
 pub use api::rule::{
     Distribution, FilterDescription, OriginalValue, RuleDescription, RuleError, RuleSnapshot,

@@ -158,7 +158,7 @@ pub(crate) fn publish(error: &PublishError) -> Error {
             let text = format!("write access to internal exchange '{name}' in vhost '/' refused");
             Error::new(condition::UNAUTHORIZED_ACCESS, text)
         }
-        PublishError::TooComplex => {
+        PublishError::TooComplex | PublishError::TooLarge { .. } => {
             Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
         }
     }

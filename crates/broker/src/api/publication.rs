@@ -9,7 +9,7 @@ use store::NamespaceId;
 
 use crate::api::command::Incoming;
 use crate::api::error::SendError;
-use crate::api::router::MAX_ROUTING_STEPS;
+use crate::api::router::{MAX_COPIED_BYTES, MAX_ROUTING_STEPS};
 
 /// A message for a router.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -57,4 +57,6 @@ pub enum PublishError {
     },
     #[error("routing takes more than {MAX_ROUTING_STEPS} steps")]
     TooComplex,
+    #[error("{copies} copies of the message take more than {MAX_COPIED_BYTES} bytes")]
+    TooLarge { copies: usize },
 }

@@ -31,6 +31,8 @@ pub const MAX_BINDINGS: usize = 100_000;
 pub const MAX_BINDING_ARGUMENT_BYTES: usize = 32 << 20;
 /// The most binding keys, arguments and words that are compared to route one message.
 pub const MAX_ROUTING_STEPS: usize = 1_000_000;
+/// The most bytes of one message that several destinations store, each for itself.
+pub const MAX_COPIED_BYTES: usize = 256 << 20;
 
 /// How a router compares a message with its bindings.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

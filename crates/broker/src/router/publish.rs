@@ -15,6 +15,7 @@ use crate::api::error::SendError;
 use crate::api::id::{ConnectionId, ReadId, RequestId};
 use crate::api::output::Output;
 use crate::api::publication::{Publication, PublishError, Routed};
+use crate::api::router::MAX_COPIED_BYTES;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
@@ -109,7 +110,9 @@ fn advance(
         }
         return Some(waiting);
     }
-    let result = directory.store(&waiting.publication, &arrivals, cx);
+    let result = directory
+        .check_copies(&waiting.publication, &arrivals, cx)
+        .and_then(|()| directory.store(&waiting.publication, &arrivals, cx));
     answer(waiting.request, result, cx);
     None
 }
@@ -172,6 +175,27 @@ impl Directory {
             }
         }
         answers
+    }
+
+    /// Whether the copies that share no body fit in one write set.
+    fn check_copies(
+        &self,
+        publication: &Publication,
+        arrivals: &[(EntityId, Arrival)],
+        cx: &Context<'_>,
+    ) -> Result<(), PublishError> {
+        let message = &publication.message;
+        let is_scheduled = enqueue::is_scheduled(message, cx);
+        let stores_body = |(id, arrival): &&(EntityId, Arrival)| {
+            matches!(arrival, Arrival::Take)
+                && (is_scheduled || !self.get(*id).is_some_and(is_queue))
+        };
+        let copies = arrivals.iter().filter(stores_body).count();
+        let bytes = copies.saturating_mul(message.payload.len());
+        if copies > 1 && bytes > MAX_COPIED_BYTES {
+            return Err(PublishError::TooLarge { copies });
+        }
+        Ok(())
     }
 
     /// Gives a message to all that take it.

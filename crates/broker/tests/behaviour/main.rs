@@ -44,6 +44,7 @@ mod node_reads;
 mod now_or_never;
 mod policies;
 mod preferred_receivers;
+mod publication_copies;
 mod random;
 mod random_entities;
 mod random_nodes;
