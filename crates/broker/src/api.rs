@@ -10,6 +10,7 @@ pub mod output;
 pub mod settings;
 pub mod time;
 
+pub(crate) mod activity;
 pub(crate) mod batch;
 pub(crate) mod client_affine;
 pub(crate) mod death;

@@ -9,6 +9,7 @@ mod tick;
 
 use store::{EntityId, NamespaceId, Recovery, StoreError};
 
+use crate::api::activity::Activity;
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
 use crate::api::info::{Deadline, QueueInfo};
@@ -24,6 +25,7 @@ use crate::entities::directory::{Directory, change_of};
 use crate::fault::inject;
 use crate::forward;
 use crate::node;
+use crate::queue::activity::activity;
 use crate::queue::info::info;
 use crate::queue::kind::Kind;
 
@@ -215,6 +217,13 @@ impl Broker {
             Kind::Topic(topic) => Some((queue.namespace, topic.rules.snapshot(queue.id))),
             Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => None,
         })
+    }
+
+    /// The receivers, locks and sessions of an entity, `most` of each.
+    #[must_use]
+    pub fn activity(&self, id: EntityId, now: Now, most: usize) -> Option<Activity> {
+        let queue = self.directory.get(id)?;
+        Some(activity(queue, &self.shared.clients, now.mono, most))
     }
 
     /// One queue.

@@ -29,6 +29,7 @@ mod topic;
 mod transaction;
 
 pub use amqp::Value;
+pub use api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
 pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use api::client_affine::{
     ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,

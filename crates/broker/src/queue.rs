@@ -7,6 +7,7 @@
 //! Invariant: a live message is in exactly one part of the store, and in exactly one place in
 //! memory if it is known there.
 
+pub(crate) mod activity;
 mod alarm;
 mod enter;
 mod fold_session_ids;

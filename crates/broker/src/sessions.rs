@@ -292,6 +292,26 @@ impl Sessions {
         })
     }
 
+    /// The sessions with messages and without a holder, the one with the oldest message first.
+    pub(crate) fn idle_in_order(&self) -> impl Iterator<Item = &SessionKey> {
+        self.order.iter().flat_map(|(first, hash)| {
+            let records = self.idle.range(SessionKey::from_hash(*hash)..);
+            let same = records.take_while(|(key, _)| key.hash == *hash);
+            let same = same.filter(|(_, record)| record.first == *first);
+            same.map(|(key, _)| key)
+        })
+    }
+
+    /// The number of such sessions.
+    pub(crate) fn idle_count(&self) -> usize {
+        self.idle.len()
+    }
+
+    /// The sessions with a holder.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Hold> {
+        self.held.values()
+    }
+
     /// Whether there may be sessions that cannot be read.
     fn has_damage(&self) -> bool {
         !self.damaged.is_empty() || matches!(self.survey, Survey::Incomplete)

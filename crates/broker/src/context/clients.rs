@@ -216,7 +216,6 @@ impl Clients {
         receiver
     }
 
-    /// The receivers of an entity, with those that wait for one of its sessions.
     /// The receiver that is active after another one has gone: of the highest priority, and of
     /// those the oldest.
     pub(crate) fn next_active(&self, place: SubqueueId) -> Option<ReceiverSlot> {
@@ -230,6 +229,7 @@ impl Clients {
         })
     }
 
+    /// The receivers of an entity, with those that wait for one of its sessions.
     pub(crate) fn receivers_at(&self, entity: EntityId) -> impl Iterator<Item = ReceiverSlot> {
         let all = (entity, ReceiverSlot(0))..=(entity, ReceiverSlot(usize::MAX));
         self.by_entity.range(all).map(|(_, slot)| *slot)

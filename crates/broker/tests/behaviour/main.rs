@@ -6,6 +6,7 @@ mod script;
 mod unreadable;
 mod world;
 
+mod activity;
 mod administration;
 mod batches;
 mod binding_arguments;

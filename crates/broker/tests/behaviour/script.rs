@@ -26,6 +26,7 @@ pub const START: u64 = 1_700_000_000_000;
 const QUEUE: EntityId = EntityId(1);
 const NOWHERE: EntityId = EntityId(99);
 
+mod activity;
 mod asked;
 mod attaching;
 pub mod audits;
@@ -242,6 +243,7 @@ impl Stage {
                 coordinator: receiver(args[0]).link,
             }]),
             "counters" => self.counters(args),
+            "activity" => self.activity(args),
             "jump" => self.wall_offset += signed_millis(args[0]),
             "reads" => {
                 self.late_reads = args == ["late"] || args == ["fresh"];

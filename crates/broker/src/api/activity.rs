@@ -1,0 +1,73 @@
+//! Activity: the receivers of an entity, their locks, and its sessions, at one moment.
+//!
+//! Of each the first are listed, and all are counted.
+
+use store::SequenceNumber;
+
+use crate::api::command::ReceiveMode;
+use crate::api::id::{ConnectionId, ReceiverId, Subqueue};
+
+/// What is going on at an entity.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Activity {
+    pub receivers: Vec<ActiveReceiver>,
+    pub receiver_count: usize,
+    /// In the order of their messages, those of the entity itself first.
+    pub locks: Vec<ActiveLock>,
+    pub lock_count: usize,
+    /// Held ones first, then those with messages that wait for a receiver, the oldest first.
+    pub sessions: Vec<ActiveSession>,
+    pub session_count: usize,
+}
+
+/// A receiver of an entity.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct ActiveReceiver {
+    pub id: ReceiverId,
+    pub subqueue: Subqueue,
+    /// How it takes messages; one that is only shown them has none.
+    pub mode: Option<ReceiveMode>,
+    /// Messages that it may still be given.
+    pub credit: u32,
+    /// Whether it is given none, since its connection does not read.
+    pub is_blocked: bool,
+    /// The session that it holds.
+    pub session: Option<Box<[u8]>>,
+    pub waits_for_session: bool,
+}
+
+/// A message that is locked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct ActiveLock {
+    pub number: SequenceNumber,
+    pub subqueue: Subqueue,
+    pub connection: ConnectionId,
+    /// The receiver's link; a message that was asked for by its number has none.
+    pub link: Option<u32>,
+    /// Milliseconds until it ends, unless it ends with its session or its receiver.
+    pub left_ms: Option<u64>,
+    pub delivery_count: u32,
+}
+
+/// A session that is held or has messages.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct ActiveSession {
+    pub id: Box<[u8]>,
+    pub hold: Option<ActiveHold>,
+}
+
+/// The hold of a session.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct ActiveHold {
+    pub receiver: ReceiverId,
+    pub left_ms: u64,
+    /// The number of its messages that the holder has locked.
+    pub locked: usize,
+    /// What its state takes, if the holder has used it.
+    pub state_bytes: Option<u64>,
+}

@@ -1,0 +1,86 @@
+//! Activity: what an operator sees of an entity's receivers, locks and sessions.
+
+use store::SequenceNumber;
+
+use crate::api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
+use crate::api::id::Subqueue;
+use crate::api::time::Mono;
+use crate::context::clients::{Choice, Clients, Receiver, ReceiverState, SessionRole};
+use crate::queue::Queue;
+use crate::sessions::Sessions;
+
+/// The activity at `now`, with `most` entries in each list.
+pub(crate) fn activity(queue: &Queue, clients: &Clients, now: Mono, most: usize) -> Activity {
+    let sessions = queue.sessions.as_deref();
+    let receivers = clients.receivers_at(queue.id);
+    let receivers = receivers.map(|slot| receiver(clients.get(slot), sessions));
+    Activity {
+        receivers: receivers.take(most).collect(),
+        receiver_count: clients.receivers_at(queue.id).count(),
+        locks: locks(queue, now).take(most).collect(),
+        lock_count: locks(queue, now).count(),
+        sessions: sessions.map_or_else(Vec::new, |sessions| sessions.active(now, most)),
+        session_count: sessions.map_or(0, Sessions::active_count),
+    }
+}
+
+fn receiver(receiver: &Receiver, sessions: Option<&Sessions>) -> ActiveReceiver {
+    let hold = match receiver.session_role {
+        SessionRole::Holding(id) => sessions.and_then(|sessions| sessions.hold(id)),
+        SessionRole::None | SessionRole::Waiting(_) => None,
+    };
+    ActiveReceiver {
+        id: receiver.id,
+        subqueue: receiver.place.subqueue,
+        mode: (receiver.choice != Choice::Shown).then_some(receiver.mode),
+        credit: receiver.credit(),
+        is_blocked: receiver.state == ReceiverState::Blocked,
+        session: hold.map(|hold| hold.key.id.clone()),
+        waits_for_session: matches!(receiver.session_role, SessionRole::Waiting(_)),
+    }
+}
+
+/// The locks that a client holds; messages that are only set aside have no holder.
+fn locks(queue: &Queue, now: Mono) -> impl Iterator<Item = ActiveLock> {
+    let all = Subqueue::ALL.into_iter().flat_map(|subqueue| {
+        let locks = &queue.sub(subqueue).locks;
+        let locks = locks.range(SequenceNumber(0)..SequenceNumber::MAX);
+        locks.map(move |(number, lock)| (subqueue, number, lock))
+    });
+    all.filter_map(move |(subqueue, number, lock)| {
+        let holder = lock.holder?;
+        let is_timed = lock.session.is_none() && lock.until != Mono(u64::MAX);
+        Some(ActiveLock {
+            number,
+            subqueue,
+            connection: holder.connection,
+            link: holder.link,
+            left_ms: is_timed.then(|| lock.until.0.saturating_sub(now.0)),
+            delivery_count: lock.delivery_count,
+        })
+    })
+}
+
+impl Sessions {
+    /// The number of sessions that are held or have messages, as far as they are known.
+    fn active_count(&self) -> usize {
+        self.held().count() + self.idle_count()
+    }
+
+    fn active(&self, now: Mono, most: usize) -> Vec<ActiveSession> {
+        let held = self.held().map(|hold| ActiveSession {
+            id: hold.key.id.clone(),
+            hold: Some(ActiveHold {
+                receiver: hold.receiver,
+                left_ms: hold.left_ms(now),
+                locked: hold.locked.len(),
+                state_bytes: hold.state_cost,
+            }),
+        });
+        let idle = self.idle_in_order().map(|key| ActiveSession {
+            id: key.id.clone(),
+            hold: None,
+        });
+        held.chain(idle).take(most).collect()
+    }
+}
