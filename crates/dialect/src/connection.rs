@@ -16,6 +16,7 @@ use bytes::BytesMut;
 use endpoint::{Mono, Scope};
 
 use crate::clock_reading::ClockReading;
+use crate::connection_state::{ConnectionState, ForcedClose};
 use crate::refusals::Refusals;
 use crate::refused_credentials::RefusedCredentials;
 
@@ -45,9 +46,8 @@ pub trait Dialect: Send + 'static {
     /// links are detached with `amqp:resource-limit-exceeded`.
     fn shed_partials(&mut self, now: ClockReading, bytes: usize);
 
-    /// Detaches all links and closes the connection with `amqp:connection:forced`, because the
-    /// server stops.
-    fn shut_down(&mut self, now: ClockReading);
+    /// Detaches all links and closes the connection with `amqp:connection:forced`.
+    fn force_close(&mut self, now: ClockReading, why: ForcedClose);
 
     /// When [`handle_timeout`](Self::handle_timeout) wants to be called.
     fn deadline(&self) -> Option<Mono>;
@@ -85,6 +85,9 @@ pub trait Dialect: Send + 'static {
 
     /// The names of the clients whose credentials the peer has shown; none if it is anonymous.
     fn client_names(&self) -> Vec<String>;
+
+    /// The connection as an operator sees it, with this number of links at most.
+    fn state(&self, most_links: usize) -> ConnectionState;
 
     /// Whether the socket may be closed once the output is written.
     fn is_finished(&self) -> bool;

@@ -7,6 +7,7 @@
 pub mod claims;
 pub mod clock_reading;
 pub mod connection;
+pub mod connection_state;
 pub mod credit;
 pub mod credit_window;
 pub mod link_owner;
@@ -18,6 +19,7 @@ pub mod refused_credentials;
 pub use claims::{Claims, TooManyTokens};
 pub use clock_reading::ClockReading;
 pub use connection::Dialect;
+pub use connection_state::{ConnectionState, ForcedClose};
 pub use credit::{Credit, CreditUpdate};
 pub use credit_window::CreditWindow;
 pub use link_owner::{LinkContext, LinkOwner, owner_token};

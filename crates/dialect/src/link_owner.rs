@@ -53,6 +53,9 @@ pub trait LinkOwner: Send + 'static {
     /// Whether it owns a link.
     fn owns(&self, link: LinkId) -> bool;
 
+    /// The address of a link that it owns, if the link has one.
+    fn address(&self, link: LinkId) -> Option<&str>;
+
     /// Whether it owns a link at all.
     fn has_links(&self) -> bool;
 

@@ -36,6 +36,12 @@ impl<T: Copy> Unsettled<T> {
         self.live
     }
 
+    /// The link of each delivery.
+    pub(crate) fn links(&self) -> impl Iterator<Item = u32> {
+        let links = self.entries.iter().map(|entry| entry.link);
+        links.filter(|link| *link != NONE)
+    }
+
     /// Whether `id` may be pushed: it comes after all others, and not half the circle after the
     /// first.
     pub(crate) fn accepts(&self, id: u32) -> bool {

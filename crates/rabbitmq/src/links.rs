@@ -191,6 +191,10 @@ impl LinkOwner for Links {
         self.links.contains_key(&link)
     }
 
+    fn address(&self, link: LinkId) -> Option<&str> {
+        self.links.get(&link)?.entity()
+    }
+
     fn has_links(&self) -> bool {
         !self.links.is_empty()
     }

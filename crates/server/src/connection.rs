@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use broker::{Command, ConnectionId, Output};
 use bytes::BytesMut;
-use dialect::{Dialect, RefusedCredentials};
+use dialect::{Dialect, ForcedClose, RefusedCredentials};
 use store::NamespaceId;
 use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
@@ -36,6 +36,7 @@ use crate::audit::PendingChanges;
 use crate::budget::BudgetShare;
 use crate::input::{Input, Read, is_temporary};
 use crate::large_message_throttle::LargeMessageThrottle;
+use crate::open_connections::Registration;
 use crate::options::Limits;
 use crate::output_buffer;
 use crate::server_state::ServerState;
@@ -45,6 +46,7 @@ use crate::stream::Stream;
 use crate::telemetry::ConnectionTracer;
 use delay::Delay;
 use phase::{DrainReason, Phase};
+use report::GivenErrors;
 
 /// Reads in one round; then other connections of the thread have their turn.
 const READS_PER_ROUND: usize = 4;
@@ -69,6 +71,7 @@ enum WakeReason {
     Entities,
     Socket,
     Alarm,
+    Operator,
     Stop,
 }
 
@@ -87,6 +90,8 @@ pub struct Connection<S, D> {
     staging: Staging,
     share: BudgetShare,
     large_message_throttle: LargeMessageThrottle,
+    registration: Registration,
+    errors: GivenErrors,
     /// The peer's address, and the connection's id.
     from: (SocketAddr, ConnectionId),
     server: Arc<ServerState>,
@@ -121,6 +126,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         server: Arc<ServerState>,
     ) -> Self {
         Self {
+            registration: Registration::of(&server, from, stream.is_tls()),
+            errors: GivenErrors::default(),
             stream,
             client,
             pending_changes: PendingChanges::default(),
@@ -203,6 +210,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             Ok(()) = self.directory_receiver.changed() => WakeReason::Entities,
             // Before a socket that always has more.
             () = alarm.as_mut() => WakeReason::Alarm,
+            () = self.registration.asked() => WakeReason::Operator,
             _ = self.stopping.wait_for(|stopping| *stopping), if matches!(self.phase, Phase::Open) => WakeReason::Stop,
             _ = self.stream.ready(interest.unwrap_or(Interest::READABLE)), if interest.is_some() => WakeReason::Socket,
         };
@@ -213,7 +221,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             WakeReason::Staged(commands) => self.send_to_shard(commands).await,
             WakeReason::Entities => self.directory_receiver.mark_changed(),
             WakeReason::Alarm => self.handle_alarm(),
-            WakeReason::Stop => self.drain(DrainReason::ServerStops),
+            WakeReason::Operator => self.handle_operator(),
+            WakeReason::Stop => self.drain(DrainReason::Forced(ForcedClose::ShutDown)),
         }
     }
 
@@ -259,9 +268,9 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         if (is_answered && self.unwritten == 0) || Instant::now() >= until {
             let now = self.server.clock.moment();
             match reason {
-                DrainReason::ServerStops => {
+                DrainReason::Forced(why) => {
                     self.phase = Phase::Closing;
-                    self.client.shut_down(now);
+                    self.client.force_close(now, why);
                 }
                 DrainReason::InputEnded => {
                     self.phase = Phase::Ended;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use access::Directory;
 use amqp::Symbol;
-use dialect::{ClockReading, Refusals};
+use dialect::{ClockReading, ConnectionState, Refusals};
 use endpoint::{Config, Mono, Scope, Side};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -59,7 +59,7 @@ impl Dialect for Minimal {
         self.0.shed_partials(bytes);
     }
 
-    fn shut_down(&mut self, _now: ClockReading) {
+    fn force_close(&mut self, _now: ClockReading, _why: ForcedClose) {
         self.0.close(None);
     }
 
@@ -105,6 +105,10 @@ impl Dialect for Minimal {
         Vec::new()
     }
 
+    fn state(&self, _most_links: usize) -> ConnectionState {
+        ConnectionState::default()
+    }
+
     fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
@@ -136,6 +140,7 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
     ServerState {
         clock: Clock::start(),
         connection_limiter: Arc::new(ConnectionLimiter::new(&limits)),
+        open_connections: Arc::default(),
         guess_limiter: GuessLimiter::new(limits.wrong_credentials_per_address),
         budget: Arc::new(Budget::new(limits.unanswered_bytes)),
         counts: Counts::default(),

@@ -34,6 +34,7 @@ pub mod messages;
 mod namespace;
 mod namespace_registry;
 mod namespace_view;
+mod open_connections;
 mod options;
 mod output_buffer;
 mod random;

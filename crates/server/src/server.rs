@@ -130,6 +130,7 @@ impl BoundServer {
         let state = Arc::new(ServerState {
             clock,
             connection_limiter: Arc::new(ConnectionLimiter::new(&options.limits)),
+            open_connections: Arc::default(),
             guess_limiter: GuessLimiter::new(options.limits.wrong_credentials_per_address),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             counts: Counts::default(),

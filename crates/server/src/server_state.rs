@@ -21,6 +21,7 @@ use crate::dialects;
 use crate::guess_limiter::GuessLimiter;
 use crate::http::events::Viewers;
 use crate::namespace_registry::NamespaceRegistry;
+use crate::open_connections::OpenConnections;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
 use crate::refusals::RefusalLog;
 use crate::sessions::Sessions;
@@ -33,6 +34,7 @@ pub struct ServerState {
     pub clock: Clock,
     pub live_settings: watch::Sender<LiveSettings>,
     pub connection_limiter: Arc<ConnectionLimiter>,
+    pub open_connections: Arc<OpenConnections>,
     pub guess_limiter: GuessLimiter,
     pub budget: Arc<Budget>,
     pub counts: Counts,

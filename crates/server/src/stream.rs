@@ -23,6 +23,9 @@ pub trait Stream: Send + 'static {
     /// The socket at the bottom.
     fn socket(&mut self) -> &mut TcpStream;
 
+    /// Whether it is within TLS.
+    fn is_tls(&self) -> bool;
+
     /// Adds to `buffer` what is there, about as much as it has room for and `most` bytes. 0 when
     /// nothing will come any more.
     fn try_read(&mut self, buffer: &mut BytesMut, most: usize) -> io::Result<usize>;
@@ -118,6 +121,10 @@ pub fn try_read_once(
 }
 
 impl Stream for TcpStream {
+    fn is_tls(&self) -> bool {
+        false
+    }
+
     fn socket(&mut self) -> &mut TcpStream {
         self
     }

@@ -78,6 +78,10 @@ impl Tls {
 }
 
 impl Stream for Tls {
+    fn is_tls(&self) -> bool {
+        true
+    }
+
     fn socket(&mut self) -> &mut TcpStream {
         &mut self.socket
     }

@@ -53,6 +53,10 @@ impl<S: Stream> WebSocket<S> {
 }
 
 impl<S: Stream> Stream for WebSocket<S> {
+    fn is_tls(&self) -> bool {
+        self.inner.is_tls()
+    }
+
     fn socket(&mut self) -> &mut TcpStream {
         self.inner.socket()
     }

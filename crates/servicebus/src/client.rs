@@ -13,6 +13,7 @@ mod other_links;
 mod outputs;
 pub(crate) mod refusals;
 pub(crate) mod sasl;
+mod state;
 pub(crate) mod teardown;
 pub(crate) mod unauthenticated;
 mod written;
@@ -26,8 +27,8 @@ use amqp::Symbol;
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
 use dialect::{
-    Claims, ClockReading, Dialect, LinkOwner, Origin, PendingRequests, Refusals,
-    RefusedCredentials, Subject,
+    Claims, ClockReading, ConnectionState, Dialect, ForcedClose, LinkOwner, Origin,
+    PendingRequests, Refusals, RefusedCredentials, Subject,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
 
@@ -89,6 +90,8 @@ pub struct Client {
     pub(crate) link_owner: Option<Box<dyn LinkOwner>>,
     /// The host name that the client used for this server, for error texts.
     host: String,
+    /// The name of the client's container, for operators.
+    container_id: String,
     /// When the connection's last link was detached.
     pub(crate) idle_since: Option<Mono>,
     pub(crate) ended: bool,
@@ -142,6 +145,7 @@ impl Client {
             commands: Vec::new(),
             link_owner: None,
             host: "localhost".to_owned(),
+            container_id: String::new(),
             idle_since: Some(now.mono),
             ended: false,
             authentication_deadline: None,
@@ -384,11 +388,9 @@ impl Dialect for Client {
         self.handle_events();
     }
 
-    fn shut_down(&mut self, now: ClockReading) {
+    fn force_close(&mut self, now: ClockReading, why: ForcedClose) {
         self.now = now;
-        self.end_links(&errors::link_shut_down());
-        let error = self.tracked(errors::shut_down());
-        self.close_unrecorded(error);
+        self.close_by_force(why);
         self.handle_events();
     }
 
@@ -465,6 +467,10 @@ impl Dialect for Client {
 
     fn client_names(&self) -> Vec<String> {
         self.claims.client_names()
+    }
+
+    fn state(&self, most_links: usize) -> ConnectionState {
+        self.connection_state(most_links)
     }
 
     fn take_key_demand(&mut self) -> bool {

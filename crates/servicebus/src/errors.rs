@@ -12,6 +12,7 @@ use broker::{ConnectionId, Eviction, SessionError, TransactionError};
 
 mod dynamic;
 mod entity_name;
+mod forced;
 mod from_broker;
 mod jms;
 mod namespace;
@@ -22,6 +23,7 @@ pub(crate) use dynamic::{
     relay_address_too_long, unknown_lifetime, unsupported_distribution_modes,
 };
 pub(crate) use entity_name::EntityName;
+pub(crate) use forced::{connection_forced, link_forced};
 pub use from_broker::describe_forward_error;
 pub(crate) use from_broker::{message_not_found, request, rule, send, settle};
 pub(crate) use jms::{entity, not_a_queue, not_a_topic, subscribe, unsubscribe};
@@ -456,19 +458,6 @@ pub(crate) fn too_many_failures(count: u32) -> Error {
         condition::UNAUTHORIZED_ACCESS,
         format!("{count} tokens in a row were refused on this connection."),
     )
-}
-
-/// What links and connections are told when the broker stops.
-const SHUTTING_DOWN: &str = "The broker is shutting down.";
-
-/// The broker stops: why a link is detached. (docs/spec/amqp.md#10)
-pub(crate) fn link_shut_down() -> Error {
-    Error::new(condition::DETACH_FORCED, SHUTTING_DOWN)
-}
-
-/// The broker stops: why a connection is closed. (docs/spec/amqp.md#10)
-pub(crate) fn shut_down() -> Error {
-    Error::new(condition::CONNECTION_FORCED, SHUTTING_DOWN)
 }
 
 /// A lock that is not there any more. (docs/spec/amqp.md#5.2)

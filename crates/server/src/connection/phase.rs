@@ -3,6 +3,7 @@
 //! A connection drains before it ends: it reads no more, and writes the answers to all that it
 //! gave to the shard.
 
+use dialect::ForcedClose;
 use tokio::time::Instant;
 
 /// How a connection comes to its end.
@@ -11,7 +12,7 @@ pub enum Phase {
     Open,
     /// No more is read; what was given to the shard is answered, until this moment at the latest.
     Draining(Instant, DrainReason),
-    /// The server stops: the peer was told, and its answer is awaited.
+    /// The server closes it: the peer was told, and its answer is awaited.
     Closing,
     /// The input has ended, and the dialect was told.
     Ended,
@@ -20,7 +21,7 @@ pub enum Phase {
 /// Why a connection drains.
 #[derive(Clone, Copy, Debug)]
 pub enum DrainReason {
-    ServerStops,
+    Forced(ForcedClose),
     InputEnded,
 }
 

@@ -1,9 +1,22 @@
-//! Report: what counters, logs and other tasks of the server learn of a connection.
+//! Report: what counters, logs, operators and other tasks of the server learn of a connection.
 
-use dialect::Dialect;
+use broker::Wall;
+use dialect::{Dialect, ForcedClose, Refusal};
 
 use super::Connection;
+use super::phase::{DrainReason, Phase};
+use crate::open_connections::{ConnectionReport, OperatorRequest};
 use crate::stream::Stream;
+
+/// Links of a connection that an operator sees.
+const SHOWN_LINKS: usize = 100;
+
+/// The errors that a client was given.
+#[derive(Debug, Default)]
+pub struct GivenErrors {
+    count: u64,
+    last: Option<Box<(Wall, Refusal)>>,
+}
 
 impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Counts newly refused credentials, and delays the answers to guesses if the address had too
@@ -35,6 +48,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                 .error_counters
                 .of(scope, &condition)
                 .add(count);
+            self.errors.count += count;
         }
     }
 
@@ -43,6 +57,32 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         if let Some(refusals) = self.client.take_refusals() {
             let (peer, id) = self.from;
             self.server.refusals.amqp(peer, id, &refusals);
+            if let Some(last) = refusals.first.last() {
+                let now = self.server.clock.moment().wall;
+                self.errors.last = Some(Box::new((now, last.clone())));
+            }
+        }
+    }
+
+    /// Does what operators have asked for.
+    pub(super) fn handle_operator(&mut self) {
+        for request in self.registration.take_requests() {
+            match request {
+                // The operator may have gone meanwhile.
+                OperatorRequest::Describe(sender) => drop(sender.send(self.report())),
+                OperatorRequest::Close if matches!(self.phase, Phase::Open) => {
+                    self.drain(DrainReason::Forced(ForcedClose::Operator));
+                }
+                OperatorRequest::Close => {}
+            }
+        }
+    }
+
+    fn report(&self) -> ConnectionReport {
+        ConnectionReport {
+            state: self.client.state(SHOWN_LINKS),
+            errors: self.errors.count,
+            last_error: self.errors.last.as_deref().cloned(),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Host: the name by which the client has opened the connection. It may choose the namespace, and
-//! error texts repeat it.
+//! error texts repeat it. The name of the client's container is kept for operators.
 
 use amqp::Open;
 
 use crate::client::Client;
 use crate::jms::connection::JmsConnection;
 
-/// Most characters of a host name that error texts repeat.
-const MAX_HOST: usize = 253;
+/// Most characters of the names in a client's open that are kept.
+const MAX_NAME: usize = 253;
 
 impl Client {
     pub(super) fn handle_opened(&mut self, open: Open) {
@@ -18,12 +18,9 @@ impl Client {
             return self.close(error);
         }
         self.jms.connection = JmsConnection::of(&open);
+        self.container_id = printable(&open.container_id);
         if let Some(host) = open.hostname.filter(|host| !host.is_empty()) {
-            self.host = host
-                .chars()
-                .filter(|character| !character.is_control())
-                .take(MAX_HOST)
-                .collect();
+            self.host = printable(&host);
         }
         self.idle_since = Some(self.now.mono);
     }
@@ -32,4 +29,10 @@ impl Client {
     pub(crate) fn resource(&self, path: &str) -> String {
         format!("sb://{}/{path}", self.host)
     }
+}
+
+/// The beginning of a name that the client has made up, without control characters.
+fn printable(name: &str) -> String {
+    let characters = name.chars().filter(|character| !character.is_control());
+    characters.take(MAX_NAME).collect()
 }

@@ -8,7 +8,7 @@
 use access::{Operation, RequiredRight, Rights};
 use amqp::Error;
 use broker::Command;
-use dialect::{Origin, Subject};
+use dialect::{ForcedClose, Origin, Subject};
 use endpoint::{LinkId, Mono};
 
 use crate::client::Client;
@@ -156,6 +156,13 @@ impl Client {
             .filter(|_| self.links.is_empty() && !self.has_pending_attaches() && !self.ended)
             .filter(|_| !self.has_others())?;
         Some(Mono(since.0.saturating_add(allowed.into())))
+    }
+
+    /// Detaches all links and closes the connection, for no error of its client.
+    pub(crate) fn close_by_force(&mut self, why: ForcedClose) {
+        self.end_links(&errors::link_forced(why));
+        let error = self.tracked(errors::connection_forced(why));
+        self.close_unrecorded(error);
     }
 
     /// Closes the connection for an error of its client.

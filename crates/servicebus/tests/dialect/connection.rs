@@ -4,7 +4,7 @@ use amqp::DeliveryState;
 use amqp::performative::SenderSettleMode;
 use broker::Command;
 use bytes::BytesMut;
-use dialect::{Dialect, RefusedCredentials};
+use dialect::{Dialect, ForcedClose, RefusedCredentials};
 use endpoint::Event;
 
 use crate::world::{KEY, Login, Request, World, message, token};
@@ -79,12 +79,50 @@ fn a_refused_login_disconnects_once_the_socket_is_gone() {
 }
 
 #[test]
+fn an_operator_sees_a_connection_with_its_links_and_closes_it() {
+    let mut world = World::new();
+    world.sender("orders");
+    world.receiver("orders/$deadletterqueue", SenderSettleMode::Unsettled, 5);
+    let waiting = world.receiver("orders", SenderSettleMode::Unsettled, 7);
+    world.enqueue("orders", &message("x"));
+    assert_eq!(world.received(waiting).len(), 1);
+    let state = world.server.state(100);
+    assert_eq!(state.client_names, ["root"]);
+    let links = state.links.iter().map(|(link, address)| {
+        let address = address.as_deref().unwrap_or_default();
+        format!(
+            "{:?} {address} {} {}",
+            link.peer_role, link.credit, link.unsettled
+        )
+    });
+    let links: Vec<_> = links.collect();
+    assert_eq!(
+        links,
+        [
+            "Sender orders 100 0",
+            "Receiver orders/$deadletterqueue 5 0",
+            "Receiver orders 6 1"
+        ]
+    );
+    let state = world.server.state(1);
+    assert_eq!((state.links.len(), state.link_count), (1, 3));
+    world
+        .server
+        .force_close(world.clock_reading(), ForcedClose::Operator);
+    world.pump();
+    assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
+    assert_eq!(disconnects(&world), 1);
+}
+
+#[test]
 fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
     let mut world = World::new();
     let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
     world.enqueue("orders", &message("x"));
     assert_eq!(world.received(receiver).len(), 1);
-    world.server.shut_down(world.clock_reading());
+    world
+        .server
+        .force_close(world.clock_reading(), ForcedClose::ShutDown);
     world.pump();
     let detached = world.events.iter().find_map(|event| match event {
         endpoint::Event::Detached { link, error, .. } if *link == receiver => error.clone(),

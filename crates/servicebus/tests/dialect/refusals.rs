@@ -3,7 +3,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::QueueSettings;
-use dialect::{Dialect, Refusal, Severity, Subject};
+use dialect::{Dialect, ForcedClose, Refusal, Severity, Subject};
 
 use crate::sessions;
 use crate::world::{KEY, LISTEN_KEY, Login, Request, World, message, receiver, sender, token};
@@ -430,7 +430,9 @@ fn an_idle_connection_is_a_notice_and_the_end_of_the_broker_is_none() {
     assert_eq!(refused.severity(), Severity::Notice);
     let mut world = World::new();
     world.sender("orders");
-    world.server.shut_down(world.clock_reading());
+    world
+        .server
+        .force_close(world.clock_reading(), ForcedClose::ShutDown);
     world.pump();
     assert_eq!(taken(&mut world), []);
 }

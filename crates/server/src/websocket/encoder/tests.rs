@@ -15,6 +15,10 @@ struct Sink {
 }
 
 impl Stream for Sink {
+    fn is_tls(&self) -> bool {
+        false
+    }
+
     fn socket(&mut self) -> &mut TcpStream {
         unreachable!("nobody waits here")
     }
