@@ -5,6 +5,7 @@ import { type Session, signIn, signOut, whenSignedOut } from "./api";
 import { many } from "./format";
 import { follow, useLive } from "./live";
 import { Clock } from "./pages/clock";
+import { Connections } from "./pages/connections";
 import { Entities } from "./pages/entities";
 import { Entity } from "./pages/entity";
 import { Overview } from "./pages/overview";
@@ -22,6 +23,7 @@ const PAGES: { word: string; name: string; key: string; right: Right }[] = [
   { word: "", name: "Overview", key: "o", right: "listen" },
   { word: "entities", name: "Entities", key: "e", right: "listen" },
   { word: "topology", name: "Topology", key: "t", right: "listen" },
+  { word: "connections", name: "Connections", key: "n", right: "manage" },
   { word: "send", name: "Send", key: "s", right: "send" },
   { word: "rules", name: "Rules", key: "r", right: "manage" },
   { word: "settings", name: "Settings", key: "p", right: "manage" },
@@ -133,6 +135,8 @@ function Page(props: { session: Session; words: string[]; parameters: URLSearchP
       );
     case "topology":
       return <Topology />;
+    case "connections":
+      return <Connections parameters={parameters} />;
     case "send":
       return <Send path={parameters.get("path") ?? ""} />;
     case "rules":

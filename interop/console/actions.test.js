@@ -153,6 +153,29 @@ test("the namespace is exported, planned and applied", async ({ broker, open }) 
   await page.getByRole("link", { name: "planned" }).waitFor();
 });
 
+test("a connection is shown with its links and closed, and its client connects again", async ({ broker, client, open }) => {
+  const sender = client.createSender("orders");
+  await sender.sendMessages({ body: "a" });
+  const page = await open();
+  await visit(page, broker, "connections");
+  const row = page.getByRole("row", { name: /orders/ });
+  await row.getByRole("button").first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("row", { name: /orders sender/ }).waitFor();
+  await dialog.getByRole("row", { name: /\$cbs receiver/ }).waitFor();
+  await dialog.getByRole("button", { name: "Close", exact: true }).click();
+  const number = await row.getByRole("button").first().textContent();
+  await row.getByRole("button", { name: "Close" }).click();
+  await page.getByText("gets amqp:connection:forced", { exact: false }).waitFor();
+  await agree(page, "Close the connection");
+  await page.getByText(`Connection ${number} is being closed.`).waitFor();
+  await page.getByText("No client is connected by AMQP.").waitFor();
+  await sender.sendMessages({ body: "b" });
+  await row.waitFor();
+  assert.notEqual(await row.getByRole("button").first().textContent(), number);
+  await sender.close();
+});
+
 test("the clock is advanced, frozen and runs on", async ({ broker, open }) => {
   const page = await open();
   await visit(page, broker, "clock");

@@ -18,6 +18,34 @@ test("counts follow what an SDK sends", async ({ broker, client, open }) => {
   await page.locator(".figure", { hasText: "Active" }).getByText("3", { exact: true }).first().waitFor();
 });
 
+test("receivers, locks that count down, and sessions with their holders are shown", async ({ broker, client, open }) => {
+  await send(client, "orders", { body: "a" });
+  const receiver = client.createReceiver("orders");
+  const [locked] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 10_000 });
+  const page = await open();
+  await visit(page, broker, entity("orders"));
+  await page.getByRole("heading", { name: "Receivers (1)" }).waitFor();
+  const row = page.locator(".panel", { hasText: "Locked messages (1)" }).getByRole("row").nth(1);
+  const left = async () => Number.parseInt(await row.getByRole("cell").last().textContent());
+  const first = await left();
+  assert.ok(first > 0 && first <= 60, `${first} seconds`);
+  await page.waitForFunction(
+    (first) => Number.parseInt(document.querySelector(".panel:nth-of-type(2) tbody td:last-child")?.textContent) < first,
+    first,
+  );
+  await receiver.completeMessage(locked);
+  await page.getByText("Locked messages").waitFor({ state: "detached" });
+  await receiver.close();
+  await send(client, "sessions", { sessionId: "held", body: "a" }, { sessionId: "idle", body: "b" });
+  const session = await client.acceptSession("sessions", "held");
+  await session.setSessionState("12345");
+  await visit(page, broker, entity("sessions"));
+  await page.getByRole("heading", { name: "Sessions (2)" }).waitFor();
+  await page.getByRole("row", { name: /^held \d+ 0 \d+ s/ }).waitFor();
+  await page.getByRole("row", { name: /^idle none/ }).waitFor();
+  await session.close();
+});
+
 test("a cut connection is told, and the page comes back by itself", async ({ broker, open }) => {
   const page = await open();
   await page.getByText("Live", { exact: true }).waitFor();

@@ -12,7 +12,10 @@ const PLACES = [
   { name: "messages", place: entity("invoices", "messages"), shows: "invoice-7" },
   { name: "dead-letters", place: entity("audit", "dead-letters"), shows: "CardRefused" },
   { name: "properties", place: entity("invoices", "settings"), shows: "max-delivery-count" },
+  { name: "receivers", place: entity("orders"), shows: "peek-lock" },
+  { name: "sessions", place: entity("sessions"), shows: "customer-2" },
   { name: "topology", place: "topology", shows: "billing" },
+  { name: "connections", place: "connections", shows: "orders" },
   { name: "send", place: "send?path=orders", shows: "Application properties" },
   { name: "rules", place: "rules", shows: "priority" },
   { name: "settings", place: "settings", shows: "Delete what the file does not have" },
@@ -45,6 +48,9 @@ async function prepare(client) {
   await deadLetter(client, "audit", 3, "Unreadable", "the message has no account");
   const later = { scheduledEnqueueTimeUtc: new Date(Date.now() + 3_600_000) };
   await send(client, "invoices", { body: "later", ...later }, { body: "later still", ...later });
+  await send(client, "sessions", ...[1, 2, 3].map((n) => ({ sessionId: `customer-${n}`, body: `${n}` })));
+  // Held until the client is closed.
+  await client.acceptSession("sessions", "customer-2");
 }
 
 const LOOKS = [

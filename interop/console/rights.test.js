@@ -76,6 +76,8 @@ test("a key that listens sees and changes nothing", async ({ broker, open }) => 
   await page.getByText("There are no active messages.").waitFor();
   assert.equal(await page.getByRole("button", { name: /Delete/ }).count(), 0);
   assert.equal(await ask(page, "GET", "entities/orders/messages"), 200);
+  assert.equal(await ask(page, "GET", "entities/orders/receivers"), 200);
+  assert.equal(await page.getByRole("link", { name: "Connections" }).count(), 0);
   for (const [method, path] of [
     ["POST", "entities/orders/messages"],
     ["POST", "entities/orders/purge"],
@@ -86,6 +88,8 @@ test("a key that listens sees and changes nothing", async ({ broker, open }) => 
     ["POST", "apply"],
     ["POST", "clock"],
     ["POST", "backups"],
+    ["GET", "connections"],
+    ["DELETE", "connections/1"],
   ]) {
     assert.equal(await ask(page, method, path), 401, `${method} ${path}`);
   }

@@ -49,6 +49,13 @@ fn each_change_over_http_is_one_line_with_its_client() {
     ask(&broker, "POST", "/$railbus/plan", "{}", 200);
     let namespace = r#"{"queues": [{"name": "one"}, {"name": "two"}]}"#;
     ask(&broker, "POST", "/$railbus/apply", namespace, 200);
+    let messages = "/$railbus/entities/one/messages";
+    ask(&broker, "POST", messages, r#"{"body": "a"}"#, 201);
+    ask(&broker, "POST", messages, r#"{"body": "b"}"#, 201);
+    let purge = "/$railbus/entities/one/purge";
+    ask(&broker, "POST", purge, r#"{"dry-run": true}"#, 200);
+    ask(&broker, "POST", purge, "", 200);
+    ask(&broker, "POST", purge, "", 200);
     let clock = r#"{"advance": "PT1H"}"#;
     ask(&broker, "POST", "/$railbus/clock", clock, 200);
     ask(&broker, "DELETE", "/audited?api-version=2021-05", "", 200);
@@ -57,6 +64,7 @@ fn each_change_over_http_is_one_line_with_its_client() {
         "PUT /$railbus/entities/audited ",
         "create queue one ",
         "create queue two ",
+        "purge one: 2 active messages ",
         "advance clock by PT1H ",
         "DELETE /audited ",
     ];
@@ -66,6 +74,29 @@ fn each_change_over_http_is_one_line_with_its_client() {
         assert!(line.contains(" peer=127.0.0.1:"), "{line}");
         assert!(line.contains(" client=\"owner\""), "{line}");
     }
+}
+
+#[test]
+fn a_change_by_a_session_names_the_key_that_began_it() {
+    let broker = Setup::new().configure(RULES).start();
+    let origin = "origin: http://localhost";
+    let request = |method: &str, path: &str, headers: &str| {
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
+        let request = format!("{head}content-length: 2\r\n{origin}\r\n{headers}\r\n\r\n{{}}");
+        http::exchange(broker.address(), &request)
+    };
+    let begun = request("POST", "/$railbus/session", BASIC);
+    let cookie = begun.lines().find_map(|it| it.strip_prefix("set-cookie: "));
+    let (cookie, _) = cookie.and_then(|it| it.split_once(';')).expect("a cookie");
+    let (_, body) = begun.split_once("\r\n\r\n").expect("a body");
+    let session: Json = serde_json::from_str(body).expect("JSON");
+    let csrf = session["csrf"].as_str().expect("a token");
+    let headers = format!("cookie: {cookie}\r\nx-railbus-csrf: {csrf}");
+    let answer = request("PUT", "/$railbus/entities/made", &headers);
+    assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    let lines = lines(&broker);
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].contains(" client=\"owner\""), "{}", lines[0]);
 }
 
 #[test]

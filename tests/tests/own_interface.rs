@@ -118,6 +118,46 @@ impl Interface {
         }
     }
 
+    /// Shows a client and what it does, and closes its connection.
+    fn operate(&mut self) {
+        let mut peer = Peer::connect(self.broker.address());
+        let sender = peer.sender("orders");
+        _ = peer.send(sender, b"shown");
+        let receiver = peer.receiver("orders", 5);
+        let received = peer.receive(receiver);
+        let (none, orders) = (Value::Null, [("path", "orders")]);
+        let activity = self.ask("GET", "entities/{path}/receivers", &orders, &none, 200);
+        let lock = &activity["locks"]["first"][0];
+        assert_eq!(lock["delivery-count"], 0);
+        assert!(lock["left-ms"].as_u64().expect("a number") > 0, "{lock}");
+        let shown = &activity["receivers"]["first"][0];
+        assert_eq!(shown["mode"], "peek-lock");
+        assert_eq!(shown["credit"], 4);
+        _ = peer.settle(&received, DeliveryState::Accepted);
+        let topic = [("path", "events")];
+        self.ask("GET", "entities/{path}/receivers", &topic, &none, 400);
+        let id = shown["connection"].as_u64().expect("an id").to_string();
+        let page = format!("connections?from={id}&count=1");
+        let page = self.ask("GET", &page, &[], &none, 200);
+        let connection = &page["connections"][0];
+        assert_eq!(connection["clients"], json!(["RootManageSharedAccessKey"]));
+        let links = connection["links"].as_array().expect("links");
+        let links: Vec<_> = links
+            .iter()
+            .map(|link| (&link["address"], &link["role"]))
+            .collect();
+        let expected = [
+            (&json!("orders"), &json!("sender")),
+            (&json!("orders"), &json!("receiver")),
+        ];
+        assert_eq!(links, expected);
+        self.ask("GET", "connections?count=0", &[], &none, 400);
+        self.ask("DELETE", "connections/{id}", &[("id", &id)], &none, 202);
+        let error = peer.closed().expect("an error");
+        assert_eq!(error.condition, "amqp:connection:forced");
+        self.ask("DELETE", "connections/{id}", &[("id", "x")], &none, 404);
+    }
+
     /// Reads the first of the events.
     fn watch(&mut self) {
         let path = "/$railbus/events";
@@ -270,6 +310,7 @@ fn every_route_answers_as_the_document_says() {
     own.ask("POST", purge, &orders, &json!({"filter": "n = 5"}), 200);
     own.ask("POST", purge, &orders, &json!({"filter": "n ="}), 400);
     own.ask("POST", redrive, &orders, &none, 200);
+    own.operate();
     own.sign_in_and_out();
     own.watch();
     own.ask("POST", redrive, &orders, &json!({"part": "active"}), 400);
@@ -327,7 +368,7 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
     for (template, item) in own.document["paths"].as_object().expect("paths") {
         // There they mean an entity of that name.
         let last = template.rsplit('/').next().unwrap_or_default();
-        if ["messages", "reasons", "purge", "redrive"].contains(&last) {
+        if ["messages", "reasons", "receivers", "purge", "redrive"].contains(&last) {
             continue;
         }
         let path = template.replace("{path}", "events/Subscriptions/all");

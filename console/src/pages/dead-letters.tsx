@@ -4,7 +4,8 @@ import { type Counts, type Message, type Session, call, entityPath, get, literal
 import { useData } from "../data";
 import { count } from "../format";
 import { go, link } from "../route";
-import { Empty, Failure, Panel, useAsk } from "../ui";
+import { Pager, Table } from "../table";
+import { Failure, Panel, useAsk } from "../ui";
 import { MessageTable } from "./message-table";
 import { OpenMessage } from "./open-message";
 
@@ -67,63 +68,45 @@ export function DeadLetters({ session, path, counts, parameters }: Props) {
         {groups.value && !groups.value.complete && (
           <p class="note">Of the oldest {count(groups.value.examined)} dead letters.</p>
         )}
-        {groups.value?.reasons.length === 0 ? (
-          <Empty>There are no dead letters.</Empty>
-        ) : (
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Reason</th>
-                  <th scope="col">Description of the first</th>
-                  <th scope="col" class="number">
-                    Messages
-                  </th>
-                  <th scope="col">
-                    <span class="hidden">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {groups.value?.reasons.map((group) => (
-                  <tr key={group.reason ?? ""}>
-                    <td class="cut">
-                      <button type="button" class="quiet link" onClick={() => show({ filter: condition(group.reason) })}>
-                        {group.reason ?? "no reason"}
-                      </button>
-                    </td>
-                    <td class="cut wide">{group.description}</td>
-                    <td class="number">{count(group.count)}</td>
-                    <td class="number">
-                      {session.manage && (
-                        <button
-                          type="button"
-                          class="danger"
-                          onClick={() => remove(condition(group.reason), group.reason ?? "no reason", group.count)}
-                        >
-                          Delete
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+        <Table
+          empty={groups.value && "There are no dead letters."}
+          rows={groups.value?.reasons ?? []}
+          id={(group) => group.reason ?? ""}
+          columns={[
+            {
+              name: "Reason",
+              class: "cut",
+              cell: (group) => (
+                <button type="button" class="quiet link" onClick={() => show({ filter: condition(group.reason) })}>
+                  {group.reason ?? "no reason"}
+                </button>
+              ),
+            },
+            { name: "Description of the first", class: "cut wide", cell: (group) => group.description },
+            { name: "Messages", isNumber: true, cell: (group) => count(group.count) },
+            {
+              name: "Actions",
+              isNameless: true,
+              class: "number",
+              cell: (group) =>
+                session.manage && (
+                  <button
+                    type="button"
+                    class="danger"
+                    onClick={() => remove(condition(group.reason), group.reason ?? "no reason", group.count)}
+                  >
+                    Delete
+                  </button>
+                ),
+            },
+          ]}
+        />
       </Panel>
       {session.manage && dead > 0 && <Redrive path={path} filter={filter} dead={dead} show={show} say={say} />}
       <Panel title={filter ? "Dead letters that fit the filter" : "Dead letters"}>
         <Failure error={page.error} />
         <MessageTable messages={page.value?.messages ?? []} open={setOpen} />
-        <footer class="pager">
-          <button type="button" disabled={from === "1"} onClick={() => show({})}>
-            First
-          </button>
-          <button type="button" disabled={!page.value?.next} onClick={() => show({ from: String(page.value?.next) })}>
-            Next
-          </button>
-        </footer>
+        <Pager isFirst={from === "1"} next={page.value?.next} show={(from) => show(from ? { from } : {})} />
       </Panel>
       {open !== null && (
         <OpenMessage

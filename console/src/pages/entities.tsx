@@ -4,20 +4,37 @@ import { type Counts, type Session, get, queryText } from "../api";
 import { useData } from "../data";
 import { age, bytes, count } from "../format";
 import { go, link } from "../route";
-import { Badge, Count, Empty, Failure, Panel } from "../ui";
+import { type Column, Table } from "../table";
+import { Badge, Count, Failure, Panel } from "../ui";
 import { NewEntity } from "./new-entity";
 
 const ROWS = 50;
 
-const COLUMNS: { name: string; sort: string; isNumber?: boolean }[] = [
-  { name: "Entity", sort: "path" },
-  { name: "Active", sort: "active", isNumber: true },
-  { name: "Dead letters", sort: "dead-letter", isNumber: true },
-  { name: "Scheduled", sort: "scheduled", isNumber: true },
-  { name: "Deferred", sort: "deferred", isNumber: true },
-  { name: "Size", sort: "bytes", isNumber: true },
-  { name: "Oldest", sort: "oldest-age", isNumber: true },
-  { name: "Receivers", sort: "receivers", isNumber: true },
+const number = (name: string, sort: "active" | "dead-letter" | "scheduled" | "deferred" | "receivers"): Column<Counts> => ({
+  name,
+  sort,
+  isNumber: true,
+  cell: (entity) => <Count value={entity[sort]} tone={sort === "dead-letter" ? "warn" : undefined} />,
+});
+
+const COLUMNS: Column<Counts>[] = [
+  {
+    name: "Entity",
+    sort: "path",
+    cell: (entity) => (
+      <>
+        <a href={link(["entity", entity.path])}>{entity.path}</a> <Badge text={entity.kind} />
+        {entity.status !== "active" && <Badge text={entity.status} tone="warn" />}
+      </>
+    ),
+  },
+  number("Active", "active"),
+  number("Dead letters", "dead-letter"),
+  number("Scheduled", "scheduled"),
+  number("Deferred", "deferred"),
+  { name: "Size", sort: "bytes", isNumber: true, cell: (entity) => bytes(entity.bytes) },
+  { name: "Oldest", sort: "oldest-age", isNumber: true, cell: (entity) => age(entity["oldest-age-ms"]) },
+  number("Receivers", "receivers"),
 ];
 
 export function Entities({ session, parameters }: { session: Session; parameters: URLSearchParams }) {
@@ -70,22 +87,13 @@ export function Entities({ session, parameters }: { session: Session; parameters
       </div>
       <Failure error={page.error} />
       <Panel title={`${count(total)} ${total === 1 ? "entity" : "entities"}`}>
-        {page.value && total === 0 ? (
-          <Empty>No entity fits.</Empty>
-        ) : (
-          <div class="scroll">
-            <table>
-              <thead>
-                <tr>
-                  {COLUMNS.map((column) => (
-                    <Heading key={column.sort} column={column} sort={sort} order={order} show={show} />
-                  ))}
-                </tr>
-              </thead>
-              <tbody>{page.value?.entities.map((entity) => <Row key={entity.path} entity={entity} />)}</tbody>
-            </table>
-          </div>
-        )}
+        <Table
+          empty={page.value && "No entity fits."}
+          rows={page.value?.entities ?? []}
+          id={(entity) => entity.path}
+          columns={COLUMNS}
+          order={{ sort, order, show }}
+        />
         <footer class="pager">
           <button type="button" disabled={skip === 0} onClick={() => show({ skip: String(Math.max(skip - ROWS, 0)) })}>
             Back
@@ -100,62 +108,5 @@ export function Entities({ session, parameters }: { session: Session; parameters
       </Panel>
       {isNew && <NewEntity close={() => setNew(false)} />}
     </>
-  );
-}
-
-function Heading(props: {
-  column: { name: string; sort: string; isNumber?: boolean };
-  sort: string;
-  order: string;
-  show: (changes: Record<string, string>) => void;
-}) {
-  const { column, sort, order } = props;
-  const isSorted = column.sort === sort;
-  // Names are read from the start, and numbers from the largest.
-  const first = column.isNumber ? "descending" : "ascending";
-  const other = order === "ascending" ? "descending" : "ascending";
-  return (
-    <th
-      scope="col"
-      class={column.isNumber ? "number" : ""}
-      aria-sort={isSorted ? (order as "ascending" | "descending") : undefined}
-    >
-      <button
-        type="button"
-        class="quiet"
-        onClick={() => props.show({ sort: column.sort, order: isSorted ? other : first })}
-      >
-        {column.name}
-        <span aria-hidden="true">{isSorted ? (order === "ascending" ? " ▲" : " ▼") : ""}</span>
-      </button>
-    </th>
-  );
-}
-
-function Row({ entity }: { entity: Counts }) {
-  return (
-    <tr>
-      <td>
-        <a href={link(["entity", entity.path])}>{entity.path}</a> <Badge text={entity.kind} />
-        {entity.status !== "active" && <Badge text={entity.status} tone="warn" />}
-      </td>
-      <td class="number">
-        <Count value={entity.active} />
-      </td>
-      <td class="number">
-        <Count value={entity["dead-letter"]} tone="warn" />
-      </td>
-      <td class="number">
-        <Count value={entity.scheduled} />
-      </td>
-      <td class="number">
-        <Count value={entity.deferred} />
-      </td>
-      <td class="number">{bytes(entity.bytes)}</td>
-      <td class="number">{age(entity["oldest-age-ms"])}</td>
-      <td class="number">
-        <Count value={entity.receivers} />
-      </td>
-    </tr>
   );
 }

@@ -5,10 +5,12 @@ import { useData } from "../data";
 import { age, bytes, count, rate, time } from "../format";
 import { useLive } from "../live";
 import { go, link } from "../route";
-import { Badge, Empty, Failure, Figure, Panel, Tabs, useAsk } from "../ui";
+import { Table } from "../table";
+import { Badge, Failure, Figure, Panel, Tabs, useAsk } from "../ui";
 import { DeadLetters } from "./dead-letters";
 import { Messages } from "./messages";
 import { Properties } from "./properties";
+import { Receivers } from "./receivers";
 
 /** Readings of the counts that rates and lines are made of. */
 const READINGS = 120;
@@ -76,6 +78,9 @@ export function Entity({ session, path, tab, parameters }: Props) {
       />
       <Failure error={page.error} />
       {current.word === "state" && <State counts={counts} history={history} path={path} />}
+      {current.word === "state" && !isTopic && (
+        <Receivers session={session} path={path} hasSessions={counts["requires-session"]} />
+      )}
       {current.word === "messages" && (
         <Messages session={session} path={path} counts={counts} parameters={parameters} />
       )}
@@ -157,34 +162,20 @@ function Subscriptions({ topic }: { topic: string }) {
   const below = page.value?.entities ?? [];
   return (
     <Panel title="Subscriptions">
-      {below.length === 0 ? (
-        <Empty>The topic has no subscription, so its messages go nowhere.</Empty>
-      ) : (
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Subscription</th>
-                <th scope="col" class="number">Active</th>
-                <th scope="col" class="number">Dead letters</th>
-                <th scope="col" class="number">Receivers</th>
-              </tr>
-            </thead>
-            <tbody>
-              {below.map((entity) => (
-                <tr key={entity.path}>
-                  <td>
-                    <a href={link(["entity", entity.path])}>{entity.path.split("/").at(-1)}</a>
-                  </td>
-                  <td class="number">{count(entity.active)}</td>
-                  <td class="number">{count(entity["dead-letter"])}</td>
-                  <td class="number">{count(entity.receivers)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <Table
+        empty="The topic has no subscription, so its messages go nowhere."
+        rows={below}
+        id={(entity) => entity.path}
+        columns={[
+          {
+            name: "Subscription",
+            cell: (entity) => <a href={link(["entity", entity.path])}>{entity.path.split("/").at(-1)}</a>,
+          },
+          { name: "Active", isNumber: true, cell: (entity) => count(entity.active) },
+          { name: "Dead letters", isNumber: true, cell: (entity) => count(entity["dead-letter"]) },
+          { name: "Receivers", isNumber: true, cell: (entity) => count(entity.receivers) },
+        ]}
+      />
     </Panel>
   );
 }
@@ -194,30 +185,16 @@ function SubscriptionRules({ path }: { path: string }) {
   return (
     <Panel title="Rules">
       <Failure error={page.error} />
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Rule</th>
-              <th scope="col">Filter</th>
-              <th scope="col">Action</th>
-            </tr>
-          </thead>
-          <tbody>
-            {page.value?.rules.map((rule) => (
-              <tr key={String(rule.name)}>
-                <td>{String(rule.name)}</td>
-                <td>
-                  <code>{filterText(rule.filter)}</code>
-                </td>
-                <td>
-                  <code>{rule.action === undefined ? "" : String(rule.action)}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        empty={page.value && "It has no rule, so it gets no message."}
+        rows={page.value?.rules ?? []}
+        id={(rule) => String(rule.name)}
+        columns={[
+          { name: "Rule", cell: (rule) => String(rule.name) },
+          { name: "Filter", cell: (rule) => <code>{filterText(rule.filter)}</code> },
+          { name: "Action", cell: (rule) => <code>{rule.action === undefined ? "" : String(rule.action)}</code> },
+        ]}
+      />
     </Panel>
   );
 }

@@ -1,49 +1,45 @@
 // Rows of messages; a click or Enter opens one.
+import type { ComponentChildren } from "preact";
 import type { Message } from "../api";
 import { age, bytes, time, typed } from "../format";
+import { Table } from "../table";
 
-export function MessageTable({ messages, open }: { messages: Message[]; open: (number: number) => void }) {
+interface Props {
+  messages: Message[];
+  empty?: ComponentChildren;
+  open: (number: number) => void;
+}
+
+export function MessageTable({ messages, empty, open }: Props) {
+  const lock = (left: number | undefined) => (left === undefined ? "" : age(left));
   return (
-    <div class="scroll">
-      <table class="messages">
-        <thead>
-          <tr>
-            <th scope="col" class="number">
-              Number
-            </th>
-            <th scope="col">Id</th>
-            <th scope="col">Subject</th>
-            <th scope="col">Session</th>
-            <th scope="col">Enqueued</th>
-            <th scope="col" class="number">
-              Deliveries
-            </th>
-            <th scope="col">Lock</th>
-            <th scope="col">Body</th>
-          </tr>
-        </thead>
-        <tbody>
-          {messages.map((message) => (
-            <tr key={message["sequence-number"]}>
-              <td class="number">
-                <button type="button" class="quiet link" onClick={() => open(message["sequence-number"])}>
-                  {message["sequence-number"]}
-                </button>
-              </td>
-              <td class="cut">{typed(message["message-id"])}</td>
-              <td class="cut">{message.subject}</td>
-              <td class="cut">{message["session-id"]}</td>
-              <td class="time">{time(message["scheduled-enqueue-time"] ?? message["enqueued-time"])}</td>
-              <td class="number">{message["delivery-count"] ?? 0}</td>
-              <td>{message["lock-left-ms"] === undefined ? "" : age(message["lock-left-ms"])}</td>
-              <td class="cut wide">
-                <Preview message={message} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      empty={empty}
+      rows={messages}
+      id={(message) => message["sequence-number"]}
+      columns={[
+        {
+          name: "Number",
+          isNumber: true,
+          cell: (message) => (
+            <button type="button" class="quiet link" onClick={() => open(message["sequence-number"])}>
+              {message["sequence-number"]}
+            </button>
+          ),
+        },
+        { name: "Id", class: "cut", cell: (message) => typed(message["message-id"]) },
+        { name: "Subject", class: "cut", cell: (message) => message.subject },
+        { name: "Session", class: "cut", cell: (message) => message["session-id"] },
+        {
+          name: "Enqueued",
+          class: "time",
+          cell: (message) => time(message["scheduled-enqueue-time"] ?? message["enqueued-time"]),
+        },
+        { name: "Deliveries", isNumber: true, cell: (message) => message["delivery-count"] ?? 0 },
+        { name: "Lock", cell: (message) => lock(message["lock-left-ms"]) },
+        { name: "Body", class: "cut wide", cell: (message) => <Preview message={message} /> },
+      ]}
+    />
   );
 }
 

@@ -4,7 +4,8 @@ import { type Counts, type Message, type Session, call, entityPath, get, queryTe
 import { useData } from "../data";
 import { count } from "../format";
 import { go, link } from "../route";
-import { Empty, Failure, Panel, useAsk } from "../ui";
+import { Pager } from "../table";
+import { Failure, Panel, useAsk } from "../ui";
 import { MessageTable } from "./message-table";
 import { OpenMessage } from "./open-message";
 
@@ -89,23 +90,16 @@ export function Messages({ session, path, counts, parameters }: Props) {
       {view}
       <Failure error={page.error} />
       <Panel title="Messages">
-        {page.value && page.value.messages.length === 0 ? (
-          <Empty>{filter ? "No message of those looked at fits." : `There are no ${part} messages.`}</Empty>
-        ) : (
-          <MessageTable messages={page.value?.messages ?? []} open={setOpen} />
-        )}
-        <footer class="pager">
-          <button type="button" disabled={from === "1"} onClick={() => show({})}>
-            First
-          </button>
-          <button
-            type="button"
-            disabled={!page.value?.next || (page.value.messages.length < ROWS && !filter)}
-            onClick={() => show({ from: String(page.value?.next) })}
-          >
-            Next
-          </button>
-        </footer>
+        <MessageTable
+          messages={page.value?.messages ?? []}
+          empty={page.value && (filter ? "No message of those looked at fits." : `There are no ${part} messages.`)}
+          open={setOpen}
+        />
+        <Pager
+          isFirst={from === "1"}
+          next={page.value && (page.value.messages.length === ROWS || filter) ? page.value.next : null}
+          show={(from) => show(from ? { from } : {})}
+        />
       </Panel>
       {open !== null && (
         <OpenMessage session={session} path={path} part={part} number={open} close={() => setOpen(null)} done={done} />

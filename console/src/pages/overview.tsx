@@ -5,7 +5,8 @@ import { Chart } from "../chart";
 import { age, bytes, count, many, rate } from "../format";
 import { useLive } from "../live";
 import { link } from "../route";
-import { Badge, Count, Empty, Figure, Panel } from "../ui";
+import { Table } from "../table";
+import { Badge, Count, Figure, Panel } from "../ui";
 
 const THROUGHPUT = [
   { name: "In", color: "--in" },
@@ -109,45 +110,31 @@ function Longest(props: { title: string; entities: Counts[]; part: "active" | "d
   const tab = part === "active" ? "messages" : "dead-letters";
   return (
     <Panel title={props.title}>
-      {entities.length === 0 ? (
-        <Empty>{part === "active" ? "No entity has active messages." : "There are no dead letters."}</Empty>
-      ) : (
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Entity</th>
-                <th scope="col" class="number">
-                  Messages
-                </th>
-                <th scope="col" class="number">
-                  {part === "active" ? "Oldest" : "Active"}
-                </th>
-                <th scope="col" class="number">
-                  Receivers
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {entities.map((entity) => (
-                <tr key={entity.path}>
-                  <td>
-                    <a href={link(["entity", entity.path, tab])}>{entity.path}</a>
-                    <meter min={0} max={most} value={entity[part]} aria-label={`Share of ${entity.path}`} />
-                  </td>
-                  <td class="number">
-                    <Count value={entity[part]} tone={part === "active" ? "" : "warn"} />
-                  </td>
-                  <td class="number">{part === "active" ? age(entity["oldest-age-ms"]) : count(entity.active)}</td>
-                  <td class="number">
-                    <Count value={entity.receivers} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <Table
+        empty={part === "active" ? "No entity has active messages." : "There are no dead letters."}
+        rows={entities}
+        id={(entity) => entity.path}
+        columns={[
+          {
+            name: "Entity",
+            cell: (entity) => (
+              <>
+                <a href={link(["entity", entity.path, tab])}>{entity.path}</a>
+                <meter min={0} max={most} value={entity[part]} aria-label={`Share of ${entity.path}`} />
+              </>
+            ),
+          },
+          {
+            name: "Messages",
+            isNumber: true,
+            cell: (entity) => <Count value={entity[part]} tone={part === "active" ? "" : "warn"} />,
+          },
+          part === "active"
+            ? { name: "Oldest", isNumber: true, cell: (entity) => age(entity["oldest-age-ms"]) }
+            : { name: "Active", isNumber: true, cell: (entity) => count(entity.active) },
+          { name: "Receivers", isNumber: true, cell: (entity) => <Count value={entity.receivers} /> },
+        ]}
+      />
     </Panel>
   );
 }

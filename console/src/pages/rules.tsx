@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Typed } from "../api";
 import { typed } from "../format";
 import { testRule } from "../rule-test";
+import { Table } from "../table";
 import { Badge, Failure, Panel } from "../ui";
 
 const SAMPLE = `{
@@ -103,26 +104,15 @@ function Result({ report }: { report: Report }) {
         <Badge text={report.verdict === "no-match" ? "no match" : (report.verdict ?? "")} tone={tone} /> {report.reason}
       </p>
       {report.changes && report.changes.length > 0 && (
-        <div class="scroll">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Property</th>
-                <th scope="col">Before</th>
-                <th scope="col">After</th>
-              </tr>
-            </thead>
-            <tbody>
-              {report.changes.map((change) => (
-                <tr key={change.property}>
-                  <td>{change.property}</td>
-                  <td>{typed(change.before)}</td>
-                  <td>{typed(change.after)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table
+          rows={report.changes}
+          id={(change) => change.property}
+          columns={[
+            { name: "Property", cell: (change) => change.property },
+            { name: "Before", cell: (change) => typed(change.before) },
+            { name: "After", cell: (change) => typed(change.after) },
+          ]}
+        />
       )}
     </>
   );

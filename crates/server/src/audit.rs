@@ -2,8 +2,9 @@
 //!
 //! Each line names the client, its address and what it changed. Lines have the target `audit`, so
 //! that a filter can tell them from other lines, and are never left out. A line is written when the
-//! change is durable; a refused change is a [refusal](crate::refusals). Messages are no matter of
-//! this log, and neither are dynamic nodes, which last no longer than their connection.
+//! change is durable; a refused change is a [refusal](crate::refusals). Purges and redrives have a
+//! line too, also if their client leaves before they end; single messages have none, and neither
+//! have dynamic nodes, which last no longer than their connection.
 
 use std::net::SocketAddr;
 
@@ -28,6 +29,7 @@ pub struct Changes(pub Vec<String>);
 
 /// A request of administration over HTTP that may change something. It holds a secret, so it has no
 /// `Debug`.
+#[derive(Clone)]
 pub struct HttpChange {
     peer: SocketAddr,
     caller: Caller,
@@ -52,20 +54,21 @@ impl HttpChange {
         if !response.status().is_success() {
             return;
         }
+        match response.extensions().get::<Changes>() {
+            Some(Changes(changes)) => {
+                changes.iter().for_each(|change| self.write(change, server));
+            }
+            None => self.write(&format!("{} {}", self.method, self.path), server),
+        }
+    }
+
+    /// Writes the line of one change.
+    pub fn write(&self, change: &str, server: &NamespaceView) {
         let (peer, method) = (self.peer, &self.method);
         let client = printable(&self.caller.name(server, &self.path), NAME);
         let path = printable(&self.path, NAME);
-        match response.extensions().get::<Changes>() {
-            Some(Changes(changes)) => {
-                for change in changes {
-                    let change = printable(change, SENTENCE);
-                    tracing::info!(target: TARGET, %peer, client, %method, path, "audit: {change}");
-                }
-            }
-            None => {
-                tracing::info!(target: TARGET, %peer, client, %method, path, "audit: {method} {path}");
-            }
-        }
+        let change = printable(change, SENTENCE);
+        tracing::info!(target: TARGET, %peer, client, %method, path, "audit: {change}");
     }
 }
 

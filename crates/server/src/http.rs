@@ -14,6 +14,7 @@ pub mod backups;
 mod body;
 pub mod caller;
 mod clock;
+mod connections;
 mod console;
 mod data;
 mod document;
@@ -301,7 +302,7 @@ fn names_other_host(
 }
 
 async fn respond(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     server: &Arc<NamespaceView>,
     transport: Transport,
 ) -> Response {
@@ -376,7 +377,12 @@ async fn respond(
     }
     match route {
         Some(route) => {
-            let change = change().filter(|_| route.changes());
+            let change = HttpChange::of(&request, transport.peer, &caller);
+            // These log what they have done themselves, since their client may leave.
+            if let Some(change) = change.clone().filter(|_| route.is_bulk()) {
+                request.extensions_mut().insert(change);
+            }
+            let change = change.filter(|_| route.changes());
             let response = respond_own(request, route, &path, transport, server).await;
             audited(change, response, server)
         }
@@ -407,6 +413,8 @@ async fn respond_own(
         Route::Session => answer::not_found(),
         Route::Overview => overview::respond(server).await,
         Route::Counts => overview::respond_counts(&request, server).await,
+        Route::Connections => connections::respond(&request, server).await,
+        Route::Connection => connections::close(path, server),
         Route::Events => events::respond(server.server()),
         Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
@@ -424,6 +432,7 @@ async fn respond_own(
         | Route::Rule
         | Route::Messages
         | Route::Reasons
+        | Route::Receivers
         | Route::Purge
         | Route::Redrive => entities::respond(request, route, path, server).await,
     }

@@ -1,8 +1,8 @@
-//! Open connections: the AMQP connections of a server, for an operator who looks at them or closes
-//! one.
+//! Open connections: the AMQP connections of a server, for operators, which look at them and close
+//! them.
 //!
 //! A connection is asked and answers in its own time, between two rounds. So one that is stuck is
-//! listed without its state, and none pays for a list that nobody reads.
+//! listed without its state, and a list that is not asked for costs nothing.
 //! Invariant: a connection is listed from its start to the end of its task.
 
 use std::collections::BTreeMap;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::thread;
 
 use access::Directory;
-use broker::{Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
+use broker::{Activity, Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
-use store::{CallerLoad, Reader, StoreError};
+use store::{CallerLoad, EntityId, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -61,6 +61,8 @@ pub enum Message {
     Close { connection: ConnectionId },
     /// Asks which queues there are.
     Queues(oneshot::Sender<Vec<QueueInfo>>),
+    /// Asks for the receivers, locks and sessions of an entity, this number of each at most.
+    Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
     /// Asks for the figures of the shard, and of this number of entities at most.
     Measure(usize, oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
@@ -215,6 +217,10 @@ impl ShardTask {
             }
             // The requester may have gone meanwhile.
             Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
+            Message::Activity(entity, most, answer) => {
+                let now = self.clock.now();
+                drop(answer.send(self.shard.broker.activity(entity, now, most)));
+            }
             Message::Measure(most, answer) => drop(answer.send(self.report(most))),
             Message::Clock(request, answer) => self.clock.ask(request, answer),
             Message::Stop => return true,

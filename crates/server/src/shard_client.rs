@@ -10,8 +10,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use std::vec;
 
-use broker::{Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestId};
-use store::NamespaceId;
+use broker::{
+    Activity, Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestId,
+};
+use store::{EntityId, NamespaceId};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -139,6 +141,16 @@ impl ShardClient {
         let mut all = ask_task(&self.inbox, Message::Queues).await?;
         all.retain(|entity| entity.namespace == self.namespace);
         Ok(all)
+    }
+
+    /// The receivers, locks and sessions of an entity, `most` of each, if it is there.
+    pub async fn activity(
+        &self,
+        entity: EntityId,
+        most: usize,
+    ) -> Result<Option<Activity>, ShardError> {
+        let question = |answer| Message::Activity(entity, most, answer);
+        ask_task(&self.inbox, question).await
     }
 
     /// Sends commands that may have several answers, or none.

@@ -67,6 +67,9 @@ impl Caller {
 
     /// Its name: that of its key, or what its token says.
     pub fn name(&self, server: &NamespaceView, path: &str) -> String {
+        if let (None, Some(session)) = (&self.authorization, &self.session) {
+            return session.credential.client_name();
+        }
         let now = server.clock.moment().wall;
         let shown = self.authorization.as_deref();
         let directory = server.directory();

@@ -4,13 +4,14 @@
 //! `events/Subscriptions/all/Rules/big`); each entity has its `state`. `PUT` creates or replaces
 //! the resource of the path (only creates it with `If-None-Match: *`), `PATCH` changes the
 //! properties in its body [RFC 7396], and `DELETE` deletes it. The answer is the created or
-//! changed resource. Below an entity's path are its `messages`, the `reasons` of its dead letters,
-//! and operations on many messages at once.
+//! changed resource. Below an entity's path are its `messages`, its `receivers`, the `reasons` of
+//! its dead letters, and operations on many messages at once.
 
 mod bulk_operation;
 mod change;
 mod messages;
 mod reasons;
+mod receivers;
 mod resource_path;
 mod send;
 mod show;
@@ -28,6 +29,7 @@ use tokio::sync::oneshot;
 use super::answer::{self, Response};
 use super::body;
 use super::routes::Route;
+use crate::audit::HttpChange;
 use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 use bulk_operation::BulkOperation;
@@ -78,13 +80,13 @@ impl From<ApiError> for Response {
 }
 
 /// What a request asks for.
-#[derive(Debug)]
 enum EntityRequest {
     Show,
     Browse(Range),
     Send(Bytes),
     ShowReasons,
-    Bulk(BulkOperation, Bytes),
+    ShowReceivers,
+    Bulk(BulkOperation, Bytes, Option<Box<HttpChange>>),
     /// Whether the resource may exist already.
     Put(Json, bool),
     Patch(Json),
@@ -102,7 +104,9 @@ pub async fn respond(
     // One slash at the end means nothing.
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = match route {
-        Route::Messages | Route::Reasons | Route::Purge | Route::Redrive => parent_path(path),
+        Route::Messages | Route::Reasons | Route::Receivers | Route::Purge | Route::Redrive => {
+            parent_path(path)
+        }
         _ => path,
     };
     let resource = match ResourcePath::parse(path) {
@@ -136,12 +140,13 @@ fn parent_path(path: &str) -> &str {
 }
 
 async fn parse_request(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     route: Route,
     server: &NamespaceView,
 ) -> Result<EntityRequest, Response> {
     let operation = match route {
         Route::Reasons => return Ok(EntityRequest::ShowReasons),
+        Route::Receivers => return Ok(EntityRequest::ShowReceivers),
         Route::Messages if request.method() != Method::POST => {
             let range = Range::parse(request.uri().query().unwrap_or_default());
             return Ok(EntityRequest::Browse(range.map_err(ApiError::Bad)?));
@@ -157,12 +162,13 @@ async fn parse_request(
         Method::DELETE => return Ok(EntityRequest::Delete),
         _ => {}
     }
+    let change = request.extensions_mut().remove().map(Box::new);
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
     if route == Route::Messages {
         return Ok(EntityRequest::Send(body));
     }
     if let Some(operation) = operation {
-        return Ok(EntityRequest::Bulk(operation, body));
+        return Ok(EntityRequest::Bulk(operation, body, change));
     }
     let json = serde_json::from_slice(&body)
         .map_err(|error| ApiError::Bad(format!("the body is not JSON: {error}")))?;
@@ -184,8 +190,15 @@ async fn handle(
         EntityRequest::Browse(range) => messages::show(&mut shard_client, resource, range).await,
         EntityRequest::Send(body) => send::handle(&mut shard_client, resource, &body, server).await,
         EntityRequest::ShowReasons => reasons::show(&mut shard_client, resource).await,
-        EntityRequest::Bulk(operation, body) => {
-            bulk_operation::handle(&mut shard_client, resource, operation, &body, &client).await
+        EntityRequest::ShowReceivers => receivers::show(&mut shard_client, resource).await,
+        EntityRequest::Bulk(operation, body, change) => {
+            let log = |done: &str| {
+                if let Some(change) = change {
+                    change.write(done, server);
+                }
+            };
+            bulk_operation::handle(&mut shard_client, resource, operation, &body, &client, log)
+                .await
         }
         EntityRequest::Delete => change::delete(&mut shard_client, resource).await,
         EntityRequest::Patch(json) => change::patch(&mut shard_client, resource, json).await,

@@ -1,10 +1,10 @@
 //! Routes: the paths below `/$railbus/`, and their methods.
 //!
 //! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
-//! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/purge` or
-//! `/redrive` is that route with the methods of the route. With any other method it is a queue or
-//! topic of that name, and so it is if the word is the name of a subscription or a rule. A path
-//! whose last slash is escaped is always an entity.
+//! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/receivers`,
+//! `/purge` or `/redrive` is that route with the methods of the route. With any other method it is
+//! a queue or topic of that name, and so it is if the word is the name of a subscription or a rule.
+//! A path whose last slash is escaped is always an entity.
 
 use access::Operation;
 use hyper::Method;
@@ -21,6 +21,8 @@ pub enum Route {
     Overview,
     Counts,
     Events,
+    Connections,
+    Connection,
     /// All entities.
     Entities,
     /// A queue, a topic or a subscription.
@@ -29,6 +31,7 @@ pub enum Route {
     Rule,
     Messages,
     Reasons,
+    Receivers,
     Purge,
     Redrive,
     Plan,
@@ -57,6 +60,8 @@ impl Route {
             "overview" => Self::Overview,
             "counts" => Self::Counts,
             "events" => Self::Events,
+            "connections" | "connections/" => Self::Connections,
+            rest if rest.starts_with("connections/") => Self::Connection,
             "plan" => Self::Plan,
             "apply" => Self::Apply,
             "rules/test" => Self::TestRule,
@@ -95,6 +100,7 @@ impl Route {
             ([_, .., below, _], _) if is(below, "subscriptions") => Self::Entity,
             ([_, .., "messages"], &Method::GET | &Method::HEAD | &Method::POST) => Self::Messages,
             ([_, .., "reasons"], &Method::GET | &Method::HEAD) => Self::Reasons,
+            ([_, .., "receivers"], &Method::GET | &Method::HEAD) => Self::Receivers,
             ([_, .., "purge"], &Method::POST) => Self::Purge,
             ([_, .., "redrive"], &Method::POST) => Self::Redrive,
             _ => Self::Entity,
@@ -108,6 +114,8 @@ impl Route {
             Self::Overview
                 | Self::Counts
                 | Self::Events
+                | Self::Connections
+                | Self::Connection
                 | Self::Clock
                 | Self::Backups
                 | Self::Namespaces
@@ -127,8 +135,11 @@ impl Route {
             | Self::Entities
             | Self::Rules
             | Self::Reasons
+            | Self::Receivers
+            | Self::Connections
             | Self::Policies
             | Self::Namespaces => "GET, HEAD",
+            Self::Connection => "DELETE",
             Self::Session => "POST, DELETE",
             Self::Messages => "GET, HEAD, POST",
             Self::Policy | Self::Namespace => "GET, HEAD, PUT, DELETE",
@@ -145,7 +156,12 @@ impl Route {
         }
     }
 
-    /// Whether a request may change entities, rules, policies, the clock or the disk.
+    /// Whether it works on many messages.
+    pub fn is_bulk(self) -> bool {
+        matches!(self, Self::Purge | Self::Redrive)
+    }
+
+    /// Whether a request may change entities, rules, policies, connections, the clock or the disk.
     pub fn changes(self) -> bool {
         !matches!(
             self,
@@ -159,7 +175,9 @@ impl Route {
                 | Self::Overview
                 | Self::Counts
                 | Self::Events
+                | Self::Connections
                 | Self::Reasons
+                | Self::Receivers
         )
     }
 
@@ -176,6 +194,7 @@ impl Route {
             | Self::Rule
             | Self::Messages
             | Self::Reasons
+            | Self::Receivers
                 if is_read =>
             {
                 Operation::Observe
@@ -201,18 +220,21 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 24] = [
+    const ALL: [Route; 27] = [
         Route::Document,
         Route::Session,
         Route::Overview,
         Route::Counts,
         Route::Events,
+        Route::Connections,
+        Route::Connection,
         Route::Entities,
         Route::Entity,
         Route::Rules,
         Route::Rule,
         Route::Messages,
         Route::Reasons,
+        Route::Receivers,
         Route::Purge,
         Route::Redrive,
         Route::Plan,
@@ -236,12 +258,15 @@ mod tests {
             Route::Overview => "/$railbus/overview",
             Route::Counts => "/$railbus/counts",
             Route::Events => "/$railbus/events",
+            Route::Connections => "/$railbus/connections",
+            Route::Connection => "/$railbus/connections/{id}",
             Route::Entities => "/$railbus/entities",
             Route::Entity => "/$railbus/entities/{path}",
             Route::Rules => "/$railbus/entities/{path}/Rules",
             Route::Rule => "/$railbus/entities/{path}/Rules/{rule}",
             Route::Messages => "/$railbus/entities/{path}/messages",
             Route::Reasons => "/$railbus/entities/{path}/reasons",
+            Route::Receivers => "/$railbus/entities/{path}/receivers",
             Route::Purge => "/$railbus/entities/{path}/purge",
             Route::Redrive => "/$railbus/entities/{path}/redrive",
             Route::Plan => "/$railbus/plan",

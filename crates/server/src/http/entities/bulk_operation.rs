@@ -6,7 +6,7 @@
 //! messages a second, and a dry run only counts. Each message is handled by itself, whole or not
 //! at all; messages that others have locked stay. The number of messages at the begin is the most
 //! that an operation handles, so it never redrives a message that comes back meanwhile. It ends
-//! when its client disconnects.
+//! when its client disconnects. However it ends, the audit log tells how many messages it handled.
 
 mod browse_run;
 mod receive_run;
@@ -81,6 +81,7 @@ pub async fn handle(
     operation: BulkOperation,
     body: &Bytes,
     client: &oneshot::Sender<()>,
+    log: impl FnOnce(&str),
 ) -> Result<(StatusCode, Json), ApiError> {
     let path = resource.messages().map_err(ApiError::Bad)?;
     let request = match &body[..] {
@@ -89,14 +90,20 @@ pub async fn handle(
     };
     let info = show::describe(shard_client, &path).await?;
     let job = Job::new(operation, &request, &info)?;
-    let result = match job.browsed_state {
+    let (end, result) = match job.browsed_state {
         Some(state) => {
-            BrowseRun::new(shard_client, &job, state)
-                .run(client)
-                .await?
+            let mut run = BrowseRun::new(shard_client, &job, state);
+            (run.run(client).await, run.result())
         }
-        None => ReceiveRun::new(shard_client, &job).run(client).await?,
+        None => {
+            let mut run = ReceiveRun::new(shard_client, &job);
+            (run.run(client).await, run.result())
+        }
     };
+    if result.count > 0 && !job.dry_run {
+        log(&job.change(result.count, &info.queue.path));
+    }
+    end?;
     let name = match operation {
         _ if job.dry_run => "selected",
         BulkOperation::Purge => "purged",
@@ -112,6 +119,22 @@ impl Job {
             entity: self.entity,
             subqueue: self.subqueue,
         }
+    }
+
+    /// What it has done, for the audit log.
+    fn change(&self, count: u64, path: &str) -> String {
+        let operation = match self.operation {
+            BulkOperation::Purge => "purge",
+            BulkOperation::Redrive => "redrive",
+        };
+        let part = match (self.subqueue, self.browsed_state) {
+            (Subqueue::DeadLetter, _) => "dead-letter",
+            (Subqueue::TransferDeadLetter, _) => "transfer-dead-letter",
+            (Subqueue::Main, Some(MessageState::Scheduled)) => "scheduled",
+            (Subqueue::Main, Some(MessageState::Deferred)) => "deferred",
+            (Subqueue::Main, Some(MessageState::Active) | None) => "active",
+        };
+        format!("{operation} {path}: {count} {part} messages")
     }
 
     fn new(

@@ -43,7 +43,7 @@ impl<'a> BrowseRun<'a> {
     }
 
     /// Runs until the limit is reached, no message is left, or the client has gone.
-    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
+    pub async fn run(&mut self, client: &oneshot::Sender<()>) -> Result<(), ApiError> {
         let interval = self.job.interval.filter(|_| !self.job.dry_run);
         let mut left = self.job.limit;
         while left > 0 && !client.is_closed() {
@@ -76,7 +76,12 @@ impl<'a> BrowseRun<'a> {
                 tokio::time::sleep_until(began + interval).await;
             }
         }
-        Ok(self.result)
+        Ok(())
+    }
+
+    /// What it has done so far.
+    pub fn result(&self) -> BulkResult {
+        self.result
     }
 
     async fn browse(&mut self, count: u64) -> Result<Vec<Browsed>, ApiError> {

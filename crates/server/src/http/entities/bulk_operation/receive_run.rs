@@ -49,7 +49,7 @@ impl<'a> ReceiveRun<'a> {
     }
 
     /// Runs until the limit is reached, no message is left, or the client has gone.
-    pub async fn run(mut self, client: &oneshot::Sender<()>) -> Result<BulkResult, ApiError> {
+    pub async fn run(&mut self, client: &oneshot::Sender<()>) -> Result<(), ApiError> {
         let receives = self.job.dry_run
             || self.job.operation == BulkOperation::Redrive
             || self.job.selector.is_some();
@@ -77,7 +77,12 @@ impl<'a> ReceiveRun<'a> {
                 tokio::time::sleep_until(began + interval).await;
             }
         }
-        Ok(self.result)
+        Ok(())
+    }
+
+    /// What it has done so far.
+    pub fn result(&self) -> BulkResult {
+        self.result
     }
 
     async fn attach(&self) -> Result<(), ApiError> {
