@@ -8,6 +8,7 @@ use store::{EntityId, NamespaceId};
 
 use crate::api::kind::EntityKind;
 use crate::api::policy::AppliedPolicy;
+use crate::api::policy::key::in_force;
 use crate::api::settings::QueueSettings;
 use crate::api::time::{Mono, Wall};
 use crate::api::traffic::Traffic;
@@ -55,4 +56,15 @@ pub struct QueueInfo {
     pub updated: Wall,
     /// When it was used last, if it ever was.
     pub accessed: Option<Wall>,
+}
+
+impl QueueInfo {
+    /// Its settings as policies make them.
+    #[must_use]
+    pub fn in_force(&self) -> QueueSettings {
+        match &self.policy {
+            Some(policy) => in_force(&self.settings, &policy.definition),
+            None => self.settings.clone(),
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Entities and rules as JSON: their properties, and their present state.
 
-use broker::{Answer, EntityInfo, EntityKind, Order, QueueInfo, RuleDescription, Wall};
+use broker::{
+    Answer, EntityInfo, EntityKind, Order, QueueInfo, QueueSettings, RuleDescription, Wall,
+};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 
@@ -65,8 +67,51 @@ pub async fn entity(shard_client: &mut ShardClient, path: &str) -> Result<Json, 
             })
         }
     };
+    let (set, policy) = sources(&info);
+    if let Some(state) = shown.get_mut("state") {
+        state["set"] = set.into();
+        state["policy"] = policy;
+    }
     shown.insert("kind".to_owned(), info.queue.kind.to_string().into());
     Ok(Json::Object(shown))
+}
+
+/// Where an entity's settings come from: the names of those that are not the defaults, and the
+/// policies that apply with the settings that are in force because of them.
+fn sources(info: &EntityInfo) -> (Vec<String>, Json) {
+    let own = properties(info, &info.queue.settings);
+    let defaults = properties(info, &QueueSettings::default());
+    let differing = |properties: &Properties, from: &Properties| -> Vec<_> {
+        let names = properties
+            .iter()
+            .filter(|(name, value)| from.get(*name) != Some(*value));
+        names.map(|(name, _)| name.clone()).collect()
+    };
+    let Some(policy) = &info.queue.policy else {
+        return (differing(&own, &defaults), Json::Null);
+    };
+    let mut in_force = properties(info, &info.queue.in_force());
+    let decided = differing(&in_force, &own);
+    in_force.retain(|name, _| decided.contains(name));
+    let policy = json!({
+        "user": policy.user,
+        "operator": policy.operator,
+        "settings": in_force,
+    });
+    (differing(&own, &defaults), policy)
+}
+
+/// These settings as properties of the entity.
+fn properties(info: &EntityInfo, settings: &QueueSettings) -> Properties {
+    match info.queue.kind {
+        EntityKind::Queue => of_queue(settings),
+        EntityKind::Topic => of_topic(settings),
+        EntityKind::Subscription => {
+            let mut of = namespace::settings_of(info);
+            of.queue = settings.clone();
+            of_subscription(&of)
+        }
+    }
 }
 
 /// A rule with its name.

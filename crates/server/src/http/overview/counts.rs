@@ -169,12 +169,16 @@ pub fn row(queue: &QueueInfo) -> Json {
         "transfer-dead-letter": queue.transfer_dead_letter,
         "bytes": queue.bytes,
         "max-bytes": queue.settings.max_size,
+        "forward-to": queue.settings.forward_to,
+        "forward-dead-lettered-messages-to": queue.settings.forward_dead_lettered_messages_to,
         "receivers": queue.receivers,
         "oldest-age-ms": queue.oldest_age_ms,
         "arrived": queue.traffic.arrived(Part::Active),
         "delivered": queue.traffic.delivered,
         "completed": queue.traffic.completed,
         "expired": queue.traffic.expired,
+        "departed": queue.traffic.departed(Part::Active),
+        "dead-letters-departed": queue.traffic.departed(Part::DeadLetter),
     })
 }
 
