@@ -120,12 +120,13 @@ impl Interface {
 
     /// Shows a client and what it does, and closes its connection.
     fn operate(&mut self) {
+        let (none, orders) = (Value::Null, [("path", "shown")]);
+        self.ask("PUT", "entities/{path}", &orders, &json!({}), 201);
         let mut peer = Peer::connect(self.broker.address());
-        let sender = peer.sender("orders");
+        let sender = peer.sender("shown");
         _ = peer.send(sender, b"shown");
-        let receiver = peer.receiver("orders", 5);
+        let receiver = peer.receiver("shown", 5);
         let received = peer.receive(receiver);
-        let (none, orders) = (Value::Null, [("path", "orders")]);
         let activity = self.ask("GET", "entities/{path}/receivers", &orders, &none, 200);
         let lock = &activity["locks"]["first"][0];
         assert_eq!(lock["delivery-count"], 0);
@@ -136,6 +137,7 @@ impl Interface {
         _ = peer.settle(&received, DeliveryState::Accepted);
         let topic = [("path", "events")];
         self.ask("GET", "entities/{path}/receivers", &topic, &none, 400);
+        self.settle();
         let id = shown["connection"].as_u64().expect("an id").to_string();
         let page = format!("connections?from={id}&count=1");
         let page = self.ask("GET", &page, &[], &none, 200);
@@ -147,8 +149,8 @@ impl Interface {
             .map(|link| (&link["address"], &link["role"]))
             .collect();
         let expected = [
-            (&json!("orders"), &json!("sender")),
-            (&json!("orders"), &json!("receiver")),
+            (&json!("shown"), &json!("sender")),
+            (&json!("shown"), &json!("receiver")),
         ];
         assert_eq!(links, expected);
         self.ask("GET", "connections?count=0", &[], &none, 400);
@@ -156,6 +158,53 @@ impl Interface {
         let error = peer.closed().expect("an error");
         assert_eq!(error.condition, "amqp:connection:forced");
         self.ask("DELETE", "connections/{id}", &[("id", "x")], &none, 404);
+    }
+
+    /// Settles messages one by one.
+    fn settle(&mut self) {
+        let (none, queue) = (Value::Null, [("path", "settled")]);
+        self.ask("PUT", "entities/{path}", &queue, &json!({}), 201);
+        let send = |own: &mut Self| {
+            let body = json!({"body": "x"});
+            let sent = own.ask("POST", "entities/{path}/messages", &queue, &body, 201);
+            sent["sequence-number"].clone()
+        };
+        let settle = |own: &mut Self, body: Value, expected: u16| {
+            own.ask("POST", "entities/{path}/settle", &queue, &body, expected)
+        };
+        let [first, second] = [send(self), send(self)];
+        let outcome = |number: &Value, part: &str, outcome: &str| json!({"sequence-number": number, "part": part, "outcome": outcome});
+        settle(self, outcome(&first, "active", "defer"), 200);
+        settle(self, outcome(&first, "active", "complete"), 409);
+        settle(self, outcome(&first, "deferred", "complete"), 200);
+        settle(self, outcome(&first, "deferred", "complete"), 409);
+        settle(self, outcome(&second, "active", "abandon"), 200);
+        settle(self, outcome(&second, "active", "redrive"), 400);
+        settle(self, outcome(&second, "scheduled", "complete"), 400);
+        let reasons = json!({"sequence-number": second, "outcome": "dead-letter", "reason": "r", "description": "d"});
+        settle(self, reasons, 200);
+        let dead = self.ask(
+            "GET",
+            "entities/{path}/messages?part=dead-letter",
+            &queue,
+            &none,
+            200,
+        );
+        let dead = &dead["messages"][0];
+        assert_eq!(dead["properties"]["DeadLetterReason"], "r");
+        let mut replaced = outcome(&second, "dead-letter", "redrive");
+        replaced["message"] = json!({"body": "mended"});
+        let sent = settle(self, replaced, 200)["sent"].clone();
+        let left = self.ask("GET", "entities/{path}/messages", &queue, &none, 200);
+        assert_eq!(left["messages"][0]["sequence-number"], sent);
+        assert_eq!(left["messages"][0]["body"], "mended");
+        let entity = self.ask("GET", "entities/{path}", &queue, &none, 200);
+        assert_eq!(entity["state"]["dead-letter"], 0);
+        assert_eq!(entity["state"]["set"], json!([]));
+        let missing = [("path", "nothing")];
+        let any = outcome(&first, "active", "complete");
+        self.ask("POST", "entities/{path}/settle", &missing, &any, 404);
+        self.ask("DELETE", "entities/{path}", &queue, &none, 200);
     }
 
     /// Reads the first of the events.
@@ -368,7 +417,16 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
     for (template, item) in own.document["paths"].as_object().expect("paths") {
         // There they mean an entity of that name.
         let last = template.rsplit('/').next().unwrap_or_default();
-        if ["messages", "reasons", "receivers", "purge", "redrive"].contains(&last) {
+        if [
+            "messages",
+            "reasons",
+            "receivers",
+            "settle",
+            "purge",
+            "redrive",
+        ]
+        .contains(&last)
+        {
             continue;
         }
         let path = template.replace("{path}", "events/Subscriptions/all");

@@ -14,6 +14,7 @@ mod reasons;
 mod receivers;
 mod resource_path;
 mod send;
+mod settle;
 mod show;
 
 use std::sync::Arc;
@@ -49,6 +50,8 @@ enum ApiError {
     Entity(#[from] EntityError),
     #[error(transparent)]
     Shard(#[from] ShardError),
+    #[error("message {0} cannot be received: it is locked, or it has gone")]
+    NotReceived(u64),
     #[error("the answer of the broker does not fit the request")]
     Unexpected,
 }
@@ -65,7 +68,8 @@ impl ApiError {
                 EntityError::Exists(_)
                 | EntityError::TooMany { .. }
                 | EntityError::Rule(RuleError::Exists(_) | RuleError::TooMany { .. }),
-            ) => StatusCode::CONFLICT,
+            )
+            | Self::NotReceived(_) => StatusCode::CONFLICT,
             Self::Entity(_) | Self::Bad(_) => StatusCode::BAD_REQUEST,
             Self::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
@@ -84,6 +88,7 @@ enum EntityRequest {
     Show,
     Browse(Range),
     Send(Bytes),
+    Settle(Bytes),
     ShowReasons,
     ShowReceivers,
     Bulk(BulkOperation, Bytes, Option<Box<HttpChange>>),
@@ -104,9 +109,12 @@ pub async fn respond(
     // One slash at the end means nothing.
     let path = path.strip_suffix('/').unwrap_or(path);
     let path = match route {
-        Route::Messages | Route::Reasons | Route::Receivers | Route::Purge | Route::Redrive => {
-            parent_path(path)
-        }
+        Route::Messages
+        | Route::Reasons
+        | Route::Receivers
+        | Route::Settle
+        | Route::Purge
+        | Route::Redrive => parent_path(path),
         _ => path,
     };
     let resource = match ResourcePath::parse(path) {
@@ -164,8 +172,10 @@ async fn parse_request(
     }
     let change = request.extensions_mut().remove().map(Box::new);
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
-    if route == Route::Messages {
-        return Ok(EntityRequest::Send(body));
+    match route {
+        Route::Messages => return Ok(EntityRequest::Send(body)),
+        Route::Settle => return Ok(EntityRequest::Settle(body)),
+        _ => {}
     }
     if let Some(operation) = operation {
         return Ok(EntityRequest::Bulk(operation, body, change));
@@ -189,6 +199,9 @@ async fn handle(
         EntityRequest::Show => show::resource(&mut shard_client, resource).await,
         EntityRequest::Browse(range) => messages::show(&mut shard_client, resource, range).await,
         EntityRequest::Send(body) => send::handle(&mut shard_client, resource, &body, server).await,
+        EntityRequest::Settle(body) => {
+            settle::handle(&mut shard_client, resource, &body, server).await
+        }
         EntityRequest::ShowReasons => reasons::show(&mut shard_client, resource).await,
         EntityRequest::ShowReceivers => receivers::show(&mut shard_client, resource).await,
         EntityRequest::Bulk(operation, body, change) => {

@@ -2,9 +2,9 @@
 //!
 //! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
 //! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/receivers`,
-//! `/purge` or `/redrive` is that route with the methods of the route. With any other method it is
-//! a queue or topic of that name, and so it is if the word is the name of a subscription or a rule.
-//! A path whose last slash is escaped is always an entity.
+//! `/settle`, `/purge` or `/redrive` is that route with the methods of the route. With any other
+//! method it is a queue or topic of that name, and so it is if the word is the name of a
+//! subscription or a rule. A path whose last slash is escaped is always an entity.
 
 use access::Operation;
 use hyper::Method;
@@ -32,6 +32,7 @@ pub enum Route {
     Messages,
     Reasons,
     Receivers,
+    Settle,
     Purge,
     Redrive,
     Plan,
@@ -101,6 +102,7 @@ impl Route {
             ([_, .., "messages"], &Method::GET | &Method::HEAD | &Method::POST) => Self::Messages,
             ([_, .., "reasons"], &Method::GET | &Method::HEAD) => Self::Reasons,
             ([_, .., "receivers"], &Method::GET | &Method::HEAD) => Self::Receivers,
+            ([_, .., "settle"], &Method::POST) => Self::Settle,
             ([_, .., "purge"], &Method::POST) => Self::Purge,
             ([_, .., "redrive"], &Method::POST) => Self::Redrive,
             _ => Self::Entity,
@@ -146,7 +148,8 @@ impl Route {
             Self::Faults => "GET, HEAD, POST, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
             Self::Clock => "GET, HEAD, POST",
-            Self::Purge
+            Self::Settle
+            | Self::Purge
             | Self::Redrive
             | Self::Plan
             | Self::Apply
@@ -169,6 +172,7 @@ impl Route {
                 | Self::Plan
                 | Self::TestRule
                 | Self::Messages
+                | Self::Settle
                 | Self::Purge
                 | Self::Redrive
                 | Self::Session
@@ -220,7 +224,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 27] = [
+    const ALL: [Route; 28] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -235,6 +239,7 @@ mod tests {
         Route::Messages,
         Route::Reasons,
         Route::Receivers,
+        Route::Settle,
         Route::Purge,
         Route::Redrive,
         Route::Plan,
@@ -267,6 +272,7 @@ mod tests {
             Route::Messages => "/$railbus/entities/{path}/messages",
             Route::Reasons => "/$railbus/entities/{path}/reasons",
             Route::Receivers => "/$railbus/entities/{path}/receivers",
+            Route::Settle => "/$railbus/entities/{path}/settle",
             Route::Purge => "/$railbus/entities/{path}/purge",
             Route::Redrive => "/$railbus/entities/{path}/redrive",
             Route::Plan => "/$railbus/plan",

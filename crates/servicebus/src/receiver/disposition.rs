@@ -116,6 +116,17 @@ fn dead_letter_changes(info: &[(Value, Value)]) -> Result<Vec<(String, Bytes)>, 
     dead_letter(find(REASON), find(DESCRIPTION), &rest)
 }
 
+/// Changes for a dead letter with these words, as a settlement of the broker has them.
+///
+/// # Errors
+/// When a text is longer than it may be.
+pub fn dead_letter_words(
+    reason: Option<&str>,
+    description: Option<&str>,
+) -> Result<Vec<(String, Bytes)>, Error> {
+    dead_letter(reason, description, &[])
+}
+
 /// Changes for a dead letter with these words, where there are any.
 pub(crate) fn dead_letter(
     reason: Option<&str>,

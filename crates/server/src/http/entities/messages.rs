@@ -13,6 +13,7 @@ use std::sync::Arc;
 use broker::{Browsed, Command, EntityKind, MessageState, Output, Subqueue, SubqueueId};
 use filter::{Facts, Message, Selector};
 use hyper::StatusCode;
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use store::{EntityId, SequenceNumber};
 
@@ -47,8 +48,10 @@ pub struct Range {
 }
 
 /// Where messages are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
 pub enum MessagePart {
+    #[default]
     Active,
     Scheduled,
     Deferred,
@@ -109,7 +112,7 @@ impl MessagePart {
     }
 
     /// Where it is looked for, and in which state. Deferred dead letters are dead letters.
-    fn subqueue_and_state(self) -> (Subqueue, Option<MessageState>) {
+    pub fn subqueue_and_state(self) -> (Subqueue, Option<MessageState>) {
         match self {
             Self::Active => (Subqueue::Main, Some(MessageState::Active)),
             Self::Scheduled => (Subqueue::Main, Some(MessageState::Scheduled)),

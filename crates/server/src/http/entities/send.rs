@@ -1,11 +1,12 @@
 //! `POST /$railbus/entities/{path}/messages`: sends the message that the body describes.
 
-use broker::{Command, Output};
+use broker::{Command, Output, QueueInfo};
 use bytes::Bytes;
 use entity::rules::MessageDescription;
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 use servicebus::MessageIds;
+use store::SequenceNumber;
 
 use super::{ApiError, ResourcePath, show};
 use crate::random::random;
@@ -23,6 +24,17 @@ pub async fn handle(
     let described: MessageDescription = serde_json::from_slice(body)
         .map_err(|error| ApiError::Bad(format!("the body is not a message: {error}")))?;
     let queue = show::describe(shard_client, &path).await?.queue;
+    let number = send(shard_client, &queue, &described, server).await?;
+    Ok((StatusCode::CREATED, json!({"sequence-number": number.0})))
+}
+
+/// Sends a message to an entity that is there. Returns its number.
+pub async fn send(
+    shard_client: &mut ShardClient,
+    queue: &QueueInfo,
+    described: &MessageDescription,
+    server: &ServerState,
+) -> Result<SequenceNumber, ApiError> {
     let most = queue.settings.max_message_size;
     let most = most.unwrap_or(server.settings().max_message_size);
     let mut ids = MessageIds::new(random());
@@ -39,8 +51,6 @@ pub async fn handle(
         Output::Sent { result, .. } => Some(result),
         _ => None,
     });
-    let number = sent
-        .await?
-        .map_err(|error| ApiError::Bad(error.to_string()))?;
-    Ok((StatusCode::CREATED, json!({"sequence-number": number.0})))
+    sent.await?
+        .map_err(|error| ApiError::Bad(error.to_string()))
 }
