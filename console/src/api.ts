@@ -28,6 +28,10 @@ export interface Counts {
   delivered: number;
   completed: number;
   expired: number;
+  "forward-to": string | null;
+  "forward-dead-lettered-messages-to": string | null;
+  departed: number;
+  "dead-letters-departed": number;
 }
 
 export interface Overview {
@@ -166,6 +170,11 @@ export function basic(name: string, key: string): string {
 /** The path of an entity in a request. */
 export function entityPath(path: string, below = ""): string {
   return "entities/" + path.split("/").map(encodeURIComponent).join("/") + below;
+}
+
+/** The topic of a subscription; the path of any other entity. */
+export function topicOf(path: string): string {
+  return path.replace(/\/subscriptions\/[^/]*$/i, "");
 }
 
 /** The parameters of a request. The broker takes a plus for what it is. */

@@ -98,17 +98,21 @@ export interface Question {
   title: string;
   text: string;
   action: string;
-  run: () => Promise<string | void>;
+  detail?: ComponentChildren;
+  /** What the reader may say about it. */
+  fields?: string[];
+  run: (said: Record<string, string>) => Promise<string | void>;
 }
 
 /** Says what an action will do, and does it if the reader agrees. */
 export function Ask({ question, close }: { question: Question; close: (said?: string) => void }) {
   const [error, setError] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const [typed, setTyped] = useState<Record<string, string>>({});
   const run = () => {
     setBusy(true);
     question
-      .run()
+      .run(typed)
       .then((said) => close(said ?? undefined))
       .catch((error: Error) => {
         setError(error.message);
@@ -118,6 +122,16 @@ export function Ask({ question, close }: { question: Question; close: (said?: st
   return (
     <Dialog title={question.title} close={() => close()}>
       <p>{question.text}</p>
+      {question.detail}
+      {question.fields?.map((field) => (
+        <label key={field}>
+          {field}
+          <input
+            value={typed[field] ?? ""}
+            onInput={(event) => setTyped({ ...typed, [field]: event.currentTarget.value })}
+          />
+        </label>
+      ))}
       <Failure error={error} />
       <footer>
         <button type="button" onClick={() => close()}>

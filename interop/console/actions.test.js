@@ -4,9 +4,9 @@
 const assert = require("node:assert/strict");
 const { deadLetter, entity, send, test, visit } = require("./support.js");
 
-/** Agrees to what a dialog asks. */
-async function agree(page, name) {
-  await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+/** Agrees to what a dialog asks. One that lies over another is told by its title. */
+async function agree(page, name, title) {
+  await page.getByRole("dialog", { name: title }).getByRole("button", { name, exact: true }).click();
 }
 
 test("a queue is made, changed and deleted", async ({ broker, open }) => {
@@ -22,6 +22,11 @@ test("a queue is made, changed and deleted", async ({ broker, open }) => {
   await page.getByText("max-delivery-count: 10 → 7").waitFor();
   await agree(page, "Change");
   await page.getByText("The settings are changed.").waitFor();
+  await page.locator(".settings div", { hasText: "max-delivery-count" }).getByText("set", { exact: true }).waitFor();
+  await page.getByLabel("requires-session").fill("true");
+  await page.getByRole("button", { name: "Show the change" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByLabel("requires-session").fill("false");
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByText("The queue made/here and everything in it is deleted").waitFor();
   await agree(page, "Delete");
@@ -60,7 +65,9 @@ test("a message is sent, found, opened, sent again, edited and completed", async
   await visit(page, broker, entity("orders", "messages"));
   await page.getByRole("button", { name: "1", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Complete" }).click();
-  await page.getByText("Message 1 is deleted.").waitFor();
+  await page.getByText("The message is removed", { exact: false }).waitFor();
+  await agree(page, "Complete", "Complete message 1");
+  await page.getByText("Message 1 is completed.").waitFor();
   const receiver = client.createReceiver("orders", { receiveMode: "receiveAndDelete" });
   const received = [];
   while (received.length < 2) received.push(...(await receiver.receiveMessages(2, { maxWaitTimeInMs: 5000 })));
@@ -91,6 +98,70 @@ test("dead letters are grouped, counted, redriven by a filter and deleted", asyn
   const receiver = client.createReceiver("orders");
   assert.equal((await receiver.peekMessages(10)).length, 3);
   await receiver.close();
+});
+
+test("one message is abandoned, deferred, dead-lettered and completed", async ({ broker, client, open }) => {
+  await send(client, "orders", ...["a", "b", "c"].map((body) => ({ body })));
+  const page = await open();
+  const act = async (part, number, action, done) => {
+    await visit(page, broker, entity("orders", "messages", `part=${part}`));
+    await page.getByRole("button", { name: String(number), exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
+    if (action === "Dead-letter") await page.getByLabel("Reason", { exact: true }).fill("Wrong account");
+    await agree(page, action, `${action} message ${number}`);
+    await page.getByText(`Message ${number} is ${done}.`).waitFor();
+  };
+  await act("active", 1, "Abandon", "abandoned");
+  await act("active", 2, "Defer", "deferred");
+  await act("active", 3, "Dead-letter", "a dead letter");
+  const receiver = client.createReceiver("orders");
+  const peeked = await receiver.peekMessages(10);
+  assert.deepEqual(peeked.map((one) => [one.body, one.deliveryCount, one.state]), [
+    ["a", 1, "active"],
+    ["b", 1, "deferred"],
+  ]);
+  const dead = client.createReceiver("orders", { subQueueType: "deadLetter" });
+  const [wrong] = await dead.peekMessages(10);
+  assert.equal(wrong.deadLetterReason, "Wrong account");
+  // What another receiver holds stays with it.
+  const [held] = await receiver.receiveMessages(1, { maxWaitTimeInMs: 10_000 });
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Complete" }).click();
+  await agree(page, "Complete", "Complete message 1");
+  await page.getByText("message 1 cannot be received: it is locked, or it has gone").waitFor();
+  await receiver.completeMessage(held);
+  await page.reload();
+  await visit(page, broker, entity("orders"));
+  await page.getByRole("heading", { name: "Deferred messages (1)" }).waitFor();
+  await act("deferred", 2, "Complete", "completed");
+  assert.deepEqual(await receiver.peekMessages(10), []);
+  await receiver.close();
+  await dead.close();
+});
+
+test("a dead letter is edited and redriven in place of itself", async ({ broker, client, open }) => {
+  const properties = { state: "open", n: 5 };
+  await send(client, "orders", { body: "acount 7", messageId: "m", replyTo: "answers", applicationProperties: properties });
+  await deadLetter(client, "orders", 1, "Unreadable");
+  const page = await open();
+  await visit(page, broker, entity("orders", "dead-letters"));
+  await page.locator(".panel").last().getByRole("button", { name: "1", exact: true }).click();
+  await page.getByRole("dialog").getByRole("link", { name: "Edit and redrive" }).click();
+  await page.getByText("The message goes to orders in place of dead letter 1", { exact: false }).waitFor();
+  await page.getByLabel("Body").fill('"account 7"');
+  await page.locator("main").getByRole("button", { name: "Redrive" }).click();
+  await page.getByText("The message is stored as number 2, and dead letter 1 is removed.").waitFor();
+  const receiver = client.createReceiver("orders");
+  const [message] = await receiver.peekMessages(10);
+  assert.equal(message.body, "account 7");
+  assert.equal(message.messageId, "m");
+  assert.equal(message.replyTo, "answers");
+  assert.deepEqual(message.applicationProperties, properties);
+  await receiver.close();
+  const dead = client.createReceiver("orders", { subQueueType: "deadLetter" });
+  assert.deepEqual(await dead.peekMessages(10), []);
+  await dead.close();
 });
 
 test("a slow redrive shows its progress and is cancelled", async ({ broker, client, open }) => {
@@ -139,7 +210,7 @@ test("the namespace is exported, planned and applied", async ({ broker, open }) 
   const file = page.getByLabel("The file in JSON");
   await page.waitForFunction(() => document.querySelector("textarea").value !== "");
   await page.getByRole("button", { name: "Show the plan" }).click();
-  await page.getByText("The namespace is as the file says.").waitFor();
+  await page.getByText("Nothing would change.").waitFor();
   const namespace = JSON.parse(await file.inputValue());
   namespace.queues.push({ name: "planned" });
   await file.fill(JSON.stringify(namespace));

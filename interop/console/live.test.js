@@ -46,6 +46,18 @@ test("receivers, locks that count down, and sessions with their holders are show
   await session.close();
 });
 
+test("the topology shows how many messages pass on each way", async ({ broker, client, open }) => {
+  const page = await open();
+  await visit(page, broker, "topology");
+  await page.locator(".box").first().waitFor();
+  let isShown = false;
+  const flow = page.locator("text.flow").first();
+  const shown = flow.waitFor().then(() => (isShown = true));
+  while (!isShown) await send(client, "events", { body: "x", applicationProperties: { state: "paid" } });
+  await shown;
+  assert.match(await page.locator("text.flow").first().textContent(), /^[\d.,]+\/s$/);
+});
+
 test("a cut connection is told, and the page comes back by itself", async ({ broker, open }) => {
   const page = await open();
   await page.getByText("Live", { exact: true }).waitFor();

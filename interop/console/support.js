@@ -97,9 +97,21 @@ async function checkAccess(page, what) {
   page.faults.push(...result.violations.map(found));
 }
 
-/** Keeps a picture of the page. */
+/** Pictures that the documentation has, by the name of their screenshot. */
+const DOCUMENTED = {
+  "overview-light": "overview",
+  "topology-light": "topology",
+  "dead-letters-light": "dead-letters",
+  "message-light": "message",
+};
+
+/** Keeps a picture of the page; with RAILBUS_DOCS_IMAGES=1 for the documentation too. */
 async function screenshot(page, name) {
-  await page.screenshot({ path: join(process.env.RAILBUS_SCREENSHOTS, `${name}.png`) });
+  const picture = await page.screenshot({ path: join(process.env.RAILBUS_SCREENSHOTS, `${name}.png`) });
+  const documented = DOCUMENTED[name];
+  if (documented && process.env.RAILBUS_DOCS_IMAGES === "1") {
+    writeFileSync(join(__dirname, "../../docs/images", `console-${documented}.png`), picture);
+  }
 }
 
 /** A page that collects what must not happen. */

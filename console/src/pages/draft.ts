@@ -17,7 +17,24 @@ const MEMBERS = [
 /** Properties that a dead letter has got. */
 const ADDED = ["DeadLetterReason", "DeadLetterErrorDescription"];
 
-let kept: Record<string, unknown> | null = null;
+/** A dead letter that goes when its draft is sent. */
+export interface Replaced {
+  path: string;
+  part: string;
+  number: number;
+}
+
+export interface Draft {
+  message: Record<string, unknown>;
+  replaced?: Replaced;
+}
+
+let kept: Draft | null = null;
+
+/** Whether all of a message can be put into a draft: its body is text, and there is all of it. */
+export function isWhole(message: Message): boolean {
+  return message.body !== undefined;
+}
 
 export function draftOf(message: Message): Record<string, unknown> {
   const draft: Record<string, unknown> = {};
@@ -28,12 +45,12 @@ export function draftOf(message: Message): Record<string, unknown> {
 }
 
 /** Keeps a message for the page that sends it. */
-export function keepDraft(message: Message) {
-  kept = draftOf(message);
+export function keepDraft(message: Message, replaced?: Replaced) {
+  kept = { message: draftOf(message), replaced };
 }
 
 /** The kept message, once. */
-export function takeDraft(): Record<string, unknown> | null {
+export function takeDraft(): Draft | null {
   const draft = kept;
   kept = null;
   return draft;

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Counts, type Json, type Session, call, entityPath, get } from "../api";
 import { useData } from "../data";
-import { age, bytes, count, rate, time } from "../format";
+import { age, bytes, count, rate } from "../format";
 import { useLive } from "../live";
 import { go, link } from "../route";
 import { Table } from "../table";
@@ -11,6 +11,7 @@ import { DeadLetters } from "./dead-letters";
 import { Messages } from "./messages";
 import { Properties } from "./properties";
 import { Receivers } from "./receivers";
+import { Deferred, Timeline } from "./set-aside";
 
 /** Readings of the counts that rates and lines are made of. */
 const READINGS = 120;
@@ -77,7 +78,7 @@ export function Entity({ session, path, tab, parameters }: Props) {
         current={current.name}
       />
       <Failure error={page.error} />
-      {current.word === "state" && <State counts={counts} history={history} path={path} />}
+      {current.word === "state" && <State session={session} counts={counts} history={history} path={path} />}
       {current.word === "state" && !isTopic && (
         <Receivers session={session} path={path} hasSessions={counts["requires-session"]} />
       )}
@@ -114,7 +115,8 @@ function rates(history: Reading[], counter: "arrived" | "completed"): number[] {
   });
 }
 
-function State({ counts, history, path }: { counts: Counts; history: Reading[]; path: string }) {
+function State(props: { session: Session; counts: Counts; history: Reading[]; path: string }) {
+  const { session, counts, history, path } = props;
   const line = (count: (counts: Counts) => number) => history.map((reading) => count(reading.counts));
   const [arrivals, completions] = [rates(history, "arrived"), rates(history, "completed")];
   return (
@@ -146,7 +148,8 @@ function State({ counts, history, path }: { counts: Counts; history: Reading[]; 
       </div>
       {counts.kind === "topic" && <Subscriptions topic={path} />}
       {counts.kind === "subscription" && <SubscriptionRules path={path} />}
-      {counts.kind !== "topic" && counts.scheduled > 0 && <Timeline path={path} />}
+      {counts.scheduled > 0 && <Timeline path={path} scheduled={counts.scheduled} />}
+      {counts.deferred > 0 && <Deferred session={session} path={path} deferred={counts.deferred} />}
     </>
   );
 }
@@ -202,33 +205,4 @@ function SubscriptionRules({ path }: { path: string }) {
 export function filterText(filter: unknown): string {
   if (typeof filter !== "object" || filter === null) return String(filter ?? "true");
   return "sql" in filter ? String(filter.sql) : JSON.stringify(filter);
-}
-
-/** The next scheduled messages by the time when they are due. */
-function Timeline({ path }: { path: string }) {
-  const page = useData<{ messages: Json[] }>(
-    (signal) => get(entityPath(path, "/messages?part=scheduled&count=200&body=0"), signal),
-    [path],
-  );
-  const due = (page.value?.messages ?? []).map((message) => ({
-    number: Number(message["sequence-number"]),
-    at: Date.parse(String(message["scheduled-enqueue-time"] ?? "")),
-  }));
-  const times = due.map((one) => one.at).filter((at) => !Number.isNaN(at));
-  if (times.length === 0) return null;
-  const [first, last] = [Math.min(...times), Math.max(...times)];
-  const place = (at: number) => (last === first ? 50 : 2 + ((at - first) / (last - first)) * 96);
-  return (
-    <Panel title="Scheduled messages">
-      <div class="timeline" role="img" aria-label={`${due.length} scheduled messages from ${time(new Date(first).toISOString())}`}>
-        {due.map((one) => (
-          <span key={one.number} style={{ left: `${place(one.at)}%` }} title={`#${one.number}`} />
-        ))}
-      </div>
-      <div class="ends">
-        <span>{time(new Date(first).toISOString())}</span>
-        <span>{time(new Date(last).toISOString())}</span>
-      </div>
-    </Panel>
-  );
 }

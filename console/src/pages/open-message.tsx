@@ -1,13 +1,14 @@
 // One message with all that is known of it, and what can be done with it.
 import { useState } from "preact/hooks";
-import { type Message, type Session, call, entityPath, get } from "../api";
+import { type Message, type Session, call, entityPath, get, topicOf } from "../api";
 import { BodyView } from "../body-view";
 import { LANGUAGES, code } from "../code";
 import { useData } from "../data";
 import { typed } from "../format";
 import { link } from "../route";
-import { Copy, Dialog, Failure } from "../ui";
-import { draftOf, keepDraft } from "./draft";
+import { Copy, Dialog, Failure, useAsk } from "../ui";
+import { draftOf, isWhole, keepDraft } from "./draft";
+import { type Action, actions } from "./message-actions";
 
 interface Props {
   session: Session;
@@ -30,24 +31,28 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
   const [language, setLanguage] = useState<string>(LANGUAGES[0]);
   const message = page.value?.messages.find((message) => message["sequence-number"] === number);
   const isDead = part.endsWith("dead-letter");
-  const act = (verb: "purge" | "redrive", said: string) => {
-    const body = { part, filter: `sys.SequenceNumber = ${number}`, limit: 1 };
-    call<{ purged?: number; redriven?: number }>("POST", entityPath(path, `/${verb}`), body)
-      .then((answer) => {
-        if ((answer.purged ?? answer.redriven) === 1) done(said);
-        else setError("The message stayed: another receiver has it, or it has gone.");
-      })
-      .catch((error: Error) => setError(error.message));
-  };
+  const { ask, view } = useAsk();
+  const settle = (action: Action) =>
+    ask({
+      title: `${action.name} message ${number}`,
+      text: action.text,
+      action: action.name,
+      fields: action.fields,
+      run: async (typed) => {
+        await action.run({ path, part, number }, typed);
+        done(`Message ${number} is ${action.done}.`);
+      },
+    });
   const again = () => {
     if (!message) return;
-    call("POST", entityPath(target(path), "/messages"), draftOf(message))
-      .then(() => done(`A copy of message ${number} is sent to ${target(path)}.`))
+    call("POST", entityPath(topicOf(path), "/messages"), draftOf(message))
+      .then(() => done(`A copy of message ${number} is sent to ${topicOf(path)}.`))
       .catch((error: Error) => setError(error.message));
   };
   return (
     <Dialog title={`Message ${number}`} wide close={close}>
       <Failure error={page.error ?? error} />
+      {view}
       {page.value && !message && <p class="empty">The message has gone.</p>}
       {message && (
         <>
@@ -68,38 +73,43 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
                 <option key={language}>{language}</option>
               ))}
             </select>
-            <Copy label="Copy as code" text={code(language, target(path), message)} />
+            <Copy label="Copy as code" text={code(language, topicOf(path), message)} />
             <span class="grow" />
-            {session.send && message["body-bytes"] === undefined && (
+            {session.send && isWhole(message) && (
               <>
                 <button type="button" onClick={again}>
                   Send again
                 </button>
-                <a class="button" href={link(["send"], { path: target(path) })} onClick={() => keepDraft(message)}>
+                <a class="button" href={link(["send"], { path: topicOf(path) })} onClick={() => keepDraft(message)}>
                   Edit and send
                 </a>
               </>
             )}
-            {session.manage && isDead && (
-              <button type="button" class="primary" onClick={() => act("redrive", `Message ${number} is redriven.`)}>
-                Redrive
-              </button>
+            {session.manage && isDead && topicOf(path) === path && isWhole(message) && (
+              <a
+                class="button"
+                href={link(["send"], { path })}
+                onClick={() => keepDraft(message, { path, part, number })}
+              >
+                Edit and redrive
+              </a>
             )}
-            {session.manage && (
-              <button type="button" class="danger" onClick={() => act("purge", `Message ${number} is deleted.`)}>
-                {part === "active" ? "Complete" : "Delete"}
-              </button>
-            )}
+            {session.manage &&
+              actions(part).map((action) => (
+                <button
+                  key={action.name}
+                  type="button"
+                  class={action.name === "Redrive" ? "primary" : "danger"}
+                  onClick={() => settle(action)}
+                >
+                  {action.name}
+                </button>
+              ))}
           </footer>
         </>
       )}
     </Dialog>
   );
-}
-
-/** Where a message of an entity is sent to: a subscription's goes to its topic. */
-function target(path: string): string {
-  return path.replace(/\/subscriptions\/[^/]*$/i, "");
 }
 
 function Facts({ facts }: { facts: [string, unknown][] }) {

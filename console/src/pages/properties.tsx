@@ -1,11 +1,20 @@
-// The settings of an entity, which are changed as a plan that is shown first.
+// The settings of an entity and where each comes from. The broker plans a change, and the plan is shown before the
+// change is made.
 import { useState } from "preact/hooks";
-import { type Json, call, entityPath, get } from "../api";
+import { type Json, call, entityPath, get, topicOf } from "../api";
 import { useData } from "../data";
-import { Failure, Panel, useAsk } from "../ui";
+import { Badge, Failure, Panel, useAsk } from "../ui";
+import { type Plan, PlanView } from "./plan-view";
 
 /** Members that are shown elsewhere, or are no settings. */
 const OTHERS = ["name", "kind", "state", "subscriptions", "rules"];
+
+interface State {
+  /** Settings that are not the defaults. */
+  set: string[];
+  /** The policies that apply, and the settings that are in force because of them. */
+  policy: { user: string | null; operator: string | null; settings: Json } | null;
+}
 
 function text(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -21,42 +30,75 @@ function parsed(text: string, before: unknown): unknown {
   }
 }
 
+/** The file that has the entity alone, as it is to be. */
+async function file(path: string, entity: Json, changes: Json): Promise<Json> {
+  const { state: _state, kind, ...settings } = entity;
+  const changed = { ...settings, ...changes };
+  if (kind === "queue") return { queues: [changed] };
+  if (kind === "topic") return { topics: [{ ...changed, subscriptions: [] }] };
+  const topic = await get<Json>(entityPath(topicOf(path)));
+  const { state: _of, kind: _topic, ...own } = topic;
+  return { topics: [{ ...own, subscriptions: [changed] }] };
+}
+
 export function Properties({ path, canChange }: { path: string; canChange: boolean }) {
   const page = useData<Json>((signal) => get(entityPath(path), signal), [path]);
   const [typed, setTyped] = useState<Record<string, string>>({});
+  const [error, setError] = useState<string | null>(null);
   const { ask, view } = useAsk();
-  const settings = Object.entries(page.value ?? {}).filter(([name]) => !OTHERS.includes(name));
-  const changes = settings.filter(([name, value]) => typed[name] !== undefined && typed[name] !== text(value));
-  const change = () =>
+  const entity = page.value ?? {};
+  const state = entity.state as State | undefined;
+  const settings = Object.entries(entity).filter(([name]) => !OTHERS.includes(name));
+  const changed = settings.filter(([name, value]) => typed[name] !== undefined && typed[name] !== text(value));
+  const patch = Object.fromEntries(changed.map(([name, value]) => [name, parsed(typed[name] ?? "", value)]));
+  const change = async () => {
+    setError(null);
+    const plan = await call<Plan>("POST", "plan", await file(path, entity, patch));
+    const refused = plan.refused.map(({ reason }) => reason);
+    if (refused.length > 0) return setError(refused.join("; "));
     ask({
       title: `Change ${path}`,
-      text: changes.map(([name, value]) => `${name}: ${text(value)} → ${typed[name]}`).join("; "),
+      text: "The broker makes these changes:",
+      detail: <PlanView plan={plan} />,
       action: "Change",
       run: async () => {
-        const patch = Object.fromEntries(changes.map(([name, value]) => [name, parsed(typed[name] ?? "", value)]));
         await call("PATCH", entityPath(path), patch);
         setTyped({});
         page.reload();
         return "The settings are changed.";
       },
     });
+  };
   return (
     <Panel
       title="Settings"
       aside={
         canChange && (
-          <button type="button" class="primary" disabled={changes.length === 0} onClick={change}>
+          <button
+            type="button"
+            class="primary"
+            disabled={changed.length === 0}
+            onClick={() => void change().catch((error: Error) => setError(error.message))}
+          >
             Show the change
           </button>
         )
       }
     >
       {view}
-      <Failure error={page.error} />
+      <Failure error={page.error ?? error} />
+      {state?.policy && (
+        <p class="note">
+          Policies apply: {[state.policy.user, state.policy.operator].filter(Boolean).join(", ")}. Settings are the
+          entity's own; where a policy decides, the value in force stands below.
+        </p>
+      )}
       <dl class="settings">
         {settings.map(([name, value]) => (
           <div key={name}>
-            <dt id={`setting-${name}`}>{name}</dt>
+            <dt>
+              <span id={`setting-${name}`}>{name}</span> <Source name={name} state={state} />
+            </dt>
             <dd>
               {canChange ? (
                 <input
@@ -67,10 +109,19 @@ export function Properties({ path, canChange }: { path: string; canChange: boole
               ) : (
                 <code>{text(value)}</code>
               )}
+              {state?.policy && name in state.policy.settings && (
+                <code>in force: {text(state.policy.settings[name])}</code>
+              )}
             </dd>
           </div>
         ))}
       </dl>
     </Panel>
   );
+}
+
+/** Where the value in force comes from. */
+function Source({ name, state }: { name: string; state: State | undefined }) {
+  if (state?.policy && name in state.policy.settings) return <Badge text="policy" tone="warn" />;
+  return state?.set.includes(name) ? <Badge text="set" /> : <Badge text="default" tone="plain" />;
 }

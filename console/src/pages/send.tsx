@@ -18,8 +18,20 @@ function words(value: unknown): string {
   return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
 }
 
+/** A draft with what was typed; a member that is not typed anew keeps its type. */
+function edited(draft: Record<string, unknown>, fields: Record<string, string>): Record<string, unknown> {
+  const { properties: _, ...message } = draft;
+  for (const [name, text] of Object.entries(fields)) {
+    if (text === "") delete message[name];
+    else if (text !== words(draft[name])) message[name] = text;
+  }
+  return message;
+}
+
 export function Send(props: { path: string }) {
-  const [draft] = useState(takeDraft);
+  const [kept] = useState(takeDraft);
+  const draft = kept?.message;
+  const [replaced, setReplaced] = useState(kept?.replaced);
   const [path, setPath] = useState(props.path);
   const [body, setBody] = useState(words(draft?.body));
   const [fields, setFields] = useState<Record<string, string>>(
@@ -33,23 +45,36 @@ export function Send(props: { path: string }) {
     setError(null);
     setSaid(null);
     try {
-      const filled = Object.entries(fields).filter(([, text]) => text !== "");
-      const message: Record<string, unknown> = { ...Object.fromEntries(filled), body };
+      const message = edited(draft ?? {}, fields);
+      message.body = body;
       if (properties.trim()) message.properties = JSON.parse(properties);
-      const answer = await call<{ "sequence-number": number }>("POST", entityPath(path, "/messages"), message);
-      setSaid(`The message is stored as number ${answer["sequence-number"]}.`);
+      if (replaced) {
+        const { part, number } = replaced;
+        const settle = { part, "sequence-number": number, outcome: "redrive", message };
+        const answer = await call<{ sent: number }>("POST", entityPath(replaced.path, "/settle"), settle);
+        setSaid(`The message is stored as number ${answer.sent}, and dead letter ${number} is removed.`);
+        setReplaced(undefined);
+      } else {
+        const answer = await call<{ "sequence-number": number }>("POST", entityPath(path, "/messages"), message);
+        setSaid(`The message is stored as number ${answer["sequence-number"]}.`);
+      }
     } catch (error) {
       setError((error as Error).message);
     }
   };
   return (
     <>
-      <h1>Send</h1>
+      <h1>{replaced ? "Edit and redrive" : "Send"}</h1>
+      {replaced && (
+        <p class="note">
+          The message goes to {replaced.path} in place of dead letter {replaced.number}, which is removed then.
+        </p>
+      )}
       <Panel title="Message">
         <form class="sheet" onSubmit={submit}>
           <label>
             Queue or topic
-            <input required value={path} onInput={(event) => setPath(event.currentTarget.value)} />
+            <input required readOnly={replaced !== undefined} value={path} onInput={(event) => setPath(event.currentTarget.value)} />
           </label>
           <label>
             Body
@@ -84,7 +109,7 @@ export function Send(props: { path: string }) {
           )}
           <footer>
             <button type="submit" class="primary">
-              Send
+              {replaced ? "Redrive" : "Send"}
             </button>
           </footer>
         </form>

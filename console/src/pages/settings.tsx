@@ -2,17 +2,8 @@
 import { useState } from "preact/hooks";
 import { type Json, call, get } from "../api";
 import { many } from "../format";
-import { Badge, Copy, Empty, Failure, Panel, useAsk } from "../ui";
-
-interface Plan {
-  changes: {
-    action: "create" | "update" | "delete";
-    kind: string;
-    path: string;
-    properties?: { property: string; before: unknown; after: unknown }[];
-  }[];
-  refused: { path: string; reason: string }[];
-}
+import { Copy, Failure, Panel, useAsk } from "../ui";
+import { type Plan, PlanView } from "./plan-view";
 
 /** The entities without what is no setting. */
 function exported(namespace: Json): Json {
@@ -104,33 +95,11 @@ export function Settings() {
           </footer>
         </div>
       </Panel>
-      {plan && <PlanView plan={plan} />}
-    </>
-  );
-}
-
-function PlanView({ plan }: { plan: Plan }) {
-  return (
-    <Panel title="Plan">
-      {plan.refused.map((refused) => (
-        <Failure key={refused.path + refused.reason} error={`${refused.path}: ${refused.reason}`} />
-      ))}
-      {plan.changes.length === 0 ? (
-        <Empty>The namespace is as the file says.</Empty>
-      ) : (
-        <ul class="alarms">
-          {plan.changes.map((change) => (
-            <li key={change.kind + change.path}>
-              <Badge text={change.action} tone={change.action === "delete" ? "bad" : "good"} /> {change.kind} {change.path}{" "}
-              <code>
-                {change.properties
-                  ?.map((one) => `${one.property}: ${JSON.stringify(one.before)} → ${JSON.stringify(one.after)}`)
-                  .join(", ")}
-              </code>
-            </li>
-          ))}
-        </ul>
+      {plan && (
+        <Panel title="Plan">
+          <PlanView plan={plan} />
+        </Panel>
       )}
-    </Panel>
+    </>
   );
 }

@@ -1,13 +1,15 @@
 // A picture of topics, subscriptions, queues, and the ways of messages between them.
-import { useMemo, useState } from "preact/hooks";
-import { type Counts, type Json, get } from "../api";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { type Counts, get, queryText, topicOf } from "../api";
 import { useData } from "../data";
-import { count } from "../format";
+import { count, rate } from "../format";
 import { link } from "../route";
 import { Empty, Failure, Panel } from "../ui";
 
 /** Entities in the picture at most; a search leaves out the others. */
 const NODES = 120;
+/** Entities that are read at most. */
+const ENTITIES = 400;
 const [WIDTH, HEIGHT, GAP, COLUMN] = [230, 42, 14, 330];
 
 interface Node {
@@ -25,64 +27,54 @@ interface Edge {
   label: string;
 }
 
-interface Named extends Json {
-  name: string;
-  subscriptions?: Named[];
-  rules?: Json[];
-}
-
 /** The path that a target means; a target may be written as an address. */
-function targetPath(target: unknown): string | null {
-  if (typeof target !== "string" || target === "") return null;
-  return target.replace(/^[a-z]+:\/\/[^/]*\//i, "");
+function targetPath(target: string | null): string | null {
+  return target ? target.replace(/^[a-z]+:\/\/[^/]*\//i, "") : null;
 }
 
-function edgesOf(path: string, entity: Named): Edge[] {
+function edgesOf(entity: Counts): Edge[] {
+  const { path, kind } = entity;
   const edges: Edge[] = [];
   const to = targetPath(entity["forward-to"]);
   const dead = targetPath(entity["forward-dead-lettered-messages-to"]);
+  if (kind === "subscription") edges.push({ from: topicOf(path), to: path, kind: "rule", label: "selects by rules for" });
   if (to) edges.push({ from: path, to, kind: "forward", label: "forwards to" });
   if (dead) edges.push({ from: path, to: dead, kind: "dead", label: "dead letters to" });
   return edges;
 }
 
-function graph(namespace: { queues: Named[]; topics: Named[] }, search: string) {
-  const edges: Edge[] = [];
-  const found: Omit<Node, "x" | "y">[] = [];
-  for (const topic of namespace.topics) {
-    found.push({ path: topic.name, name: topic.name, kind: "topic" });
-    for (const one of topic.subscriptions ?? []) {
-      const path = `${topic.name}/Subscriptions/${one.name}`;
-      found.push({ path, name: one.name, kind: "subscription" });
-      const rules = one.rules?.length ?? 0;
-      edges.push({ from: topic.name, to: path, kind: "rule", label: rules === 1 ? "1 rule" : `${rules} rules` });
-      edges.push(...edgesOf(path, one));
-    }
-  }
-  for (const queue of namespace.queues) {
-    found.push({ path: queue.name, name: queue.name, kind: "queue" });
-    edges.push(...edgesOf(queue.name, queue));
-  }
+function graph(entities: Counts[], search: string) {
+  const edges = entities.flatMap(edgesOf);
   const word = search.toLowerCase();
   const fits = (path: string) => path.toLowerCase().includes(word);
   const near = edges.filter((edge) => fits(edge.from) || fits(edge.to)).flatMap((edge) => [edge.from, edge.to]);
-  const kept = found.filter((node) => fits(node.path) || near.includes(node.path));
+  const kept = entities.filter((entity) => fits(entity.path) || near.includes(entity.path));
   const next = { topic: 0, subscription: 0, queue: 0 };
   const column = { topic: 0, subscription: COLUMN, queue: 2 * COLUMN };
-  const nodes = kept.slice(0, NODES).map((node): Node => {
-    const y = next[node.kind];
-    next[node.kind] += HEIGHT + GAP;
-    return { ...node, x: column[node.kind], y };
+  const nodes = kept.slice(0, NODES).map(({ path, kind }): Node => {
+    const y = next[kind];
+    next[kind] += HEIGHT + GAP;
+    return { path, name: kind === "subscription" ? path.split("/").at(-1)! : path, kind, x: column[kind], y };
   });
   return { nodes, edges, left: kept.length - nodes.length, height: Math.max(...Object.values(next), HEIGHT) };
 }
 
 export function Topology() {
   const [search, setSearch] = useState("");
-  const namespace = useData<{ queues: Named[]; topics: Named[] }>((signal) => get("entities", signal), []);
-  const counts = useData<{ entities: Counts[] }>((signal) => get("counts?count=1000", signal), [], true);
-  const picture = useMemo(() => namespace.value && graph(namespace.value, search), [namespace.value, search]);
-  const byPath = new Map(counts.value?.entities.map((entity) => [entity.path.toLowerCase(), entity]));
+  const [isLarge, setLarge] = useState(false);
+  const query = new URLSearchParams({ count: String(ENTITIES) });
+  // A namespace with more entities than that is searched by the broker.
+  if (isLarge && search) query.set("search", search);
+  const counts = useData<{ entities: Counts[]; total: number }>(
+    (signal) => get(`counts?${queryText(query)}`, signal),
+    [query.toString()],
+    true,
+  );
+  const entities = counts.value?.entities;
+  const beyond = (counts.value?.total ?? 0) - (entities?.length ?? 0);
+  if (beyond > 0 && !isLarge) setLarge(true);
+  const picture = useMemo(() => entities && graph(entities, search), [entities, search]);
+  const { byPath, flow } = useFlow(entities);
   return (
     <>
       <h1>Topology</h1>
@@ -95,21 +87,52 @@ export function Topology() {
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
         <span class="note">
-          <i class="way rule" /> rules <i class="way forward" /> forwarding <i class="way dead" /> dead letters
+          <i class="way rule" /> rules <i class="way forward" /> forwarding <i class="way dead" /> dead letters, each with its messages a second
         </span>
       </div>
-      <Failure error={namespace.error} />
+      <Failure error={counts.error} />
       <Panel title="Topics, subscriptions and queues">
         {picture && picture.nodes.length === 0 && <Empty>No entity fits.</Empty>}
-        {picture && picture.left > 0 && <p class="note">{count(picture.left)} more entities: search to see them.</p>}
-        {picture && picture.nodes.length > 0 && <Picture {...picture} byPath={byPath} />}
+        {picture && picture.left + beyond > 0 && (
+          <p class="note">{count(picture.left + beyond)} more entities: search to see them.</p>
+        )}
+        {picture && picture.nodes.length > 0 && <Picture {...picture} byPath={byPath} flow={flow} />}
       </Panel>
     </>
   );
 }
 
-function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: Map<string, Counts> }) {
-  const { nodes, edges, height, byPath } = props;
+type ByPath = Map<string, Counts>;
+
+/** Messages a second on the way of an edge. */
+type Flow = (edge: Edge) => number;
+
+/** The newest counts, and what has changed since those before. */
+function useFlow(entities: Counts[] | undefined): { byPath: ByPath; flow: Flow } {
+  const [readings, setReadings] = useState<{ time: number; byPath: ByPath }[]>([]);
+  useEffect(() => {
+    if (!entities) return;
+    const byPath = new Map(entities.map((entity) => [entity.path.toLowerCase(), entity]));
+    setReadings((old) => [...old, { time: Date.now() / 1000, byPath }].slice(-2));
+  }, [entities]);
+  const [before, now] = readings;
+  const flow = ({ from, to, kind }: Edge) => {
+    const [path, counter] = counterOf(kind, from, to);
+    const [first, last] = [before?.byPath.get(path), now?.byPath.get(path)];
+    if (!before || !now || !first || !last) return 0;
+    return Math.max(last[counter] - first[counter], 0) / Math.max(now.time - before.time, 0.001);
+  };
+  return { byPath: readings.at(-1)?.byPath ?? new Map(), flow };
+}
+
+/** What counts the messages on an edge: a subscription's arrivals, or what leaves an entity that forwards. */
+function counterOf(kind: Edge["kind"], from: string, to: string) {
+  if (kind === "rule") return [to.toLowerCase(), "arrived"] as const;
+  return [from.toLowerCase(), kind === "forward" ? "departed" : "dead-letters-departed"] as const;
+}
+
+function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: ByPath; flow: Flow }) {
+  const { nodes, edges, height, byPath, flow } = props;
   const places = new Map(nodes.map((node) => [node.path.toLowerCase(), node]));
   return (
     <div class="scroll picture" tabIndex={0} role="region" aria-label="Picture of the namespace">
@@ -121,7 +144,8 @@ function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: 
         </defs>
         {edges.map((edge) => {
           const [from, to] = [places.get(edge.from.toLowerCase()), places.get(edge.to.toLowerCase())];
-          return from && to && <Way key={`${edge.from} ${edge.kind} ${edge.to}`} edge={edge} from={from} to={to} />;
+          const key = `${edge.from} ${edge.kind} ${edge.to}`;
+          return from && to && <Way key={key} edge={edge} from={from} to={to} flow={flow(edge)} />;
         })}
         {nodes.map((node) => (
           <Box key={node.path} node={node} counts={byPath.get(node.path.toLowerCase())} />
@@ -131,20 +155,27 @@ function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: 
   );
 }
 
-function Way({ edge, from, to }: { edge: Edge; from: Node; to: Node }) {
+function Way({ edge, from, to, flow }: { edge: Edge; from: Node; to: Node; flow: number }) {
   const isBack = to.x <= from.x;
   const start = { x: from.x + WIDTH, y: from.y + HEIGHT / 2 };
   const end = { x: isBack ? to.x + WIDTH : to.x, y: to.y + HEIGHT / 2 };
   const bend = isBack ? 50 : (end.x - start.x) / 2;
   const turn = isBack ? end.x + 50 : end.x - bend;
   return (
-    <path
-      class={`way ${edge.kind}`}
-      d={`M${start.x} ${start.y}C${start.x + bend} ${start.y} ${turn} ${end.y} ${end.x} ${end.y}`}
-      marker-end="url(#arrow)"
-    >
-      <title>{`${edge.from} ${edge.label} ${edge.to}`}</title>
-    </path>
+    <g>
+      <path
+        class={`way ${edge.kind}`}
+        d={`M${start.x} ${start.y}C${start.x + bend} ${start.y} ${turn} ${end.y} ${end.x} ${end.y}`}
+        marker-end="url(#arrow)"
+      >
+        <title>{`${edge.from} ${edge.label} ${edge.to}`}</title>
+      </path>
+      {flow > 0 && (
+        <text class="flow" x={isBack ? end.x + 22 : (start.x + end.x) / 2} y={(start.y + end.y) / 2 - 4}>
+          {`${rate(flow)}/s`}
+        </text>
+      )}
+    </g>
   );
 }
 
