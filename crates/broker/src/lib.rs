@@ -34,7 +34,7 @@ pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use api::client_affine::{
     ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,
 };
-pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, SessionFilter};
+pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, RetryTime, SessionFilter};
 pub use api::death::{Death, DeathReason, Deaths};
 pub use api::entity_error::EntityError;
 pub use api::fault::{
@@ -82,7 +82,7 @@ pub use api::rule::{
 };
 pub use api::settings::{
     BrokerLimits, BrokerSettings, DeadLetterStrategy, Expiry, ForwardFailures, ForwardRetry,
-    LocksOnDisconnect, Overflow, QueueSettings, SessionCountOnDisconnect, Status,
+    LocksOnDisconnect, Overflow, QueueSettings, RetryBackoff, SessionCountOnDisconnect, Status,
     SubscriptionSettings, TransactionSettings,
 };
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};

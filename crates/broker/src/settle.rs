@@ -7,6 +7,7 @@ pub(crate) mod dead_letter;
 pub(crate) mod end_lock;
 pub(crate) mod redrive;
 pub(crate) mod renew;
+pub(crate) mod retry;
 
 use store::SequenceNumber;
 
@@ -73,7 +74,7 @@ fn settle_one(
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) -> Result<(), SettleError> {
-    check_allowed(subqueue, &outcome)?;
+    check_allowed(queue, subqueue, &outcome)?;
     queue.note_access(cx);
     let lock = end_lock::take_lock(queue, subqueue, number, cx);
     assert!(!lock.enlisted, "its transaction alone ends such a lock");
@@ -90,7 +91,7 @@ fn settle_all(
 ) -> Result<(), SettleError> {
     for &token in tokens {
         let (subqueue, _) = end_lock::find_free_lock(queue, token, asker, cx)?;
-        check_allowed(subqueue, outcome)?;
+        check_allowed(queue, subqueue, outcome)?;
     }
     queue.note_access(cx);
     for &token in tokens {

@@ -15,6 +15,7 @@ pub mod namespaces;
 pub mod pending_requests;
 pub mod refusals;
 pub mod refused_credentials;
+pub mod retry_time;
 
 pub use claims::{Claims, TooManyTokens};
 pub use clock_reading::ClockReading;
@@ -27,3 +28,4 @@ pub use namespaces::{KeyOwner, Namespaces};
 pub use pending_requests::PendingRequests;
 pub use refusals::{Origin, Refusal, Refusals, Severity, Subject};
 pub use refused_credentials::RefusedCredentials;
+pub use retry_time::{InvalidRetryTime, is_retry_time, retry_time};

@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 
 use amqp::{DeliveryState, Map, Value, encode};
 use broker::{
-    Command, Delivery, Eviction, LockToken, Outcome, ReceiveMode, RequestId, Subqueue, SubqueueId,
+    Command, Delivery, Eviction, LockToken, Outcome, ReceiveMode, RequestId, RetryTime, Subqueue,
+    SubqueueId,
 };
 use bytes::BytesMut;
 use dialect::{Credit, CreditUpdate, LinkContext, owner_token};
@@ -135,12 +136,9 @@ impl Consumer {
                 undeliverable_here,
                 message_annotations,
             }) => {
-                let outcome = match (undeliverable_here, delivery_failed) {
-                    (true, _) => self.reject(),
-                    (false, true) => Outcome::Abandon {
-                        changes: Vec::new(),
-                    },
-                    (false, false) => Outcome::Release,
+                let outcome = match undeliverable_here {
+                    true => self.reject(),
+                    false => self.give_back(*delivery_failed, message_annotations.as_ref()),
                 };
                 Some(annotated(message_annotations.as_ref(), outcome))
             }
@@ -163,6 +161,22 @@ impl Consumer {
             }
             // A dead letter has no other place to go to: it is dropped.
             Subqueue::DeadLetter | Subqueue::TransferDeadLetter => Outcome::Complete,
+        }
+    }
+
+    /// Returns a message to the queue, perhaps later. A dead letter does not wait, and a value that
+    /// is no time is ignored.
+    fn give_back(&self, failed: bool, annotations: Option<&Map>) -> Outcome {
+        let annotations = annotations.filter(|_| self.place.subqueue == Subqueue::Main);
+        let retry = annotations.and_then(|it| dialect::retry_time(it).ok());
+        let retry = retry.unwrap_or_default();
+        match (failed, retry) {
+            (true, retry) => Outcome::Abandon {
+                changes: Vec::new(),
+                retry,
+            },
+            (false, RetryTime::Backoff) => Outcome::Release,
+            (false, retry) => Outcome::ReleaseLater(retry),
         }
     }
 }

@@ -56,6 +56,8 @@ pub struct Move {
     pub from: Option<Place>,
     pub to: Option<Place>,
     pub row: MessageRow,
+    /// The row that it had where it came from.
+    pub old_row: Option<MessageRow>,
     /// What a subscription took it from.
     pub copy_of: Option<MessageId>,
 }
@@ -284,6 +286,7 @@ impl Books {
                 from: Some(from),
                 to: None,
                 row,
+                old_row: Some(row),
                 copy_of: None,
             }));
         page.changes.skipped = self.check_numbering(&page)?;

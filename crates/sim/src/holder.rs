@@ -58,7 +58,7 @@ impl Holder {
             link: None,
             wanted: None,
             session: None,
-            unsettled: Unsettled::new(Subqueue::Main),
+            unsettled: Unsettled::new(Subqueue::Main, true),
             calls: Calls::new(queue, path),
             links: 0,
             drained: false,

@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    Incoming, LockToken, Mono, Now, ReceiverId, SessionCountOnDisconnect, Status, Subqueue, Wall,
+    Incoming, LockToken, Mono, Now, ReceiverId, RetryBackoff, SessionCountOnDisconnect, Status,
+    Subqueue, Wall,
 };
 use bytes::Bytes;
 use store::image::Image;
@@ -37,6 +38,7 @@ mod moves;
 mod order;
 mod recount;
 mod redrive;
+mod retries;
 mod returned;
 pub mod routing;
 mod schedule;
@@ -105,6 +107,7 @@ pub struct Queue {
     pub expires: u64,
     /// Beyond that its oldest available messages are dead-lettered.
     pub max_length: Option<u64>,
+    pub retry_backoff: Option<RetryBackoff>,
     pub status: Status,
     /// A request to remove it was made.
     pub going: bool,

@@ -38,7 +38,7 @@ impl Receiver {
             settled,
             link: None,
             attached: false,
-            unsettled: Unsettled::new(subqueue),
+            unsettled: Unsettled::new(subqueue, false),
             diligent: false,
             links: 0,
         }

@@ -30,6 +30,10 @@ counters! {
     deliveries,
     /// Scheduled messages that became available.
     activated,
+    /// Abandoned messages that waited for their next delivery.
+    waited,
+    /// Those that were available again after a crash.
+    waited_over_crash,
     /// Scheduled messages that were taken back.
     cancelled,
     /// Messages that were accepted and dropped.

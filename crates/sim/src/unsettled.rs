@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::ledger::{Ask, Ledger};
 use crate::message::MessageId;
 use crate::remote::Remote;
+use crate::rng::Rng;
 use crate::violation::Violation;
 
 /// How a settlement may be refused.
@@ -24,6 +25,8 @@ const REFUSALS: [&str; 3] = [
 #[derive(Debug)]
 pub struct Unsettled {
     subqueue: Subqueue,
+    /// Whether what is abandoned may wait.
+    may_wait: bool,
     /// By delivery-id.
     held: Vec<(u32, MessageId)>,
     /// By delivery-id.
@@ -33,9 +36,10 @@ pub struct Unsettled {
 impl Unsettled {
     /// Nothing yet, from there.
     #[must_use]
-    pub fn new(subqueue: Subqueue) -> Self {
+    pub fn new(subqueue: Subqueue, by_session: bool) -> Self {
         Self {
             subqueue,
+            may_wait: subqueue == Subqueue::Main && !by_session,
             held: Vec::new(),
             asked: BTreeMap::new(),
         }
@@ -94,11 +98,15 @@ impl Unsettled {
         id: MessageId,
         ask: Ask,
     ) {
+        let waits = self.may_wait && context.rng.chance(300);
         context.ledger.asked(id, ask);
         self.asked.insert(delivery, (id, ask));
-        remote
-            .endpoint
-            .dispose_received(remote.session, delivery, state_of(ask, context), false);
+        remote.endpoint.dispose_received(
+            remote.session,
+            delivery,
+            state_of(ask, waits, context),
+            false,
+        );
     }
 
     /// A settlement was answered, if it is one of these.
@@ -138,7 +146,7 @@ impl Unsettled {
 }
 
 /// The state that asks for an outcome, as the SDKs spell it. (docs/spec/amqp.md#5.1)
-pub fn state_of(ask: Ask, context: &mut Context<'_>) -> DeliveryState {
+pub fn state_of(ask: Ask, waits: bool, context: &mut Context<'_>) -> DeliveryState {
     let modified = |undeliverable_here, message_annotations| DeliveryState::Modified {
         delivery_failed: false,
         undeliverable_here,
@@ -150,8 +158,13 @@ pub fn state_of(ask: Ask, context: &mut Context<'_>) -> DeliveryState {
             Value::String("changed".to_owned()),
         )]
     };
+    let delay = |rng: &mut Rng| {
+        let delay = Value::Uint(rng.below(20_000) as u32);
+        vec![(Value::from("x-opt-delivery-delay"), delay)]
+    };
     match ask {
         Ask::Complete => DeliveryState::Accepted,
+        Ask::Abandon if waits => modified(false, Some(delay(context.rng))),
         Ask::Abandon => modified(false, context.rng.chance(300).then(note)),
         Ask::Release => DeliveryState::Released,
         Ask::Defer => modified(true, None),

@@ -105,6 +105,8 @@ fn nothing_accepted_is_lost_whatever_breaks() {
     );
     let used = [
         total.activated,
+        total.waited,
+        total.waited_over_crash,
         total.cancelled,
         total.duplicates,
         total.forwarded,

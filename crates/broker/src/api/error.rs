@@ -46,6 +46,8 @@ pub enum SettleError {
     SessionLockLost,
     #[error("a dead letter cannot be dead-lettered again")]
     NotAllowed,
+    #[error("a message of a session or of a dead-letter queue cannot wait for its next delivery")]
+    CannotWait,
     #[error("the message is part of a transaction that is not over")]
     Enlisted,
     #[error("the message is no dead letter")]

@@ -99,6 +99,27 @@ pub enum DeadLetterStrategy {
     AtLeastOnce,
 }
 
+/// How long a message waits whose delivery count was raised, before it is available again.
+/// (docs/spec/entities.md#10.1)
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RetryBackoff {
+    /// Milliseconds after the first delivery.
+    pub min: u64,
+    /// Most milliseconds.
+    pub max: u64,
+    /// Each further delivery multiplies the wait by this.
+    pub factor: u64,
+}
+
+impl RetryBackoff {
+    /// Milliseconds after this many deliveries.
+    #[must_use]
+    pub fn delay(self, delivery_count: u32) -> u64 {
+        let times = self.factor.saturating_pow(delivery_count.saturating_sub(1));
+        self.min.saturating_mul(times).min(self.max)
+    }
+}
+
 /// What an entity lets clients do. Settling what is lent, counting and managing work in all of
 /// them. (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -168,6 +189,7 @@ pub struct QueueSettings {
     pub max_length: Option<u64>,
     pub max_length_bytes: Option<u64>,
     pub overflow: Overflow,
+    pub retry_backoff: Option<RetryBackoff>,
 }
 
 impl QueueSettings {
@@ -204,6 +226,7 @@ impl Default for QueueSettings {
             max_length: None,
             max_length_bytes: None,
             overflow: Overflow::DropHead,
+            retry_backoff: None,
         }
     }
 }

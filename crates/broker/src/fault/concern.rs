@@ -165,6 +165,6 @@ fn operation_of(outcome: &Outcome) -> Option<FaultOperation> {
         Outcome::Defer { .. } => Some(FaultOperation::Defer),
         Outcome::DeadLetter { .. } => Some(FaultOperation::DeadLetter),
         Outcome::Annotated { outcome, .. } => operation_of(outcome),
-        Outcome::Release | Outcome::Undelivered => None,
+        Outcome::Release | Outcome::ReleaseLater(_) | Outcome::Undelivered => None,
     }
 }

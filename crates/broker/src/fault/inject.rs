@@ -102,7 +102,7 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
             subqueue,
             session: session.clone(),
             token,
-            outcome: abandon(),
+            outcome: Outcome::abandon(Vec::new()),
         };
         step::apply(directory, lost, cx);
     }
@@ -111,13 +111,7 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
 /// A completion that leaves the message there.
 fn abandoning(mut command: Command) -> Command {
     if let Command::Settle { outcome, .. } | Command::SettleMany { outcome, .. } = &mut command {
-        *outcome = abandon();
+        *outcome = Outcome::abandon(Vec::new());
     }
     command
-}
-
-fn abandon() -> Outcome {
-    Outcome::Abandon {
-        changes: Vec::new(),
-    }
 }

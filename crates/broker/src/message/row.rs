@@ -13,6 +13,9 @@ pub(crate) const SHARED: u32 = 0b10_0000;
 /// It waited for a time set by its sender before it became available, here or where it came from.
 const SCHEDULED: u32 = 0b100_0000;
 
+/// It was abandoned and waits among the scheduled messages, under the number that it keeps.
+pub(crate) const WAITING: u32 = 0b1000_0000;
+
 /// How often a message was forwarded.
 pub(crate) fn hops(row: &MessageRow) -> u32 {
     row.flags & HOPS
@@ -68,4 +71,9 @@ pub(crate) fn is_shared(row: &MessageRow) -> bool {
 pub(crate) fn copied(row: &MessageRow, patched: bool, shared: bool) -> u32 {
     let shared = if shared { SHARED } else { 0 };
     arrived(patched) | hops(row) | row.flags & SCHEDULED | shared
+}
+
+/// Whether a scheduled message waits for its next delivery.
+pub(crate) fn is_waiting(row: &MessageRow) -> bool {
+    row.flags & WAITING != 0
 }

@@ -216,7 +216,7 @@ pub(crate) fn loaded(
     };
     match peek.stage {
         Stage::Scheduled => {
-            note_first_scheduled(queue, &peek, &rows);
+            note_first_scheduled(queue, &peek, &rows, &touched);
             // What was activated meanwhile is to be found where it is now.
             peek.page.until = queue.rows.end();
             let cut = peek.take_scheduled(rows, &touched);
@@ -252,11 +252,19 @@ fn answer_peek(queue: &Queue, peek: PendingPeek, cx: &mut Context<'_>) {
 }
 
 /// What was read from the start of the scheduled part tells where it starts by now: numbers
-/// only ever come at its end. So the next peek does not walk over what has gone.
-fn note_first_scheduled(queue: &mut Queue, peek: &PendingPeek, rows: &[StoredMessage]) {
+/// come at its end, but for abandoned messages, which were touched meanwhile. So the next peek does
+/// not walk over what has gone.
+fn note_first_scheduled(
+    queue: &mut Queue,
+    peek: &PendingPeek,
+    rows: &[StoredMessage],
+    touched: &BTreeSet<SequenceNumber>,
+) {
     let part = queue.rows.head.part_mut(Part::Scheduled);
     if peek.cursor.0 == part.resume {
-        part.resume = rows.first().map_or(peek.page.until, |first| first.number).0;
+        let first = rows.first().map_or(peek.page.until, |first| first.number);
+        let came = touched.range(peek.cursor..).next();
+        part.resume = came.map_or(first, |came| first.min(*came)).0;
     }
 }
 

@@ -1,4 +1,5 @@
 //! Activate: scheduled messages whose time has come are enqueued, as if they were sent now.
+//! Abandoned messages that waited return to their place.
 //!
 //! That goes strictly by due time, then by the number that a message was given before.
 
@@ -13,6 +14,7 @@ use crate::queue::Queue;
 use crate::send::enqueue::deadline;
 use crate::send::schedule::remove_entry;
 use crate::send::timetable::{Due, Planned};
+use crate::settle::retry;
 
 /// A queue has this part of a turn's work before it is another's turn.
 const SHARE: usize = 4;
@@ -43,6 +45,9 @@ fn activate_one(queue: &mut Queue, due: Due, planned: &Planned, cx: &mut Context
     let row = planned.row(due.at, queue.rows.pointer(due.number));
     queue.remove_row(Part::Scheduled, due.number, &row, cx);
     remove_entry(due, &queue.rows, cx);
+    if let Some(waiting) = &planned.waiting {
+        return retry::resume(queue, due.number, waiting, cx);
+    }
     let number = queue.rows.take_number();
     let enqueued_ms = queue.rows.take_enqueued_time(cx);
     let row = MessageRow {

@@ -13,6 +13,7 @@ use crate::api::id::{ReadId, RequestId};
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::message::row;
 use crate::message::stored::ReadRows;
 use crate::queue::Queue;
 use crate::send::activate::erase_scheduled;
@@ -83,6 +84,7 @@ pub(crate) fn check(
     let rows: BTreeMap<_, _> = rows
         .iter()
         .map(|stored| (stored.number, stored.row))
+        .filter(|(_, row)| !row::is_waiting(row))
         .collect();
     let is_there = |number: &SequenceNumber| rows.contains_key(number) && !touched.contains(number);
     match numbers.iter().find(|number| !is_there(number)) {

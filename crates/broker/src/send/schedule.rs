@@ -7,8 +7,8 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use store::{
-    Entry as StoredEntry, EntryKey, Index, MessageRow, Part, Query, SequenceNumber, StoreError,
-    Write,
+    BodyPointer, EntityId, Entry as StoredEntry, EntryKey, Index, MessageRow, Part, Query,
+    SequenceNumber, StoreError, Write,
 };
 
 use crate::api::command::Incoming;
@@ -16,13 +16,18 @@ use crate::api::id::ReadId;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::read::Purpose;
+use crate::message::row;
 use crate::queue::rows::Rows;
-use crate::send::timetable::{Due, Planned, Timetable};
+use crate::send::timetable::{Due, Planned, Timetable, Waiting};
 
 /// Most messages that are read at once, so that taking them in fits a turn.
 const READ: usize = 4_096;
 /// What is due so soon is brought into memory.
 const AHEAD_MS: u64 = 60_000;
+/// What follows in an entry.
+const SESSION: u8 = 1;
+const WAITING: u8 = 2;
+
 /// A queue's scheduled messages.
 #[derive(Debug)]
 pub(crate) struct Schedule {
@@ -60,7 +65,17 @@ impl Schedule {
             .session_id
             .as_deref()
             .filter(|_| rows.session_ids.is_some());
-        let planned = Planned::of(&row, session);
+        self.plan(due, Planned::of(&row, session), rows, cx);
+    }
+
+    /// A message whose body is stored is to be available later.
+    pub(crate) fn plan(
+        &mut self,
+        due: Due,
+        planned: Planned,
+        rows: &mut Rows,
+        cx: &mut Context<'_>,
+    ) {
         cx.write(Write::PutEntry {
             entity: rows.id,
             index: Index::Schedule,
@@ -68,6 +83,7 @@ impl Schedule {
             value: encode(&planned),
         });
         let beyond = self.beyond(rows);
+        let row = planned.row(due.at, rows.pointer(due.number));
         rows.put(Part::Scheduled, due.number, row, cx);
         self.timetable.insert(due, planned, beyond);
     }
@@ -190,15 +206,25 @@ fn key_of(due: Due) -> EntryKey {
     EntryKey::by_u64(due.at, due.number)
 }
 
-/// An entry holds what its message's row holds too, so that one read is enough.
+/// An entry holds what its message's row holds too, so that one read is enough. Behind the fixed
+/// fields and a byte that tells which: the row to which a waiting message returns, or the session.
 fn encode(planned: &Planned) -> Bytes {
-    let mut value = BytesMut::with_capacity(25);
+    let mut value = BytesMut::with_capacity(if planned.waiting.is_some() { 69 } else { 25 });
     value.put_u64(planned.ttl_ms);
     value.put_u32(planned.size);
     value.put_u32(planned.flags);
     value.put_u64(planned.session_hash);
+    if let Some(waiting) = &planned.waiting {
+        value.put_u8(WAITING);
+        value.put_u64(waiting.row.enqueued_ms);
+        value.put_u64(waiting.row.expires_ms);
+        value.put_u64(waiting.row.enqueued_number);
+        value.put_u64(waiting.row.body.home.0);
+        value.put_u64(waiting.row.body.number.0);
+        value.put_u32(waiting.delivery_count);
+    }
     if let Some(session) = &planned.session {
-        value.put_u8(1);
+        value.put_u8(SESSION);
         value.put_slice(session);
     }
     value.freeze()
@@ -210,26 +236,45 @@ fn decode(entry: &StoredEntry) -> Option<(Due, Planned)> {
         number: entry.key.number,
     };
     let mut value = &entry.value[..];
-    let fixed = (
-        value.try_get_u64().ok()?,
-        value.try_get_u32().ok()?,
-        value.try_get_u32().ok()?,
-        value.try_get_u64().ok()?,
-    );
-    let (ttl_ms, size, flags, session_hash) = fixed;
-    let session = match value {
+    let mut planned = Planned {
+        ttl_ms: value.try_get_u64().ok()?,
+        size: value.try_get_u32().ok()?,
+        flags: value.try_get_u32().ok()?,
+        session_hash: value.try_get_u64().ok()?,
+        session: None,
+        waiting: None,
+    };
+    if let [WAITING, rest @ ..] = value {
+        value = rest;
+        planned.waiting = Some(Box::new(decode_waiting(&planned, &mut value)?));
+    }
+    planned.session = match value {
         [] => None,
-        [1, session @ ..] => Some(session.into()),
+        [SESSION, session @ ..] => Some(session.into()),
         _ => return None,
     };
-    let planned = Planned {
-        ttl_ms,
-        size,
-        flags,
-        session_hash,
-        session,
-    };
     Some((due, planned))
+}
+
+fn decode_waiting(planned: &Planned, value: &mut &[u8]) -> Option<Waiting> {
+    let row = MessageRow {
+        enqueued_ms: value.try_get_u64().ok()?,
+        ttl_ms: planned.ttl_ms,
+        expires_ms: value.try_get_u64().ok()?,
+        size: planned.size,
+        flags: planned.flags & !row::WAITING,
+        session_hash: planned.session_hash,
+        enqueued_number: value.try_get_u64().ok()?,
+        body: BodyPointer {
+            home: EntityId(value.try_get_u64().ok()?),
+            number: SequenceNumber(value.try_get_u64().ok()?),
+        },
+    };
+    let delivery_count = value.try_get_u32().ok()?;
+    Some(Waiting {
+        row,
+        delivery_count,
+    })
 }
 
 fn decode_all(entries: &[StoredEntry]) -> Option<Vec<(Due, Planned)>> {

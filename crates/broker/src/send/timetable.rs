@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use store::{BodyPointer, MessageRow, SequenceNumber};
 
 use crate::api::id::ReadId;
+use crate::message::row;
 
 /// A scheduled message's place: what is due at the same time goes by number.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -28,6 +29,15 @@ pub(crate) struct Planned {
     pub session_hash: u64,
     /// In a queue with sessions; an allocation of its own.
     pub session: Option<Box<[u8]>>,
+    /// Of a message that was delivered before.
+    pub waiting: Option<Box<Waiting>>,
+}
+
+/// What an abandoned message is again when its time has come.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Waiting {
+    pub row: MessageRow,
+    pub delivery_count: u32,
 }
 
 /// A refill that is under way.
@@ -73,11 +83,22 @@ impl Planned {
             flags: row.flags,
             session_hash: row.session_hash,
             session: session.map(Box::from),
+            waiting: None,
         }
     }
 
-    /// The row in the scheduled part. Time to live begins with activation, so nothing expires here.
+    /// Of a message that is delivered again later.
+    pub(crate) fn again(waiting: Waiting) -> Self {
+        let mut planned = Self::of(&waiting.row, None);
+        planned.flags |= row::WAITING;
+        planned.waiting = Some(Box::new(waiting));
+        planned
+    }
+
+    /// The row in the scheduled part. Time to live begins with activation, so nothing expires here;
+    /// a message that waits for its next delivery is due at its deadline at the latest.
     pub(crate) fn row(&self, due_ms: u64, body: BodyPointer) -> MessageRow {
+        let waiting = self.waiting.as_ref().map(|waiting| waiting.row);
         MessageRow {
             enqueued_ms: due_ms,
             ttl_ms: self.ttl_ms,
@@ -85,8 +106,8 @@ impl Planned {
             size: self.size,
             flags: self.flags,
             session_hash: self.session_hash,
-            enqueued_number: 0,
-            body,
+            enqueued_number: waiting.map_or(0, |row| row.enqueued_number),
+            body: waiting.map_or(body, |row| row.body),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 
+use crate::api::command::RetryTime;
 use crate::api::error::RequestError;
 use crate::api::id::{ConnectionId, Subqueue};
 use crate::api::output::Output;
@@ -124,7 +125,8 @@ fn end_hold(queue: &mut Queue, id: HoldId, raise: bool, cx: &mut Context<'_>) ->
     for number in std::mem::take(&mut sessions.existing_hold_mut(id).locked) {
         let lock = end_lock::take_lock(queue, Subqueue::Main, number, cx);
         if raise && lock.origin != Origin::SetAside {
-            end_lock::abandon(queue, Subqueue::Main, number, lock, Vec::new(), cx);
+            let retry = RetryTime::Backoff;
+            end_lock::abandon(queue, Subqueue::Main, number, lock, Vec::new(), retry, cx);
         } else {
             end_lock::give_back(queue, Subqueue::Main, number, lock, cx);
         }

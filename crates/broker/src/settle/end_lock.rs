@@ -8,7 +8,7 @@
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::api::command::Outcome;
+use crate::api::command::{Outcome, RetryTime};
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
 use crate::context::Context;
@@ -19,7 +19,7 @@ use crate::message::entry::Entry;
 use crate::message::patch::Changes;
 use crate::queue::Queue;
 use crate::receive::credit;
-use crate::settle::dead_letter;
+use crate::settle::{dead_letter, retry};
 use crate::subqueue::lock::{Lock, Origin};
 
 /// A client that wants locks to end.
@@ -138,10 +138,18 @@ pub(crate) fn end_lock(
             let patched = message.patch.is_some();
             queue.erase(&message, patched, cx);
         }
-        Outcome::Abandon { changes } => abandon(queue, subqueue, number, lock, changes, cx),
+        Outcome::Abandon { changes, retry } => {
+            abandon(queue, subqueue, number, lock, changes, retry, cx);
+        }
         Outcome::Defer { changes } => defer(queue, subqueue, number, lock, changes, cx),
         Outcome::DeadLetter { changes } => {
             dead_letter::reject(queue, &lock.into_message(subqueue, number), changes, cx);
+        }
+        Outcome::ReleaseLater(retry) => {
+            match retry::due(queue, subqueue, number, &lock, retry, cx) {
+                Some(due) => retry::wait(queue, due, &lock, cx),
+                None => give_back(queue, subqueue, number, lock, cx),
+            }
         }
         Outcome::Release => give_back(queue, subqueue, number, lock, cx),
         Outcome::Annotated {
@@ -174,7 +182,8 @@ pub(crate) fn expire_lock(
     if lock.origin == Origin::SetAside {
         give_back(queue, subqueue, number, lock, cx);
     } else {
-        abandon(queue, subqueue, number, lock, Vec::new(), cx);
+        let retry = RetryTime::Backoff;
+        abandon(queue, subqueue, number, lock, Vec::new(), retry, cx);
     }
 }
 
@@ -184,6 +193,7 @@ pub(crate) fn abandon(
     number: SequenceNumber,
     mut lock: Lock,
     changes: Changes,
+    retry: RetryTime,
     cx: &mut Context<'_>,
 ) {
     let raise = subqueue == Subqueue::Main;
@@ -204,7 +214,10 @@ pub(crate) fn abandon(
             .rows
             .put_delivery_count(number, lock.delivery_count, cx);
     }
-    put_back(queue, subqueue, number, &lock, cx);
+    match retry::due(queue, subqueue, number, &lock, retry, cx) {
+        Some(due) => retry::wait(queue, due, &lock, cx),
+        None => put_back(queue, subqueue, number, &lock, cx),
+    }
 }
 
 fn defer(
@@ -327,14 +340,23 @@ impl Lock {
     }
 }
 
-/// There is no dead-letter queue of a dead-letter queue. (docs/spec/entities.md#8.3)
-pub(crate) fn check_allowed(subqueue: Subqueue, outcome: &Outcome) -> Result<(), SettleError> {
-    if let Outcome::Annotated { outcome, .. } = outcome {
-        return check_allowed(subqueue, outcome);
+/// There is no dead-letter queue of a dead-letter queue. Its messages and those of a session do not
+/// wait. (docs/spec/entities.md#8.3, #10.1)
+pub(crate) fn check_allowed(
+    queue: &Queue,
+    subqueue: Subqueue,
+    outcome: &Outcome,
+) -> Result<(), SettleError> {
+    let main = subqueue == Subqueue::Main;
+    let may_wait = main && !queue.sub(subqueue).by_session;
+    match outcome {
+        Outcome::DeadLetter { .. } if !main => Err(SettleError::NotAllowed),
+        Outcome::Abandon { retry, .. } | Outcome::ReleaseLater(retry)
+            if *retry != RetryTime::Backoff && !may_wait =>
+        {
+            Err(SettleError::CannotWait)
+        }
+        Outcome::Annotated { outcome, .. } => check_allowed(queue, subqueue, outcome),
+        _ => Ok(()),
     }
-    let dead_letter = matches!(outcome, Outcome::DeadLetter { .. });
-    if dead_letter && subqueue != Subqueue::Main {
-        return Err(SettleError::NotAllowed);
-    }
-    Ok(())
 }

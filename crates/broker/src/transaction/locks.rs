@@ -25,7 +25,7 @@ pub(crate) fn enlist_locks(
     let mut found = Vec::with_capacity(tokens.len());
     for &token in tokens {
         let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
-        check_allowed(subqueue, outcome)?;
+        check_allowed(queue, subqueue, outcome)?;
         found.push((subqueue, number));
     }
     for (subqueue, number) in found {
@@ -52,7 +52,7 @@ pub(crate) fn release_locks(
         if let Some(outcome) = outcome {
             let lock = end_lock::take_lock(queue, subqueue, number, cx);
             // A client that has settled gets no answer that it is not allowed.
-            let allowed = check_allowed(subqueue, &outcome).is_ok();
+            let allowed = check_allowed(queue, subqueue, &outcome).is_ok();
             let outcome = if allowed { outcome } else { Outcome::Release };
             end_lock::end_lock(queue, subqueue, number, lock, outcome, cx);
             ended = true;

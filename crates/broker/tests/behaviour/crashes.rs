@@ -169,7 +169,7 @@ impl Listener {
         let changes = vec![("key".to_owned(), Bytes::from_static(b"\x40"))];
         let outcome = match verb {
             0 => Outcome::Complete,
-            1 => Outcome::Abandon { changes },
+            1 => Outcome::abandon(changes),
             2 => Outcome::Defer { changes },
             3 => Outcome::DeadLetter { changes },
             _ => Outcome::Release,

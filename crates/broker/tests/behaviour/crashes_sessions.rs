@@ -193,7 +193,7 @@ impl Listener {
         let changes = Vec::new();
         let outcome = match verb {
             0 | 1 => Outcome::Complete,
-            2 => Outcome::Abandon { changes },
+            2 => Outcome::abandon(changes),
             3 => Outcome::Defer { changes },
             _ => Outcome::DeadLetter { changes },
         };

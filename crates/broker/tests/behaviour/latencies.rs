@@ -68,9 +68,7 @@ fn the_first_delivery_and_the_completion_count_from_the_enqueued_time() {
     let (mut world, said) = delivered();
     assert_eq!(sums(&traffic(&world).delivery_time), (1, 2_000));
     world.mono = 3_000;
-    let abandon = Outcome::Abandon {
-        changes: Vec::new(),
-    };
+    let abandon = Outcome::abandon(Vec::new());
     settle(&mut world, Subqueue::Main, &said, abandon);
     let said = credit(&mut world, 0, 2);
     assert_eq!(traffic(&world).delivered, 2);

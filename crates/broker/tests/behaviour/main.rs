@@ -54,6 +54,7 @@ mod receiving;
 mod redriving;
 mod removal;
 mod restarts;
+mod retrying;
 mod routers;
 mod routers_at_random;
 mod rules_in_bulk;

@@ -252,11 +252,11 @@ impl Model {
         let changes = vec![(key, Bytes::from(self.tokens.to_string()))];
         let outcome = match verb {
             0 => Outcome::Complete,
-            1 => Outcome::Abandon { changes },
+            1 => Outcome::abandon(changes),
             2 => Outcome::Defer { changes },
             3 => Outcome::DeadLetter { changes },
             4 => Outcome::Release,
-            _ => Outcome::Abandon { changes: vec![] },
+            _ => Outcome::abandon(Vec::new()),
         };
         let expected = self.settled(number, token, &outcome);
         let said = self.world.turn(Command::Settle {
@@ -295,7 +295,7 @@ impl Model {
         message.lock = None;
         match outcome {
             Outcome::Complete => drop(self.messages.remove(&number)),
-            Outcome::Abandon { changes } => {
+            Outcome::Abandon { changes, .. } => {
                 message.changes.extend(changes.iter().cloned());
                 self.failed(number);
             }
@@ -313,7 +313,9 @@ impl Model {
                 message.part = Part::DeadLetter;
             }
             Outcome::Release | Outcome::Undelivered => self.expire_if_due(number),
-            Outcome::Annotated { .. } => unreachable!("no client of this test annotates"),
+            Outcome::Annotated { .. } | Outcome::ReleaseLater(_) => {
+                unreachable!("no client of this test annotates or delays")
+            }
         }
         Ok(())
     }

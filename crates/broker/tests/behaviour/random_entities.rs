@@ -389,7 +389,7 @@ impl Run {
         let changes = Vec::new();
         let outcome = match verb {
             0 => Outcome::Complete,
-            1 => Outcome::Abandon { changes },
+            1 => Outcome::abandon(changes),
             2 => Outcome::Defer { changes },
             _ => Outcome::DeadLetter { changes },
         };

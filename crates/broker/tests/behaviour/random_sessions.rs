@@ -402,7 +402,7 @@ impl Model {
         let changes = Vec::new();
         let outcome = match verb {
             0 | 1 => Outcome::Complete,
-            2 => Outcome::Abandon { changes },
+            2 => Outcome::abandon(changes),
             3 => Outcome::Defer { changes },
             4 => Outcome::DeadLetter { changes },
             _ => Outcome::Release,

@@ -255,7 +255,7 @@ impl Model {
         let changes = vec![];
         let outcome = match verb {
             0 => Outcome::Complete,
-            1 | 2 => Outcome::Abandon { changes },
+            1 | 2 => Outcome::abandon(changes),
             3 => Outcome::Defer { changes },
             4 => Outcome::DeadLetter { changes },
             _ => Outcome::Release,
@@ -295,7 +295,9 @@ impl Model {
             }
             Outcome::DeadLetter { .. } => message.part = Part::DeadLetter,
             Outcome::Release | Outcome::Undelivered => {}
-            Outcome::Annotated { .. } => unreachable!("no client of this test annotates"),
+            Outcome::Annotated { .. } | Outcome::ReleaseLater(_) => {
+                unreachable!("no client of this test annotates or delays")
+            }
         }
         if let Some(message) = self.messages.get_mut(&number) {
             message.lock = None;

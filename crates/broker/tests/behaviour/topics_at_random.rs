@@ -275,7 +275,7 @@ impl Topics {
             self.maybe_gone.insert((id, copy_of));
             Outcome::Complete
         } else {
-            Outcome::Abandon { changes: vec![] }
+            Outcome::abandon(Vec::new())
         };
         let entity = self.entity(place);
         self.turn(Command::Settle {

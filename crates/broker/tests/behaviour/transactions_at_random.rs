@@ -734,7 +734,7 @@ fn outcome(verb: usize) -> Outcome {
         0 => Outcome::Complete,
         1 => Outcome::Defer { changes },
         2 => Outcome::DeadLetter { changes },
-        3 => Outcome::Abandon { changes },
+        3 => Outcome::abandon(changes),
         _ => Outcome::Release,
     }
 }

@@ -6,7 +6,7 @@ use amqp::{Attach, DeliveryState, Map, Value};
 
 use crate::client_frames::{message, receiver};
 use crate::received::Received;
-use crate::world::World;
+use crate::world::{BROKER_START, World};
 
 /// A consumer as clients attach it.
 pub fn consumer(address: &str) -> Attach {
@@ -88,6 +88,32 @@ fn rule_15_only_failures_count_and_the_limit_dead_letters() {
     assert_eq!(world.received(link).len(), 0);
     let dead = consume(&mut world, "/queues/orders%2F%24DeadLetterQueue", 5);
     assert_eq!(world.received(dead).len(), 1);
+}
+
+#[test]
+fn a_returned_message_waits_until_its_delivery_time() {
+    const IN_A_MINUTE: i64 = BROKER_START.cast_signed() + 60_000;
+    for (delivery_failed, time) in [
+        (true, Value::Timestamp(IN_A_MINUTE)),
+        (false, Value::Long(IN_A_MINUTE)),
+    ] {
+        let mut world = World::new();
+        world.enqueue("/queues/orders", &message("a"));
+        let link = consume(&mut world, "/queues/orders", 5);
+        let received = world.received(link).remove(0);
+        let state = DeliveryState::Modified {
+            delivery_failed,
+            undeliverable_here: false,
+            message_annotations: Some(vec![(Value::Symbol("x-opt-delivery-time".into()), time)]),
+        };
+        world.dispose(&received, state, true);
+        world.advance(59_000);
+        assert_eq!(world.received(link).len(), 0);
+        world.advance(1_000);
+        let again = world.received(link).remove(0);
+        let count = parts(&again).0.delivery_count;
+        assert_eq!(count, Some(u32::from(delivery_failed)));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! one just made.
 
 mod namespaces;
+mod retries;
 mod routers;
 mod shop;
 
@@ -164,7 +165,7 @@ fn fill(shop: &mut Shop) {
         Outcome::Complete,
         Outcome::Defer { changes: changes() },
         Outcome::DeadLetter { changes: changes() },
-        Outcome::Abandon { changes: changes() },
+        Outcome::abandon(changes()),
     ];
     for (delivery, outcome) in locked.iter().zip(outcomes) {
         shop.settle("orders", delivery, outcome);
@@ -197,6 +198,7 @@ fn fill(shop: &mut Shop) {
     send(shop, "events", incoming("blue", b"small"));
     routers::fill(shop);
     namespaces::fill(shop);
+    retries::fill(shop);
     leave_open(shop);
 }
 
@@ -291,8 +293,13 @@ fn available_dead_and_deferred_messages_are_there() {
         } else {
             0
         };
+        let retries = if retries::are_in(copy.path()) {
+            retries::ENTITIES
+        } else {
+            0
+        };
         let mut shop = Shop::open(copy.path(), 2_000).expect("it opens");
-        assert_eq!(shop.entities(), 7 + copies + elsewhere);
+        assert_eq!(shop.entities(), 7 + copies + elsewhere + retries);
         let orders = shop.entity("orders");
         let counts = (
             orders.active,

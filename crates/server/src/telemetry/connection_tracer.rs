@@ -193,7 +193,7 @@ fn name_of(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Abandon { .. } => "abandon",
         Outcome::Defer { .. } => "defer",
         Outcome::DeadLetter { .. } => "dead_letter",
-        Outcome::Release => "release",
+        Outcome::Release | Outcome::ReleaseLater(_) => "release",
         Outcome::Annotated { outcome, .. } => return name_of(outcome),
         Outcome::Undelivered => return None,
     })

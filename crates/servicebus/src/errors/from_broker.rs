@@ -68,7 +68,7 @@ pub(crate) fn settle(error: &SettleError) -> Error {
             condition::NOT_ALLOWED,
             "A message of a dead-letter queue cannot be dead-lettered.",
         ),
-        SettleError::NotDead | SettleError::NoSession => {
+        SettleError::NotDead | SettleError::NoSession | SettleError::CannotWait => {
             Error::new(condition::NOT_ALLOWED, error.to_string())
         }
         SettleError::Injected(error) => injected(*error, ""),

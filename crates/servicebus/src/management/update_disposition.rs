@@ -36,9 +36,7 @@ fn outcome(body: &Body) -> Result<Outcome, Error> {
     let properties = body.entries("properties-to-modify")?;
     Ok(match body.text("disposition-status")?.unwrap_or_default() {
         "completed" => Outcome::Complete,
-        "abandoned" => Outcome::Abandon {
-            changes: disposition::changes(properties)?,
-        },
+        "abandoned" => disposition::abandon(properties)?,
         // Most SDKs spell it with one r.
         "defered" | "deferred" => Outcome::Defer {
             changes: disposition::changes(properties)?,

@@ -88,12 +88,13 @@ fn terminal(state: &DeliveryState) -> Result<Decision, Error> {
             message_annotations,
             ..
         } => {
-            let changes = changes(message_annotations.as_deref().unwrap_or_default())?;
+            let properties = message_annotations.as_deref().unwrap_or_default();
             // Undeliverable-here means defer in every SDK, never dead-letter.
             let outcome = if *undeliverable_here {
+                let changes = changes(properties)?;
                 Outcome::Defer { changes }
             } else {
-                Outcome::Abandon { changes }
+                abandon(properties)?
             };
             Decision::Settle(outcome, Settlement::Modified)
         }
@@ -145,6 +146,15 @@ pub(crate) fn dead_letter(
         }
     }
     Ok(changes)
+}
+
+/// Abandons a message, with what its receiver says of the next delivery and changes of it.
+pub(crate) fn abandon(properties: &[(Value, Value)]) -> Result<Outcome, Error> {
+    let retry = dialect::retry_time(properties);
+    let retry = retry.map_err(|error| errors::bad_argument(error.to_string()))?;
+    let mut changes = changes(properties)?;
+    changes.retain(|(key, _)| !dialect::is_retry_time(key));
+    Ok(Outcome::Abandon { changes, retry })
 }
 
 /// Application properties to add or overwrite, each encoded; of equal keys the last one counts.

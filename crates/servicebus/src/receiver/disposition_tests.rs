@@ -1,6 +1,7 @@
 //! The decision table of docs/spec/amqp.md#5.1.
 
 use amqp::error::condition;
+use broker::RetryTime;
 
 use super::*;
 
@@ -46,6 +47,18 @@ fn every_outcome_means_what_the_contract_says() {
             modified(false, None),
             Outcome::Abandon {
                 changes: none.clone(),
+                retry: RetryTime::Backoff,
+            },
+            Settlement::Modified,
+        ),
+        (
+            modified(
+                false,
+                Some(vec![("x-opt-delivery-delay".into(), Value::Uint(250))]),
+            ),
+            Outcome::Abandon {
+                changes: none.clone(),
+                retry: RetryTime::After(250),
             },
             Settlement::Modified,
         ),

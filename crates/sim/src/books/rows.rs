@@ -144,6 +144,7 @@ impl Books {
             from: from.map(|(place, _)| place),
             to: Some(to),
             row,
+            old_row: from.map(|(_, row)| row),
             copy_of,
         });
         Ok(())

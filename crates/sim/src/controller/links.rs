@@ -60,7 +60,7 @@ impl Links {
         let subqueues = SOURCES.iter().map(|(_, subqueue)| *subqueue);
         let intake = |subqueue| Intake {
             link: None,
-            unsettled: Unsettled::new(subqueue),
+            unsettled: Unsettled::new(subqueue, true),
             subqueue,
         };
         Self {

@@ -114,7 +114,7 @@ impl Open {
             _ => Ask::Release,
         };
         context.ledger.asked(id, ask);
-        let state = within(name, Some(state_of(ask, context)));
+        let state = within(name, Some(state_of(ask, false, context)));
         remote
             .endpoint
             .dispose_received(remote.session, delivery, state, false);

@@ -2,7 +2,7 @@
 
 use broker::{ConnectionId, LockToken, Mono, ReceiverId, TransactionId, Wall};
 use bytes::Bytes;
-use store::{EntityId, Part, SequenceNumber};
+use store::{EntityId, MessageRow, Part, SequenceNumber};
 
 use super::{Ask, Queue};
 use crate::message::MessageId;
@@ -67,6 +67,15 @@ pub(super) enum CopyKind {
     Changed(Rule),
     /// Since some rule cannot be evaluated.
     Dead,
+}
+
+/// A message that an abandon made wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited {
+    /// Its row before.
+    pub row: MessageRow,
+    /// How many crashes there had been.
+    pub crashes: u64,
 }
 
 #[derive(Debug)]
@@ -135,6 +144,8 @@ pub(super) struct Entry {
     pub lock: Option<Lock>,
     /// The turn since which its last lock is known to be over.
     pub freed: u64,
+    /// How it last waited for its next delivery.
+    pub waited: Option<Waited>,
 }
 
 impl Entry {
@@ -182,6 +193,7 @@ impl Entry {
             last_count: 0,
             lock: None,
             freed: 0,
+            waited: None,
         }
     }
 
@@ -250,6 +262,8 @@ impl Entry {
             || self.sent == Sent::Refused
             || (self.dead_lettered == Some(self.queue)
                 && matches!(part, Part::Active | Part::Deferred))
-            || (part == Part::Scheduled && (self.due == 0 || self.deliveries > 0))
+            || (part == Part::Scheduled
+                && self.waited.is_none()
+                && (self.due == 0 || self.deliveries > 0))
     }
 }

@@ -177,6 +177,9 @@ impl Ledger {
         commit: CommitId,
     ) -> Result<(), Violation> {
         if (from.entity, from.part, to.part) == (to.entity, Part::Scheduled, Part::Active) {
+            if from.number == to.number {
+                return self.explain_return(moved, from);
+            }
             return self.explain_activation(moved, from, to);
         }
         if from.entity != to.entity {
@@ -190,6 +193,9 @@ impl Ledger {
             _ if (from.entity, from.number) != (to.entity, to.number) => false,
             (Part::Active | Part::Deferred, Part::DeadLetter) => {
                 return self.explain_dead_letter(moved, from, to, commit);
+            }
+            (Part::Active, Part::Scheduled) => {
+                return self.explain_wait(moved, from, to, commit);
             }
             (Part::Active, Part::Deferred) => {
                 self.check_counted(moved.id, to)?;
@@ -322,7 +328,12 @@ impl Ledger {
 
     /// Whether a client that may hold the lock asked for that in this turn, or in a transaction
     /// that is being committed.
-    fn ended(&mut self, id: MessageId, ask: Ask, commit: CommitId) -> Result<bool, Violation> {
+    pub(super) fn ended(
+        &mut self,
+        id: MessageId,
+        ask: Ask,
+        commit: CommitId,
+    ) -> Result<bool, Violation> {
         let committed = self.committed_end(id, ask, commit)?;
         Ok(committed || self.turn.ends.contains(&(id, ask)))
     }

@@ -290,7 +290,10 @@ impl Ledger {
         }
         if let RequestError::MessageNotFound(number) = error {
             let asked = cancel.numbers.get(number).copied().flatten();
-            if asked.is_some() && self.waiting(cancel.entity, *number) == asked {
+            // What waits for its next delivery is not to be had back.
+            let entry = asked.and_then(|id| self.entries.get(&id));
+            let waits = entry.is_some_and(|entry| entry.waited.is_some());
+            if asked.is_some() && !waits && self.waiting(cancel.entity, *number) == asked {
                 let what = format!("{number} was refused as missing and is there: {cancel:?}");
                 return Err(Violation::new("I10", what));
             }

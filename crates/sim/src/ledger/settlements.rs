@@ -98,6 +98,6 @@ pub(super) fn ask_of(outcome: &Outcome) -> Ask {
         Outcome::Defer { .. } => Ask::Defer,
         Outcome::DeadLetter { .. } => Ask::DeadLetter,
         Outcome::Annotated { outcome, .. } => ask_of(outcome),
-        Outcome::Release | Outcome::Undelivered => Ask::Release,
+        Outcome::Release | Outcome::ReleaseLater(_) | Outcome::Undelivered => Ask::Release,
     }
 }

@@ -17,6 +17,7 @@ use store::{CommitId, EntityId, SequenceNumber, WriteSet};
 use super::administration::Planned;
 use super::answers::{Asked, LockState};
 use super::entry::Hold;
+use super::retries::Retry;
 use super::returned::Returned;
 use super::settlements::ask_of;
 use super::{Ask, Ledger, TurnEnd};
@@ -45,6 +46,8 @@ pub(super) struct Turn {
     pub activated: BTreeMap<EntityId, Due>,
     /// Bodies that were removed in the write set at hand.
     pub passed: BTreeMap<NumberKey, Bytes>,
+    /// What receivers said of the next delivery of what they abandoned.
+    pub retries: BTreeMap<MessageId, Retry>,
     /// The last message of each entity that went on from it.
     pub forwarded: BTreeMap<EntityId, SequenceNumber>,
     /// What becomes of entities and rules.
@@ -63,6 +66,7 @@ impl Turn {
             reserved_numbers: BTreeMap::new(),
             activated: BTreeMap::new(),
             passed: BTreeMap::new(),
+            retries: BTreeMap::new(),
             forwarded: BTreeMap::new(),
             planned: Planned::default(),
         }
@@ -128,10 +132,11 @@ impl Ledger {
     /// The turn is over.
     ///
     /// # Errors
-    /// I1, I6, I13 or I14, when something was left undone.
+    /// I1, I6, I10, I13 or I14, when something was left undone.
     pub fn end_turn(&mut self, turn_end: TurnEnd<'_>) -> Result<(), Violation> {
         if !turn_end.has_failed {
             self.check_planned()?;
+            self.check_retries()?;
         }
         self.check_undelivered(turn_end.durable)?;
         self.note_durable(turn_end.durable);
@@ -363,6 +368,9 @@ impl Ledger {
         if allowed && lock_state != LockState::Lost {
             let sure = tokens.len() == 1 && lock_state == LockState::Held;
             tokens.iter().for_each(|token| self.end(*token, ask, sure));
+            if let Outcome::Abandon { retry, .. } = outcome {
+                self.note_retry(entity, tokens, *retry, sure);
+            }
             if *outcome == Outcome::Undelivered {
                 self.return_credit(tokens, lock_state);
             }

@@ -186,9 +186,7 @@ impl World {
         self.ledger.asked(shown.id, ask);
         let outcome = match ask {
             Ask::Complete => Outcome::Complete,
-            Ask::Abandon => Outcome::Abandon {
-                changes: Vec::new(),
-            },
+            Ask::Abandon => Outcome::abandon(Vec::new()),
             _ => Outcome::Release,
         };
         self.server.inbox.push(Command::Settle {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use broker::{Expiry, QueueSettings, RuleDescription, Subqueue};
+use broker::{Expiry, QueueSettings, RetryBackoff, RuleDescription, Subqueue};
 
 use crate::rule::Rule;
 
@@ -91,6 +91,12 @@ pub fn temporary() -> Vec<Definition> {
     std::iter::once(queue).chain(topics::temporary()).collect()
 }
 
+const BACKOFF: RetryBackoff = RetryBackoff {
+    min: 500,
+    max: 8_000,
+    factor: 3,
+};
+
 /// Paths and settings of queues.
 fn queues() -> Vec<(&'static str, QueueSettings)> {
     let plain = plain();
@@ -117,6 +123,7 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
     };
     let hands_on = QueueSettings {
         forward_dead_lettered_messages_to: Some("plain".to_owned()),
+        retry_backoff: Some(BACKOFF),
         ..dead.clone()
     };
     let publishes = QueueSettings {

@@ -58,6 +58,7 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
         auto_delete_on_idle: settings.auto_delete_on_idle,
         expires: settings.expires,
         max_length: settings.max_length,
+        retry_backoff: settings.retry_backoff,
         status: settings.status,
         going: false,
         gone: false,

@@ -104,6 +104,7 @@ impl Model {
             flags: 0,
             session_hash: 0,
             session: None,
+            waiting: None,
         };
         let beyond = self.beyond();
         let due = Due { at, number };

@@ -1,6 +1,6 @@
 //! What scripts say and hear of whole entities.
 
-use broker::{Order, QueueSettings, Status, Wall};
+use broker::{Order, QueueSettings, RetryBackoff, Status, Wall};
 
 use super::{START, Stage, millis, named, time};
 use crate::world::administer;
@@ -69,6 +69,16 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
             "max-length" => settings.max_length = Some(value.parse().unwrap()),
             "max-length-bytes" => settings.max_length_bytes = Some(value.parse().unwrap()),
             "reject-publish" => settings.overflow = broker::Overflow::RejectPublish,
+            // `MIN,MAX,FACTOR`
+            "backoff" => {
+                let mut parts = value.split(',');
+                let mut part = || parts.next().unwrap();
+                settings.retry_backoff = Some(RetryBackoff {
+                    min: millis(part()),
+                    max: millis(part()),
+                    factor: part().parse().unwrap(),
+                });
+            }
             "idle" => settings.auto_delete_on_idle = millis(value),
             "disabled" => settings.status = Status::Disabled,
             "send-disabled" => settings.status = Status::SendDisabled,

@@ -1,14 +1,16 @@
 //! Outcomes as scripts write them: `abandon r1 #1 note=x`, where `x*40` is forty of them and a name
-//! that begins with `x-` is an annotation.
+//! that begins with `x-` is an annotation; `wait=` delays the next delivery.
 
-use broker::Outcome;
+use broker::{Outcome, RetryTime};
 use bytes::BytesMut;
+
+use super::{millis, named};
 
 /// The outcome of a line.
 pub(super) fn outcome(verb: &str, args: &[&str]) -> Outcome {
     let changes = args.iter().filter_map(|arg| {
         let (key, value) = arg.split_once('=')?;
-        if matches!(key, "in" | "otherwise") {
+        if matches!(key, "in" | "otherwise" | "wait") {
             return None;
         }
         let (value, times) = value.split_once('*').unwrap_or((value, "1"));
@@ -31,7 +33,11 @@ pub(super) fn outcome(verb: &str, args: &[&str]) -> Outcome {
     }
     match verb {
         "complete" => Outcome::Complete,
-        "abandon" => Outcome::Abandon { changes },
+        "abandon" => Outcome::Abandon {
+            changes,
+            retry: named(args, "wait=")
+                .map_or(RetryTime::Backoff, |it| RetryTime::After(millis(it))),
+        },
         "defer" => Outcome::Defer { changes },
         "reject" => Outcome::DeadLetter { changes },
         "release" => Outcome::Release,

@@ -49,9 +49,7 @@ fn command(call: &Call, token: LockToken, entity: &Entity, request: RequestId) -
                 tokens,
             };
         }
-        Action::Unlock(_) => Outcome::Abandon {
-            changes: Vec::new(),
-        },
+        Action::Unlock(_) => Outcome::abandon(Vec::new()),
         _ => Outcome::Complete,
     };
     Command::Settle {

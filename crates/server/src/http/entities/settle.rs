@@ -157,7 +157,7 @@ impl SettleRequest {
                 return Ok((StatusCode::OK, answer));
             }
             (WantedOutcome::Complete, _) => Outcome::Complete,
-            (WantedOutcome::Abandon, _) => Outcome::Abandon { changes },
+            (WantedOutcome::Abandon, _) => Outcome::abandon(changes),
             (WantedOutcome::Defer, _) => Outcome::Defer { changes },
             (WantedOutcome::DeadLetter, _) => {
                 let (reason, description) = (self.reason.as_deref(), self.description.as_deref());

@@ -92,6 +92,7 @@ impl FakeBroker {
             auto_delete_on_idle: u64::MAX,
             expires: u64::MAX,
             max_length: None,
+            retry_backoff: None,
             status: Status::Active,
             going: false,
             gone: false,
@@ -395,7 +396,7 @@ impl FakeBroker {
         let changes = Vec::new();
         let outcome = match ask {
             Ask::Complete => Outcome::Complete,
-            Ask::Abandon => Outcome::Abandon { changes },
+            Ask::Abandon => Outcome::abandon(changes),
             Ask::Release => Outcome::Release,
             Ask::DeadLetter => Outcome::DeadLetter { changes },
             Ask::Defer => Outcome::Defer { changes },

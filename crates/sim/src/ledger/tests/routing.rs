@@ -61,6 +61,7 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         began: Mono(0),
         expires: u64::MAX,
         max_length: None,
+        retry_backoff: None,
     }
 }
 

@@ -48,6 +48,7 @@ fn queue(path: &'static str, id: EntityId, topic: Option<usize>) -> Queue {
         auto_delete_on_idle: u64::MAX,
         expires: u64::MAX,
         max_length: None,
+        retry_backoff: None,
         status: Status::Active,
         going: false,
         gone: false,

@@ -22,7 +22,7 @@ pub(super) fn outcome(ask: Ask) -> Outcome {
     let changes = Vec::new();
     match ask {
         Ask::Complete => Outcome::Complete,
-        Ask::Abandon => Outcome::Abandon { changes },
+        Ask::Abandon => Outcome::abandon(changes),
         Ask::Release => Outcome::Release,
         Ask::Defer => Outcome::Defer { changes },
         Ask::DeadLetter => {

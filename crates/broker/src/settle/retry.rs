@@ -1,0 +1,66 @@
+//! Retry: an abandoned message waits before it is available again.
+//!
+//! Its receiver says how long, or the entity's retry-backoff by the delivery count. The message
+//! waits among the scheduled ones and keeps its number, its place in the queue, its deadline, its
+//! delivery count and its changes. Messages behind it go on meanwhile. It waits until its deadline
+//! at the latest, and expires then. Messages of a session never wait. (docs/spec/entities.md#10.1)
+
+use store::SequenceNumber;
+
+use crate::api::command::RetryTime;
+use crate::api::id::Subqueue;
+use crate::context::Context;
+use crate::message::entry::Entry;
+use crate::queue::Queue;
+use crate::send::timetable::{Due, Planned, Waiting};
+use crate::subqueue::lock::{Lock, Origin};
+
+/// When an abandoned message is due, if it waits.
+pub(crate) fn due(
+    queue: &Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: &Lock,
+    retry: RetryTime,
+    cx: &Context<'_>,
+) -> Option<Due> {
+    // A deferred message is deferred again, and messages of a session keep its order.
+    if lock.session.is_some() || subqueue != Subqueue::Main || lock.origin != Origin::Available {
+        return None;
+    }
+    let now = cx.now.wall.0;
+    let at = match retry {
+        RetryTime::Backoff => {
+            let backoff = queue.settings.retry_backoff?;
+            now.saturating_add(backoff.delay(lock.delivery_count))
+        }
+        RetryTime::After(delay_ms) => now.saturating_add(delay_ms),
+        RetryTime::At(at) => at.0,
+    };
+    let expires = queue.sub(subqueue).ceilings.expires_ms(number, &lock.row);
+    let at = at.min(expires);
+    (at > now).then_some(Due { at, number })
+}
+
+/// A message whose lock has ended waits.
+pub(crate) fn wait(queue: &mut Queue, due: Due, lock: &Lock, cx: &mut Context<'_>) {
+    queue.remove_row(Subqueue::Main.part(), due.number, &lock.row, cx);
+    let planned = Planned::again(Waiting {
+        row: lock.row,
+        delivery_count: lock.delivery_count,
+    });
+    queue.schedule.plan(due, planned, &mut queue.rows, cx);
+}
+
+/// A message that has waited stands again in its place.
+pub(crate) fn resume(
+    queue: &mut Queue,
+    number: SequenceNumber,
+    waiting: &Waiting,
+    cx: &mut Context<'_>,
+) {
+    queue.note_deadline(number, &waiting.row, cx);
+    queue.sub_mut(Subqueue::Main).fetch.note(number);
+    let entry = Entry::written(waiting.row, waiting.delivery_count, cx.commit());
+    queue.enter(Subqueue::Main, number, entry, cx);
+}
