@@ -15,6 +15,7 @@ pub mod plan;
 mod properties;
 mod property;
 mod read;
+mod retry_backoff;
 mod rule_config;
 pub mod rules;
 mod schema;

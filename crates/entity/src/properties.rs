@@ -125,7 +125,7 @@ fn json(value: &impl Serialize) -> Json {
 
 #[cfg(test)]
 mod tests {
-    use broker::FilterDescription;
+    use broker::{FilterDescription, RetryBackoff};
 
     use super::*;
     use crate::duration;
@@ -147,6 +147,11 @@ mod tests {
                 Slot::Duration(..) => Given::Text(&duration),
                 Slot::Count(_) | Slot::Megabytes(_) | Slot::Limit(_) => Given::Number(3),
                 Slot::Bytes(_) => Given::Number(1_000),
+                Slot::RetryBackoff(_) => Given::RetryBackoff(RetryBackoff {
+                    min: 500,
+                    max: 60_000,
+                    factor: 3,
+                }),
                 Slot::Target(..) | Slot::Text(_) => Given::Text(name),
                 slot => Given::Text(slot.choices().last().unwrap()),
             };

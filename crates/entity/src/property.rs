@@ -7,14 +7,14 @@
 
 use std::ops::RangeInclusive;
 
-use broker::{EntityDescription, EntityKind, Expiry, Overflow, Status};
+use broker::{EntityDescription, EntityKind, Expiry, Overflow, RetryBackoff, Status};
 use bytesize::ByteSize;
 use serde::Deserialize;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde_json::Value as Json;
 
 use crate::name::EntityPath;
-use crate::{bounded, duration};
+use crate::{bounded, duration, retry_backoff};
 
 /// One property.
 #[derive(Debug)]
@@ -64,6 +64,8 @@ pub enum Slot<'a> {
     Overflow(&'a mut Overflow),
     /// None takes the broker's setting.
     Expiry(&'a mut Option<Expiry>),
+    /// None delivers again at once.
+    RetryBackoff(&'a mut Option<RetryBackoff>),
     /// Any text.
     Text(&'a mut Option<String>),
 }
@@ -86,6 +88,7 @@ pub enum Given<'a> {
     Flag(bool),
     Number(i128),
     Text(&'a str),
+    RetryBackoff(RetryBackoff),
 }
 
 /// Why a value is refused.
@@ -130,6 +133,10 @@ impl Property {
             Slot::Target(path, _) => path.clone().map(Json::from),
             Slot::Status(status) => serde_json::to_value(status).ok(),
             Slot::Expiry(expiry) => expiry.and_then(|expiry| serde_json::to_value(expiry).ok()),
+            Slot::RetryBackoff(backoff) => {
+                let table = backoff.map(retry_backoff::Table::from);
+                table.and_then(|table| serde_json::to_value(table).ok())
+            }
             Slot::Text(text) => text.clone().map(Json::from),
         }
     }
@@ -151,6 +158,7 @@ impl Property {
             (Slot::Overflow(from), Slot::Overflow(to)) => *to = *from,
             (Slot::Status(from), Slot::Status(to)) => *to = *from,
             (Slot::Expiry(from), Slot::Expiry(to)) => *to = *from,
+            (Slot::RetryBackoff(from), Slot::RetryBackoff(to)) => *to = *from,
             (Slot::Text(from), Slot::Text(to)) => to.clone_from(from),
             (Slot::Duration(from, text), Slot::Duration(to, copied)) => {
                 *to = *from;
@@ -202,6 +210,7 @@ impl Property {
             }
             (Slot::Status(slot), Given::Text(text)) => *slot = parse(text)?,
             (Slot::Expiry(slot), Given::Text(text)) => *slot = Some(parse(text)?),
+            (Slot::RetryBackoff(slot), Given::RetryBackoff(backoff)) => *slot = Some(backoff),
             (Slot::Text(slot), Given::Text(text)) => *slot = Some(text.to_owned()),
             (slot, _) => return Err(ValueRefusal::Type(slot.expected())),
         }
@@ -223,6 +232,7 @@ impl Slot<'_> {
             Self::Flag(_) => "a boolean",
             Self::Count(_) | Self::Megabytes(_) | Self::Limit(_) => "a whole number",
             Self::Bytes(_) => "a number of bytes or a text such as \"64MiB\"",
+            Self::RetryBackoff(_) => "a table with min, max and factor",
             _ => "a string",
         }
     }

@@ -6,12 +6,14 @@
 use std::fmt;
 
 use broker::{EntityDescription, EntityKind, RuleDescription, SubscriptionSettings};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::definition::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 use crate::name::{EntityPath, SubscriptionName};
-use crate::property::{Given, Property, ValueRefusal};
+use crate::property::{Given, Property, Slot, ValueRefusal};
+use crate::retry_backoff;
 use crate::rule_config::RuleConfig;
 use crate::table::named;
 
@@ -157,6 +159,7 @@ impl ValueReader<'_> {
                         Err(_) => Unexpected::Other("a number"),
                     },
                     Given::Text(text) => Unexpected::Str(text),
+                    Given::RetryBackoff(_) => Unexpected::Map,
                 };
                 E::invalid_type(unexpected, &expected)
             }
@@ -198,6 +201,18 @@ impl<'de> Visitor<'de> for ValueReader<'_> {
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         Ok(())
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<(), M::Error> {
+        if !matches!(
+            (self.property.slot)(self.description),
+            Slot::RetryBackoff(_)
+        ) {
+            return Err(M::Error::invalid_type(Unexpected::Map, &self));
+        }
+        let table = retry_backoff::Table::deserialize(MapAccessDeserializer::new(map))?;
+        let backoff = table.read().map_err(M::Error::custom)?;
+        self.set(Given::RetryBackoff(backoff))
     }
 }
 

@@ -134,6 +134,17 @@ fn value(property: &Property, is_request: bool) -> Json {
             "enum": slot.choices(),
             "description": "The broker's setting if there is none.",
         }),
+        Slot::RetryBackoff(_) => json!({
+            "type": "object",
+            "properties": {
+                "min": {"$ref": "#/components/schemas/Duration"},
+                "max": {"$ref": "#/components/schemas/Duration"},
+                "factor": {"type": "integer", "minimum": 1, "maximum": 100},
+            },
+            "required": ["min", "max", "factor"],
+            "additionalProperties": false,
+            "description": "At once if there is none.",
+        }),
         Slot::Text(_) => json!({"type": "string"}),
     };
     if property.fixed {

@@ -206,6 +206,14 @@ pub const PROPERTIES: &[Property] = &[
         ..Property::PLAIN
     },
     Property {
+        name: Some("retry-backoff"),
+        kinds: RECEIVED,
+        slot: |it| Slot::RetryBackoff(&mut it.settings.retry_backoff),
+        emulator: InEmulator::Never("its retry-backoff"),
+        help: "Wait before the next delivery: min=1s,max=1m,factor=2; an empty text sets none",
+        ..Property::PLAIN
+    },
+    Property {
         name: Some("status"),
         element: Some("Status"),
         kinds: ALL,

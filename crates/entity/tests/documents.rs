@@ -40,6 +40,7 @@ fn values(property: &Property) -> String {
         Slot::Megabytes(default) => format!("up to {}; {}", range.end(), *default >> 20),
         Slot::Bytes(_) => format!("up to `{}MiB`; the broker's", range.end() >> 20),
         Slot::Limit(_) => format!("from {}; no limit", range.start()),
+        Slot::RetryBackoff(_) => "a table with `min`, `max` and `factor`; none".to_owned(),
         Slot::Target(..) => "the path of a queue or topic; none".to_owned(),
         slot @ Slot::Expiry(_) => format!("{}; the broker's", quoted(slot.choices())),
         slot => format!("{0}; `{1}`", quoted(slot.choices()), slot.choices()[0]),

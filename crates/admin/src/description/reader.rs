@@ -128,7 +128,10 @@ impl Field<'_> {
             }
             (Slot::Status(slot), Some(text)) => *slot = self.status(text, current)?,
             // No element has it.
-            (Slot::Expiry(_) | Slot::Limit(_) | Slot::Overflow(_), Some(_)) => {}
+            (
+                Slot::Expiry(_) | Slot::Limit(_) | Slot::Overflow(_) | Slot::RetryBackoff(_),
+                Some(_),
+            ) => {}
         }
         Ok(())
     }

@@ -89,7 +89,7 @@ fn write_value(writer: &mut Writer, name: &str, value: Slot<'_>, view: View<'_>)
         Slot::Status(status) => writer.text(name, status_text(*status)),
         Slot::Text(text) => writer.optional(name, text.as_ref()),
         // No element shows it.
-        Slot::Expiry(_) | Slot::Limit(_) | Slot::Overflow(_) => {}
+        Slot::Expiry(_) | Slot::Limit(_) | Slot::Overflow(_) | Slot::RetryBackoff(_) => {}
     }
 }
 

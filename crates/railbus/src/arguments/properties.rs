@@ -97,6 +97,7 @@ fn option(name: &'static str, property: &'static Property) -> Arg {
         Slot::Target(..) => option.value_name("PATH").value_parser(texts()),
         Slot::Text(_) => option.value_name("TEXT").value_parser(texts()),
         Slot::Limit(_) => option.value_name("COUNT").value_parser(number),
+        Slot::RetryBackoff(_) => option.value_name("BACKOFF").value_parser(backoff),
         slot @ Slot::Overflow(_) => {
             let parser = PossibleValuesParser::new(slot.choices()).map(text);
             option.value_name("OVERFLOW").value_parser(parser)
@@ -128,6 +129,24 @@ fn number(text: &str) -> Result<Value, std::num::ParseIntError> {
         return Ok(Value::Null);
     }
     text.parse::<u64>().map(Value::from)
+}
+
+/// `min=1s,max=1m,factor=2` as files have it; an empty text takes it away.
+fn backoff(text: &str) -> Result<Value, String> {
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
+    let pairs = text.split(',').map(|pair| {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}` is not KEY=VALUE"))?;
+        let value = match key {
+            "factor" => number(value).map_err(|error| error.to_string())?,
+            _ => typed(value)?,
+        };
+        Ok((key.to_owned(), value))
+    });
+    pairs.collect::<Result<Map<_, _>, _>>().map(Value::Object)
 }
 
 /// A duration as people type it, as files have it.
