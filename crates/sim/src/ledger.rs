@@ -185,7 +185,7 @@ pub struct Ledger {
     /// What was received and deleted, by what was sent and the number it was given out under.
     given: BTreeMap<(MessageId, SequenceNumber), Vec<MessageId>>,
     /// The last moment at which nothing was held back: whatever is said now was decided later.
-    last_quiet: Mono,
+    pub(crate) last_quiet: Mono,
     turn: Turn,
     answers: Answers,
     clients: Clients,

@@ -46,6 +46,8 @@ counters! {
     copies,
     /// Copies that queues took of what was published to routers.
     routed,
+    /// Messages that came out of dynamic nodes.
+    node_deliveries,
     /// Messages that clients deleted.
     deleted,
     /// Messages that were shown to callers.

@@ -24,6 +24,7 @@ mod administration;
 mod callers;
 mod drain;
 mod fault_injection;
+mod nodes;
 pub(crate) mod queues;
 mod routing;
 mod script;
@@ -36,6 +37,7 @@ pub use sweep::Swept;
 
 use administration::Administration;
 use callers::Callers;
+use nodes::Nodes;
 use queues::Definition;
 use routing::Routing;
 use setup::{clients, ledger_queue, ledger_queues};
@@ -86,6 +88,7 @@ pub struct World {
     administration: Administration,
     callers: Callers,
     routing: Routing,
+    nodes: Nodes,
     /// Outputs for connections that are neither a client's nor a caller's.
     script_outputs: Vec<Output>,
     /// No more faults are injected.
@@ -136,6 +139,7 @@ impl World {
             administration: Administration::default(),
             callers: Callers::default(),
             routing: Routing::default(),
+            nodes: Nodes::default(),
             script_outputs: Vec::new(),
             faults_stopped: false,
         }
@@ -170,7 +174,10 @@ impl World {
     fn step(&mut self) -> Result<(), Violation> {
         self.ledger.report.steps += 1;
         let client = self.rng.below(self.clients.len());
-        match self.rng.weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1, 1]) {
+        match self
+            .rng
+            .weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1, 1, 1])
+        {
             0 => self.act(client),
             1 => self.bytes_to_server(client),
             2 => self.serve(client),
@@ -182,6 +189,7 @@ impl World {
             8 => self.call(),
             9 if self.rng.chance(100) => self.administer(),
             10 => self.route(),
+            11 => self.use_nodes(),
             _ => {}
         }
         if !self.faults_stopped {

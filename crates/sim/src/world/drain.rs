@@ -19,6 +19,7 @@ impl World {
         self.disk.set_nearly_full(false);
         self.disk.heal();
         self.restore()?;
+        self.drain_nodes()?;
         self.let_locks_end()?;
         self.recount()?;
         self.take_everything()?;
@@ -81,7 +82,8 @@ impl World {
             let deadline = self.server.shard.deadline().unwrap_or_default();
             let due = deadline.mono.is_some_and(|at| at <= self.now.mono)
                 || deadline.wall.is_some_and(|at| at <= self.now.wall);
-            if !due && self.server.inbox.is_empty() && self.server.reads.is_empty() {
+            let heard = self.server.inbox.is_empty() && self.nodes.commands.is_empty();
+            if !due && heard && self.server.reads.is_empty() {
                 self.turn()?;
                 return Ok(());
             }

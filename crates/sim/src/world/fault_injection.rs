@@ -85,6 +85,7 @@ impl World {
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
         self.administration.crashed();
         self.routing.crashed();
+        self.nodes.crashed();
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);

@@ -1,6 +1,6 @@
 //! Turn: one turn of the shard, with the ledger looking at all that goes in and comes out.
 
-use broker::{Command, ConnectionId};
+use broker::{Command, ConnectionId, Output};
 
 use super::World;
 use crate::ledger::TurnEnd;
@@ -15,10 +15,18 @@ impl World {
         self.ledger.report.operations += commands.count() as u64;
         self.script_outputs.clear();
         self.ledger.begin_turn(&self.server.inbox, self.now);
+        self.hear_users_of_nodes();
         let said = self.server.turn(self.now);
         self.check_writes()?;
         let durable = self.disk.durable();
         for output in said {
+            if self.nodes.is_user(output.connection()) {
+                let is_delivery = matches!(output, Output::Deliver { .. });
+                self.ledger.report.node_deliveries += u64::from(is_delivery);
+                self.nodes
+                    .handle_output(output, self.now.mono, self.ledger.last_quiet)?;
+                continue;
+            }
             self.ledger.verify_output(&output, durable)?;
             if output.connection() == ConnectionId::SERVER {
                 self.administered(output);
@@ -35,6 +43,16 @@ impl World {
             nearly_full: self.server.shard.store().is_nearly_full(),
             reads: &self.server.reads,
         })
+    }
+
+    /// What they say comes before what all others say, or after it.
+    fn hear_users_of_nodes(&mut self) {
+        let mut commands = std::mem::take(&mut self.nodes.commands);
+        self.ledger.report.operations += commands.len() as u64;
+        if self.rng.chance(500) {
+            std::mem::swap(&mut commands, &mut self.server.inbox);
+        }
+        self.server.inbox.append(&mut commands);
     }
 
     fn tick_if_due(&mut self) {
