@@ -116,7 +116,7 @@ impl World {
         let changes = Vec::new();
         let outcome = match self.rng.below(10) {
             0..=5 => Outcome::Complete,
-            6 | 7 => Outcome::Abandon { changes },
+            6 | 7 => Outcome::abandon(changes),
             8 => Outcome::Release,
             _ => Outcome::DeadLetter { changes },
         };
