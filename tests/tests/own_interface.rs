@@ -65,6 +65,47 @@ impl Interface {
         answer
     }
 
+    /// Makes, shows, resets and deletes a namespace, and has operations in it fail on purpose.
+    fn name_spaces(&mut self) {
+        let none = Value::Null;
+        let (one, reset) = ("namespaces/{name}", "namespaces/{name}/reset");
+        let (shop, other) = ([("name", "shop")], [("name", "other")]);
+        self.ask("PUT", one, &shop, &json!({"like": "default"}), 201);
+        self.ask("PUT", one, &shop, &json!({"like": "default"}), 409);
+        self.ask(
+            "PUT",
+            one,
+            &shop,
+            &json!({"hosts": ["shop.example.com"]}),
+            200,
+        );
+        self.ask("PUT", one, &[("name", "A")], &none, 400);
+        self.ask("GET", "namespaces", &[], &none, 200);
+        self.ask("GET", one, &shop, &none, 200);
+        self.ask("GET", one, &other, &none, 404);
+        let faults = "namespaces/{name}/faults";
+        let matches = json!({"entity": "orders", "operations": ["send"], "times": 1});
+        for effect in [
+            json!({"refuse": "server-busy"}),
+            json!({"disconnect": "after"}),
+            json!({"delay-ms": 5}),
+        ] {
+            let rule = json!({"name": "f", "match": matches, "effect": effect});
+            self.ask("PUT", faults, &shop, &json!({"faults": [rule]}), 200);
+            self.ask("POST", faults, &shop, &rule, 400);
+        }
+        let rule = json!({"name": "g", "effect": "deliver-again"});
+        self.ask("POST", faults, &shop, &rule, 200);
+        self.ask("PUT", faults, &shop, &json!({"faults": 1}), 400);
+        self.ask("GET", faults, &shop, &none, 200);
+        self.ask("GET", faults, &other, &none, 404);
+        self.ask("DELETE", faults, &shop, &none, 200);
+        self.ask("POST", reset, &shop, &none, 200);
+        self.ask("POST", reset, &other, &none, 404);
+        self.ask("DELETE", one, &shop, &none, 200);
+        self.ask("DELETE", one, &shop, &none, 404);
+    }
+
     /// Begins a session as a page of the broker does, tries its rights, and ends it.
     fn sign_in_and_out(&mut self) {
         let address = self.broker.address();
@@ -360,6 +401,7 @@ fn every_route_answers_as_the_document_says() {
     own.ask("POST", purge, &orders, &json!({"filter": "n ="}), 400);
     own.ask("POST", redrive, &orders, &none, 200);
     own.operate();
+    own.name_spaces();
     own.sign_in_and_out();
     own.watch();
     own.ask("POST", redrive, &orders, &json!({"part": "active"}), 400);
