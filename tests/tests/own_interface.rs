@@ -178,6 +178,14 @@ impl Interface {
         _ = peer.settle(&received, DeliveryState::Accepted);
         let topic = [("path", "events")];
         self.ask("GET", "entities/{path}/receivers", &topic, &none, 400);
+        let explain = "entities/{path}/explain";
+        let why = self.ask("GET", explain, &orders, &none, 200);
+        assert_eq!(why["reasons"][0]["code"], "empty");
+        let of_one = format!("{explain}?part=dead-letter&sequence=1");
+        let why = self.ask("GET", &of_one, &orders, &none, 200);
+        assert_eq!(why["reasons"][0]["code"], "not-there");
+        self.ask("GET", explain, &topic, &none, 400);
+        self.ask("GET", explain, &[("path", "nothing")], &none, 404);
         self.settle();
         let id = shown["connection"].as_u64().expect("an id").to_string();
         let page = format!("connections?from={id}&count=1");
@@ -463,6 +471,7 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
             "messages",
             "reasons",
             "receivers",
+            "explain",
             "settle",
             "purge",
             "redrive",

@@ -25,8 +25,8 @@ pub use bench::{BenchArguments, BenchMode};
 pub use entity::{EntityCommand, RuleCommand, RuleOptions, SubscriptionCommand};
 pub use fault::{FaultCommand, FaultsOf};
 pub use message::{
-    BulkArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments, RedriveArguments,
-    SendArguments, SourceArguments,
+    BulkArguments, ExplainArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments,
+    RedriveArguments, SendArguments, SourceArguments,
 };
 pub use namespace::NamespaceCommand;
 pub use policy::{PolicyCommand, PolicyName};
@@ -100,6 +100,8 @@ pub enum Command {
     Receive(ReceiveArguments),
     /// Shows messages of a queue or subscription and leaves them where they are.
     Peek(PeekArguments),
+    /// Tells why messages of a queue or subscription are not delivered.
+    Explain(ExplainArguments),
     /// Deletes messages of a queue or subscription.
     Purge(PurgeArguments),
     /// Puts dead letters back into the queue or subscription that they came from.

@@ -19,6 +19,7 @@ mod connection_string;
 mod data_directory;
 mod development_key;
 mod entropy;
+mod explain;
 mod export;
 mod health;
 mod host_name;
@@ -88,6 +89,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
         Command::Receive(arguments) => return messaging::receive(&arguments),
         Command::Peek(arguments) => return messaging::peek(&arguments),
         Command::Bench(arguments) => return bench::run(&arguments),
+        Command::Explain(arguments) => return explain::run(&arguments),
         Command::Purge(arguments) => return bulk_operation::purge(&arguments),
         Command::Redrive(arguments) => return bulk_operation::redrive(&arguments),
         Command::Completions { shell } => {

@@ -433,6 +433,7 @@ async fn respond_own(
         | Route::Messages
         | Route::Reasons
         | Route::Receivers
+        | Route::Explain
         | Route::Settle
         | Route::Purge
         | Route::Redrive => entities::respond(request, route, path, server).await,

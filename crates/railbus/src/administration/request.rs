@@ -85,7 +85,16 @@ pub fn path_of(entity: &str) -> String {
 fn is_ambiguous(path: &str, slash: usize) -> bool {
     let (above, name) = path.split_at(slash);
     let below_topic = above.to_ascii_lowercase().ends_with("/subscriptions");
-    name == "/" || ["/messages", "/purge", "/redrive"].contains(&name) && !below_topic
+    let routes = [
+        "/messages",
+        "/reasons",
+        "/receivers",
+        "/explain",
+        "/settle",
+        "/purge",
+        "/redrive",
+    ];
+    name == "/" || routes.contains(&name) && !below_topic
 }
 
 pub fn subscription_path(topic: &str, name: &str) -> String {

@@ -7,6 +7,7 @@ use entity::duration::parse_typed;
 use serde::Serialize;
 
 use super::BrokerArguments;
+use super::entity::OutputArguments;
 
 /// The options of `railbus send`.
 #[derive(Args, Clone, Debug)]
@@ -145,6 +146,27 @@ pub struct PurgeArguments {
 
     #[command(flatten)]
     pub bulk: BulkArguments,
+}
+
+/// The options of `railbus explain`.
+#[derive(Args, Clone, Debug)]
+pub struct ExplainArguments {
+    /// The queue, or topic/Subscriptions/name
+    #[arg(value_name = "ENTITY")]
+    pub entity: String,
+
+    /// The sequence number of a message; without it the next one is meant
+    #[arg(long, value_name = "N")]
+    pub sequence: Option<u64>,
+
+    /// Which of its messages
+    #[arg(long, value_enum, default_value_t = MessagePart::Active)]
+    pub part: MessagePart,
+
+    #[command(flatten)]
+    pub broker: BrokerArguments,
+    #[command(flatten)]
+    pub output: OutputArguments,
 }
 
 /// The options of `railbus redrive`.

@@ -5,10 +5,12 @@
 //! the resource of the path (only creates it with `If-None-Match: *`), `PATCH` changes the
 //! properties in its body [RFC 7396], and `DELETE` deletes it. The answer is the created or
 //! changed resource. Below an entity's path are its `messages`, its `receivers`, the `reasons` of
-//! its dead letters, and operations on many messages at once.
+//! its dead letters, what can be told to `explain` why one is not delivered, and operations on many
+//! messages at once.
 
 mod bulk_operation;
 mod change;
+mod explain;
 mod messages;
 mod reasons;
 mod receivers;
@@ -34,6 +36,7 @@ use crate::audit::HttpChange;
 use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 use bulk_operation::BulkOperation;
+use explain::Question;
 use messages::Range;
 use resource_path::ResourcePath;
 
@@ -91,6 +94,7 @@ enum EntityRequest {
     Settle(Bytes),
     ShowReasons,
     ShowReceivers,
+    Explain(Question),
     Bulk(BulkOperation, Bytes, Option<Box<HttpChange>>),
     /// Whether the resource may exist already.
     Put(Json, bool),
@@ -112,6 +116,7 @@ pub async fn respond(
         Route::Messages
         | Route::Reasons
         | Route::Receivers
+        | Route::Explain
         | Route::Settle
         | Route::Purge
         | Route::Redrive => parent_path(path),
@@ -155,6 +160,10 @@ async fn parse_request(
     let operation = match route {
         Route::Reasons => return Ok(EntityRequest::ShowReasons),
         Route::Receivers => return Ok(EntityRequest::ShowReceivers),
+        Route::Explain => {
+            let question = Question::parse(request.uri().query().unwrap_or_default());
+            return Ok(EntityRequest::Explain(question.map_err(ApiError::Bad)?));
+        }
         Route::Messages if request.method() != Method::POST => {
             let range = Range::parse(request.uri().query().unwrap_or_default());
             return Ok(EntityRequest::Browse(range.map_err(ApiError::Bad)?));
@@ -204,6 +213,9 @@ async fn handle(
         }
         EntityRequest::ShowReasons => reasons::show(&mut shard_client, resource).await,
         EntityRequest::ShowReceivers => receivers::show(&mut shard_client, resource).await,
+        EntityRequest::Explain(question) => {
+            explain::show(&mut shard_client, resource, question).await
+        }
         EntityRequest::Bulk(operation, body, change) => {
             let log = |done: &str| {
                 if let Some(change) = change {

@@ -2,7 +2,7 @@
 //!
 //! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
 //! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/receivers`,
-//! `/settle`, `/purge` or `/redrive` is that route with the methods of the route. With any other
+//! `/explain`, `/settle`, `/purge` or `/redrive` is that route with the methods of the route. With any other
 //! method it is a queue or topic of that name, and so it is if the word is the name of a
 //! subscription or a rule. A path whose last slash is escaped is always an entity.
 
@@ -32,6 +32,7 @@ pub enum Route {
     Messages,
     Reasons,
     Receivers,
+    Explain,
     Settle,
     Purge,
     Redrive,
@@ -102,6 +103,7 @@ impl Route {
             ([_, .., "messages"], &Method::GET | &Method::HEAD | &Method::POST) => Self::Messages,
             ([_, .., "reasons"], &Method::GET | &Method::HEAD) => Self::Reasons,
             ([_, .., "receivers"], &Method::GET | &Method::HEAD) => Self::Receivers,
+            ([_, .., "explain"], &Method::GET | &Method::HEAD) => Self::Explain,
             ([_, .., "settle"], &Method::POST) => Self::Settle,
             ([_, .., "purge"], &Method::POST) => Self::Purge,
             ([_, .., "redrive"], &Method::POST) => Self::Redrive,
@@ -138,6 +140,7 @@ impl Route {
             | Self::Rules
             | Self::Reasons
             | Self::Receivers
+            | Self::Explain
             | Self::Connections
             | Self::Policies
             | Self::Namespaces => "GET, HEAD",
@@ -182,6 +185,7 @@ impl Route {
                 | Self::Connections
                 | Self::Reasons
                 | Self::Receivers
+                | Self::Explain
         )
     }
 
@@ -199,6 +203,7 @@ impl Route {
             | Self::Messages
             | Self::Reasons
             | Self::Receivers
+            | Self::Explain
                 if is_read =>
             {
                 Operation::Observe
@@ -224,7 +229,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 28] = [
+    const ALL: [Route; 29] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -239,6 +244,7 @@ mod tests {
         Route::Messages,
         Route::Reasons,
         Route::Receivers,
+        Route::Explain,
         Route::Settle,
         Route::Purge,
         Route::Redrive,
@@ -272,6 +278,7 @@ mod tests {
             Route::Messages => "/$railbus/entities/{path}/messages",
             Route::Reasons => "/$railbus/entities/{path}/reasons",
             Route::Receivers => "/$railbus/entities/{path}/receivers",
+            Route::Explain => "/$railbus/entities/{path}/explain",
             Route::Settle => "/$railbus/entities/{path}/settle",
             Route::Purge => "/$railbus/entities/{path}/purge",
             Route::Redrive => "/$railbus/entities/{path}/redrive",

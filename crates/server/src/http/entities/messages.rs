@@ -96,7 +96,7 @@ impl Range {
 }
 
 impl MessagePart {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         Ok(match text {
             "active" => Self::Active,
             "scheduled" => Self::Scheduled,

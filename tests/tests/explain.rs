@@ -1,0 +1,87 @@
+//! `railbus explain`: why a message is not delivered.
+
+use amqp::DeliveryState;
+use e2e::cli::railbus;
+use e2e::{Broker, Peer, Setup};
+
+/// What a command says, which succeeds.
+fn said(broker: &Broker, arguments: &[&str]) -> String {
+    let said = railbus(broker, arguments);
+    assert_eq!(said.code, 0, "{arguments:?}: {}", said.err);
+    said.out
+}
+
+/// The first reason begins with this.
+fn check(broker: &Broker, arguments: &[&str], expected: &str) {
+    let arguments: Vec<_> = ["explain"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect();
+    let said = said(broker, &arguments);
+    assert!(said.starts_with(expected), "{arguments:?}: {said}");
+}
+
+#[test]
+fn a_message_is_explained_from_its_coming_to_its_end() {
+    let broker = Setup::new().start();
+    check(&broker, &["orders"], "empty: no message is available\n");
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    assert_eq!(peer.send(sender, b"one"), DeliveryState::Accepted);
+    check(&broker, &["orders"], "no-receiver: ");
+    check(&broker, &["orders", "--sequence", "1"], "no-receiver: ");
+    let receiver = peer.receiver("orders", 0);
+    check(&broker, &["orders"], "no-credit: none of 1 receivers");
+    peer.credit(receiver, 1);
+    let received = peer.receive(receiver);
+    check(&broker, &["orders"], "locked: all 1 messages are locked");
+    let one = ["orders", "--sequence", "1"];
+    check(&broker, &one, "locked: it is locked by connection ");
+    _ = peer.settle(&received, DeliveryState::Rejected(None));
+    check(
+        &broker,
+        &one,
+        "dead-lettered: it is in the dead-letter queue",
+    );
+    let dead = ["orders", "--sequence", "1", "--part", "dead-letter"];
+    check(&broker, &dead, "no-receiver: ");
+    said(&broker, &["purge", "orders", "--part", "dead-letter"]);
+    check(&broker, &one, "not-there: ");
+    peer.credit(receiver, 2);
+    check(&broker, &["orders"], "empty: ");
+}
+
+#[test]
+fn what_an_entity_does_to_its_messages_is_explained() {
+    let broker = Setup::new().start();
+    for arguments in [
+        &["queue", "create", "target"][..],
+        &["queue", "create", "via", "--forward-to", "target"],
+        &["queue", "update", "target", "--status", "send-disabled"],
+        &["queue", "create", "sessions", "--requires-session", "true"],
+        &["send", "via", "a"],
+        &["send", "orders", "b"],
+        &["send", "sessions", "c", "--session-id", "s"],
+        &["send", "others", "d", "--delay", "1h"],
+        &["queue", "update", "orders", "--status", "receive-disabled"],
+    ] {
+        said(&broker, arguments);
+    }
+    let via = "forwarded: it is forwarded to 'target', which is disabled for sending\n";
+    check(&broker, &["via"], via);
+    check(&broker, &["orders"], "disabled: ");
+    check(&broker, &["sessions"], "session-free: ");
+    check(&broker, &["sessions", "--sequence", "1"], "session-free: ");
+    check(
+        &broker,
+        &["others"],
+        "empty: no message is available; 1 are scheduled\n",
+    );
+    let due = "scheduled: it is scheduled for 2";
+    check(&broker, &["others", "--sequence", "1"], due);
+    said(
+        &broker,
+        &["queue", "update", "target", "--status", "active"],
+    );
+    said(&broker, &["queue", "delete", "target"]);
+}
