@@ -25,7 +25,7 @@ pub struct SeveralNamespaces;
 /// See the head of this file.
 pub struct NamespaceView {
     server: Arc<ServerState>,
-    directory: Arc<Directory>,
+    namespace: NamespaceId,
 }
 
 impl NamespaceView {
@@ -33,7 +33,7 @@ impl NamespaceView {
     pub fn of_default(server: &Arc<ServerState>) -> Self {
         Self {
             server: Arc::clone(server),
-            directory: server.default_directory(),
+            namespace: NamespaceId::default(),
         }
     }
 
@@ -46,27 +46,26 @@ impl NamespaceView {
         let host = headers.get(HOST);
         let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let host = host.map(|host| host.host().to_ascii_lowercase());
+        let of = |namespace| {
+            let server = Arc::clone(server);
+            Ok(Self { server, namespace })
+        };
         let found = host.and_then(|host| namespaces.of_host(&host));
         if let Some(directory) = found {
-            let server = Arc::clone(server);
-            return Ok(Self { server, directory });
+            return of(directory.namespace());
         }
         let shown = headers.get(AUTHORIZATION);
         if shown.is_none()
             && let Some(session) = session::find(headers, server)
-            && let Some(directory) = namespaces.directory(session.namespace)
+            && namespaces.directory(session.namespace).is_some()
         {
-            let server = Arc::clone(server);
-            return Ok(Self { server, directory });
+            return of(session.namespace);
         }
         let key = shown.and_then(|shown| key_name(shown.to_str().ok()?));
         match key.map(|key| namespaces.of_key(&key)) {
             Some(KeyOwner::Several) => Err(SeveralNamespaces),
-            Some(KeyOwner::One(directory)) => Ok(Self {
-                server: Arc::clone(server),
-                directory,
-            }),
-            Some(KeyOwner::Default) | None => Ok(Self::of_default(server)),
+            Some(KeyOwner::One(directory)) => of(directory.namespace()),
+            Some(KeyOwner::Default) | None => of(NamespaceId::default()),
         }
     }
 
@@ -77,12 +76,13 @@ impl NamespaceView {
 
     /// The namespace.
     pub fn namespace(&self) -> NamespaceId {
-        self.directory.namespace()
+        self.namespace
     }
 
-    /// The entities and access rules of the namespace when the request came.
-    pub fn directory(&self) -> &Arc<Directory> {
-        &self.directory
+    /// The entities and access rules of the namespace as they are now; none if it is deleted.
+    pub fn directory(&self) -> Arc<Directory> {
+        let directory = self.server.namespaces.directory(self.namespace);
+        directory.unwrap_or_else(|| Arc::new(Directory::deleted(self.namespace)))
     }
 
     /// What management over HTTP says of the namespace.
