@@ -297,7 +297,7 @@ fn names_other_host(
     let access = directory.access();
     transport.is_loopback
         && request.uri().path() != HEALTH
-        && origin::needs_no_secret(access)
+        && origin::needs_no_secret(server)
         && !origin::names_this_machine(request.headers(), access)
 }
 

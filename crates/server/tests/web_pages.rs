@@ -41,7 +41,15 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
         queues: Vec::new(),
         topics: Vec::new(),
         policies: Vec::new(),
-        namespaces: Vec::new(),
+        namespaces: vec![server::ConfiguredNamespace {
+            definition: broker::NamespaceDefinition {
+                name: "other".to_owned(),
+                ..broker::NamespaceDefinition::default()
+            },
+            queues: Vec::new(),
+            topics: Vec::new(),
+            policies: Vec::new(),
+        }],
     };
     let store = Box::new(store::MemoryStore::new());
     let bound = BoundServer::new(options, store, Arc::default()).await;
@@ -105,4 +113,14 @@ async fn the_host_counts_where_anonymous_clients_have_a_right_and_not_where_a_ke
         status(address, "/metrics", "proxy.example", KEY).await,
         "200"
     );
+}
+
+#[tokio::test]
+async fn a_page_gets_no_socket_by_the_host_of_a_namespace_without_anonymous_clients() {
+    let (_server, address) = start(|rules| rules.anonymous = Rights::ALL).await;
+    let origin = "origin: http://evil.example\r\nupgrade: websocket\r\n";
+    for host in ["localhost", "other.localhost"] {
+        let refused = status(address, "/$servicebus/websocket", host, origin).await;
+        assert_eq!(refused, "403", "{host}");
+    }
 }

@@ -11,9 +11,14 @@ use hyper::header::{HOST, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Uri};
 
-/// Whether a client without a secret has rights. The development key is none.
-pub fn needs_no_secret(access: &Access) -> bool {
-    access.is_development() || access.anonymous() != Rights::NONE
+use crate::namespace_view::NamespaceView;
+
+/// Whether a client without a secret has rights in the namespace of the request, or in the default
+/// one, in which the connection within a WebSocket begins. The development key is no secret.
+pub fn needs_no_secret(server: &NamespaceView) -> bool {
+    let needs_none =
+        |access: &Access| access.is_development() || access.anonymous() != Rights::NONE;
+    needs_none(server.directory().access()) || needs_none(server.default_directory().access())
 }
 
 /// Whether the host of a request is a loopback name or address, or one of the broker's own names.

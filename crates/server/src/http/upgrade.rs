@@ -45,7 +45,7 @@ pub fn respond(
         // There is none elsewhere.
         return names(request.headers(), &UPGRADE, WEBSOCKET).then(answer::not_found);
     };
-    let needs_no_secret = origin::needs_no_secret(server.directory().access());
+    let needs_no_secret = origin::needs_no_secret(server);
     let answer = if *server.stopping.borrow() {
         Err(UpgradeError::Stopping)
     } else if needs_no_secret && !is_allowed_origin(request.headers(), is_loopback) {
