@@ -183,9 +183,12 @@ impl Access {
         rules
     }
 
-    /// The names of the namespace's rules.
-    pub fn key_names(&self) -> impl Iterator<Item = &str> {
-        self.namespace.rules.iter().map(|rule| rule.name.as_str())
+    /// Whether a rule of the namespace or of one of its entities has that name.
+    #[must_use]
+    pub fn has_key(&self, name: &str) -> bool {
+        let of_entities = self.entities.values().flat_map(|rules| rules.iter());
+        let mut rules = self.namespace.rules.iter().chain(of_entities);
+        rules.any(|rule| rule.name == name)
     }
 
     /// Whether this broker's host is called `name`, in any case.

@@ -237,19 +237,19 @@ impl Namespaces for NamespaceRegistry {
     }
 
     fn of_key(&self, key_name: &str) -> KeyOwner {
-        let default = self.default.borrow();
-        if default.access().key_names().any(|name| name == key_name) {
+        let owners = self.by_key.get(key_name).map(|found| found.clone());
+        let Some(owners) = owners.filter(|owners| !owners.is_empty()) else {
+            return KeyOwner::Default;
+        };
+        if self.default.borrow().access().has_key(key_name) {
             return KeyOwner::Default;
         }
-        drop(default);
-        let owners = self.by_key.get(key_name).map(|found| found.clone());
-        match owners.as_deref() {
-            None | Some([]) => KeyOwner::Default,
-            Some([only]) => match self.directory(*only) {
+        match owners[..] {
+            [only] => match self.directory(only) {
                 Some(directory) => KeyOwner::One(directory),
                 None => KeyOwner::Default,
             },
-            Some(_) => KeyOwner::Several,
+            _ => KeyOwner::Several,
         }
     }
 }

@@ -52,6 +52,27 @@ fn put(registry: &NamespaceRegistry, id: u32, name: &str, hosts: &[&str], keys: 
     })]);
 }
 
+/// The queue `orders` of the default namespace has a key.
+fn put_key_at_queue(registry: &NamespaceRegistry, name: &str) {
+    registry.apply([DirectoryChange::Entity(Box::new(EntityChange {
+        id: store::EntityId(7),
+        namespace: NamespaceId(0),
+        path: "orders".to_owned(),
+        kind: broker::EntityKind::Queue,
+        settings: Some(broker::QueueSettings::default()),
+        authorization_rules: vec![key(name)],
+    }))]);
+}
+
+#[test]
+fn keys_of_entities_of_the_default_namespace_come_first_too() {
+    let registry = registry(false);
+    put(&registry, 1, "a", &[], &["app"]);
+    assert!(matches!(registry.of_key("app"), KeyOwner::One(_)));
+    put_key_at_queue(&registry, "app");
+    assert!(matches!(registry.of_key("app"), KeyOwner::Default));
+}
+
 fn remove(registry: &NamespaceRegistry, id: u32) {
     registry.apply([DirectoryChange::Namespace(NamespaceChange {
         id: NamespaceId(id),

@@ -239,7 +239,7 @@ async fn put(
 /// A key with all rights, by whose name its namespace is chosen.
 fn own_key(server: &NamespaceView, name: &str) -> Result<AuthorizationRule, ApiError> {
     let of_default = server.default_directory();
-    if of_default.access().key_names().any(|known| known == name) {
+    if of_default.access().has_key(name) {
         return Err(ApiError::Conflict(format!(
             "namespace '{name}': the default namespace has a key of that name; name keys of its own"
         )));
