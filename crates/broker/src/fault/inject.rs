@@ -13,10 +13,11 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::fault::concern::Concern;
 use crate::fault::refuse;
+use store::NamespaceId;
 
 /// Carries a command out unless a rule has it fail.
 pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
-    let Some((effect, connection)) = choose(directory, &command, cx) else {
+    let Some((effect, namespace, connection)) = choose(directory, &command, cx) else {
         return step::apply(directory, command, cx);
     };
     match (effect, connection) {
@@ -38,7 +39,9 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         (FaultEffect::DelayMs(delay), connection) if directory.faults.can_delay() => {
             let until = cx.now.mono.after(delay);
-            directory.faults.delay(until, connection, command);
+            directory
+                .faults
+                .delay(until, namespace, connection, command);
         }
         (FaultEffect::DelayMs(_), _) => step::apply(directory, command, cx),
         (FaultEffect::LoseLock, _) => {
@@ -49,9 +52,12 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
     }
 }
 
-/// Carries out what was delayed until now.
+/// Carries out what was delayed until now, as far as the turn's budget goes.
 pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>) {
-    while let Some(command) = directory.faults.take_due(cx.now.mono) {
+    while cx.shared.work_left > 0
+        && let Some(command) = directory.faults.take_due(cx.now.mono)
+    {
+        cx.take_work();
         step::apply(directory, command, cx);
     }
 }
@@ -60,14 +66,14 @@ fn choose(
     directory: &mut Directory,
     command: &Command,
     cx: &Context<'_>,
-) -> Option<(FaultEffect, Option<ConnectionId>)> {
+) -> Option<(FaultEffect, NamespaceId, Option<ConnectionId>)> {
     let concern = Concern::of(command)?;
     let queue = directory.get(concern.entity)?;
     let (namespace, path) = (queue.namespace, queue.path.to_lowercase());
     let effect = directory
         .faults
         .choose(namespace, &path, &concern, cx.now)?;
-    Some((effect, concern.connection))
+    Some((effect, namespace, concern.connection))
 }
 
 fn drop_client(connection: Option<ConnectionId>, cx: &mut Context<'_>) {

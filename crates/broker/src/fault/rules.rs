@@ -19,11 +19,19 @@ const MAX_DELAYED: usize = 10_000;
 pub(crate) struct FaultRules {
     by_namespace: BTreeMap<NamespaceId, Vec<CountedRule>>,
     /// By when they are carried out, then in the order in which they came.
-    delayed: BTreeMap<(Mono, u64), (Option<ConnectionId>, Command)>,
+    delayed: BTreeMap<(Mono, u64), DelayedCommand>,
     /// How many have been delayed.
     last_delayed: u64,
     /// How many operations have failed by a rule, since the start.
     injected: u64,
+}
+
+#[derive(Debug)]
+struct DelayedCommand {
+    namespace: NamespaceId,
+    /// As [`Concern::connection`].
+    connection: Option<ConnectionId>,
+    command: Command,
 }
 
 #[derive(Debug)]
@@ -52,7 +60,7 @@ impl FaultRules {
     }
 
     /// Gives a namespace these rules instead of those it has. A rule that stays as it is goes on
-    /// counting.
+    /// counting. With the last rule delays end too.
     pub(crate) fn replace(
         &mut self,
         namespace: NamespaceId,
@@ -71,6 +79,7 @@ impl FaultRules {
         }
         let mut before = self.by_namespace.remove(&namespace).unwrap_or_default();
         if rules.is_empty() {
+            self.end_delays(namespace);
             return Ok(());
         }
         let counted = rules.into_iter().map(|rule| {
@@ -113,22 +122,38 @@ impl FaultRules {
         self.delayed.len() < MAX_DELAYED
     }
 
-    /// Keeps a command until then.
+    /// Keeps a command in a namespace until then.
     pub(super) fn delay(
         &mut self,
         until: Mono,
+        namespace: NamespaceId,
         connection: Option<ConnectionId>,
         command: Command,
     ) {
         self.last_delayed += 1;
-        let key = (until, self.last_delayed);
-        self.delayed.insert(key, (connection, command));
+        let delayed = DelayedCommand {
+            namespace,
+            connection,
+            command,
+        };
+        self.delayed.insert((until, self.last_delayed), delayed);
+    }
+
+    /// What is delayed in a namespace is due, in the order in which it came.
+    fn end_delays(&mut self, namespace: NamespaceId) {
+        let of_it = |delayed: &DelayedCommand| delayed.namespace == namespace;
+        let due = self.delayed.extract_if(.., |_, delayed| of_it(delayed));
+        let mut due: Vec<_> = due.map(|((_, order), delayed)| (order, delayed)).collect();
+        due.sort_unstable_by_key(|(order, _)| *order);
+        let due = due.into_iter();
+        self.delayed
+            .extend(due.map(|(order, delayed)| ((Mono(0), order), delayed)));
     }
 
     /// Forgets what a connection has asked for that is gone.
     pub(crate) fn forget_delayed(&mut self, gone: ConnectionId) {
         self.delayed
-            .retain(|_, (connection, _)| *connection != Some(gone));
+            .retain(|_, delayed| delayed.connection != Some(gone));
     }
 
     /// When the first delayed command is to be carried out.
@@ -139,7 +164,7 @@ impl FaultRules {
     /// A delayed command whose time has come.
     pub(super) fn take_due(&mut self, now: Mono) -> Option<Command> {
         let first = self.delayed.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove().1)
+        (first.key().0 <= now).then(|| first.remove().command)
     }
 }
 

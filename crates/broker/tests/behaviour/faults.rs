@@ -291,6 +291,15 @@ fn a_delayed_operation_goes_with_its_connection() {
 }
 
 #[test]
+fn a_delay_ends_with_its_rule() {
+    let mut world = under(FaultMatch::default(), FaultEffect::DelayMs(500));
+    assert_eq!(send(&mut world), None);
+    replace(&mut world, "default", Vec::new()).unwrap();
+    let said = world.turn(Command::Tick);
+    assert!(said.is_empty() && active(&world) == 1, "{said:?}");
+}
+
+#[test]
 fn a_lost_lock_is_that_of_a_failed_delivery() {
     let matches = FaultMatch {
         operations: vec![FaultOperation::Complete],
