@@ -3,7 +3,7 @@
 //! Its receiver says how long, or the entity's retry-backoff by the delivery count. The message
 //! waits among the scheduled ones and keeps its number, its place in the queue, its deadline, its
 //! delivery count and its changes. Messages behind it go on meanwhile. It waits until its deadline
-//! at the latest, and expires then. Messages of a session never wait. (docs/spec/entities.md#10.1)
+//! at the latest, and expires then, and for seven days at most. Messages of a session never wait. (docs/spec/entities.md#10.1)
 
 use store::SequenceNumber;
 
@@ -14,6 +14,9 @@ use crate::message::entry::Entry;
 use crate::queue::Queue;
 use crate::send::timetable::{Due, Planned, Waiting};
 use crate::subqueue::lock::{Lock, Origin};
+
+/// The longest wait: seven days, in milliseconds. Nothing but time ends it.
+const MAX_WAIT: u64 = 7 * 86_400_000;
 
 /// When an abandoned message is due, if it waits.
 pub(crate) fn due(
@@ -38,7 +41,7 @@ pub(crate) fn due(
         RetryTime::At(at) => at.0,
     };
     let expires = queue.sub(subqueue).ceilings.expires_ms(number, &lock.row);
-    let at = at.min(expires);
+    let at = at.min(expires).min(now.saturating_add(MAX_WAIT));
     (at > now).then_some(Due { at, number })
 }
 

@@ -35,6 +35,28 @@ fn an_abandoned_message_waits_as_long_as_its_receiver_says() {
 }
 
 #[test]
+fn no_wait_is_longer_than_seven_days() {
+    check(
+        "
+        0s send a
+        0s attach r1
+        0s limit r1 9
+        0s abandon r1 #1 wait=9999999s
+        604799s counters
+        604800s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s abandon r1 #1 wait=9999999s: done
+            604799s active 0 dead 0 deferred 0 bytes 1 scheduled 1
+            604800s r1 gets #1 a count 1 until 604830s
+            604800s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
 fn a_backoff_grows_with_the_delivery_count_up_to_its_most() {
     check(
         "
