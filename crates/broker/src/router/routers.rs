@@ -191,7 +191,8 @@ impl Routers {
         }
     }
 
-    /// Removes the routers of a namespace, but for those that every namespace has.
+    /// Removes the routers of a namespace, but for those that every namespace has, and the bindings
+    /// from those.
     pub(crate) fn clear(&mut self, namespace: NamespaceId, cx: &mut Context<'_>) {
         let own = self
             .of(namespace)
@@ -199,6 +200,14 @@ impl Routers {
         let own: Vec<_> = own.map(|router| router.id).collect();
         for router in own {
             self.remove(router, cx);
+        }
+        let left = self.of(namespace).flat_map(|router| {
+            let numbers = router.bindings.iter().map(|(number, _)| number);
+            numbers.map(|number| (router.id, number))
+        });
+        let left: Vec<_> = left.collect();
+        for (router, number) in left {
+            self.unbind(router, number, cx);
         }
     }
 

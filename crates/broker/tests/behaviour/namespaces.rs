@@ -501,6 +501,25 @@ fn a_reset_of_the_default_namespace_goes_back_to_the_configuration() {
 }
 
 #[test]
+fn a_reset_leaves_no_binding_between_exchanges() {
+    let mut world = world();
+    let a = create(&mut world, "a");
+    let binding = Binding {
+        source: "amq.topic".to_owned(),
+        destination: BindingDestination::Router("amq.fanout".to_owned()),
+        key: "#".to_owned(),
+        arguments: Vec::new(),
+    };
+    let bound = RouterOrder::Bind(Box::new(binding));
+    assert!(order(&mut world, a, Order::Router(bound)).is_ok());
+    reset(&mut world, "a");
+    ensure(&mut world, a, vec![queue("late")]);
+    bind(&mut world, a, "amq.fanout", "late");
+    assert_eq!(publish(&mut world, a, "amq.topic"), Routed::Unmatched);
+    world.audit();
+}
+
+#[test]
 fn a_deleted_namespace_leaves_nothing_behind() {
     let mut world = world();
     let a = full(&mut world, "a");
