@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use store::{NamespaceId, StoreError};
 
 use crate::administration::SUBSCRIPTIONS;
-use crate::api::batch::{Ensured, MAX_BATCH};
+use crate::api::batch::{Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
 use crate::api::policy::{Policy, PolicyLayer};
@@ -136,6 +136,14 @@ impl Template {
         });
         if self.entities.len().saturating_add(rules.sum()) > MAX_BATCH {
             let (limit, what) = (MAX_BATCH, "entities and rules in one batch");
+            return Err(EntityError::TooMany { limit, what });
+        }
+        let rules = self.entities.iter().flat_map(|entity| match &entity.kind {
+            TemplateKind::Subscription { rules, .. } => &rules[..],
+            TemplateKind::Queue | TemplateKind::Topic => &[],
+        });
+        if rules.map(RuleDescription::bytes).sum::<usize>() > MAX_BATCH_BYTES {
+            let (limit, what) = (MAX_BATCH_BYTES, "bytes of rules in one batch");
             return Err(EntityError::TooMany { limit, what });
         }
         Ok(())
