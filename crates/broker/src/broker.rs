@@ -188,6 +188,12 @@ impl Broker {
         self.queues_at(self.now)
     }
 
+    /// Every queue of a namespace that a path leads to, as it was in the last step.
+    pub fn queues_of(&self, namespace: NamespaceId) -> impl Iterator<Item = QueueInfo> + '_ {
+        let found = self.directory.by_path(namespace, "");
+        found.map(|(_, queue)| info(&self.directory, queue, self.now))
+    }
+
     /// Every queue, with its ages and lags as they are now.
     pub fn queues_at(&self, now: Now) -> impl Iterator<Item = QueueInfo> + '_ {
         let seen = self.directory.iter_seen();

@@ -72,16 +72,14 @@ async fn declare(
     }
 }
 
-/// Makes entities and policies of one namespace, all of them or none.
+/// Makes entities and policies of one namespace, all of them or none. A reset goes back to these,
+/// also if there are none.
 async fn make(
     shard_client: &mut ShardClient,
     mut queues: Vec<QueueDefinition>,
     mut topics: Vec<TopicDefinition>,
     policies: Vec<Policy>,
 ) -> Result<(), Error> {
-    if queues.is_empty() && topics.is_empty() && policies.is_empty() {
-        return Ok(());
-    }
     let stored = StoredEntities::read(shard_client).await?;
     for queue in &mut queues {
         stored.reconcile(&queue.path, &mut queue.settings);

@@ -13,7 +13,7 @@ use std::thread;
 use access::Directory;
 use broker::{Activity, Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
-use store::{CallerLoad, EntityId, Reader, StoreError};
+use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -60,7 +60,7 @@ pub enum Message {
     /// A connection is gone; nothing more comes from it.
     Close { connection: ConnectionId },
     /// Asks which queues there are.
-    Queues(oneshot::Sender<Vec<QueueInfo>>),
+    Queues(NamespaceId, oneshot::Sender<Vec<QueueInfo>>),
     /// Asks for the receivers, locks and sessions of an entity, this number of each at most.
     Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
     /// Asks for the figures of the shard, and of this number of entities at most.
@@ -216,7 +216,9 @@ impl ShardTask {
                 self.connections.remove(&connection);
             }
             // The requester may have gone meanwhile.
-            Message::Queues(answer) => drop(answer.send(self.shard.broker.queues().collect())),
+            Message::Queues(namespace, answer) => {
+                drop(answer.send(self.shard.broker.queues_of(namespace).collect()));
+            }
             Message::Activity(entity, most, answer) => {
                 let now = self.clock.now();
                 drop(answer.send(self.shard.broker.activity(entity, now, most)));

@@ -138,9 +138,8 @@ impl ShardClient {
 
     /// Every entity of the namespace, in no order.
     pub async fn entities(&mut self) -> Result<Vec<QueueInfo>, ShardError> {
-        let mut all = ask_task(&self.inbox, Message::Queues).await?;
-        all.retain(|entity| entity.namespace == self.namespace);
-        Ok(all)
+        let namespace = self.namespace;
+        ask_task(&self.inbox, |answer| Message::Queues(namespace, answer)).await
     }
 
     /// The receivers, locks and sessions of an entity, `most` of each, if it is there.
@@ -373,10 +372,7 @@ mod tests {
             assert_eq!(client.ask(command, Some).await, Err(ShardError::Stopping));
             drop(inbox);
             assert_eq!(client.ask(command, Some).await, Err(ShardError::Stopping));
-            assert_eq!(
-                ask_task(&client.inbox, Message::Queues).await.err(),
-                Some(ShardError::Stopping)
-            );
+            assert_eq!(client.entities().await.err(), Some(ShardError::Stopping));
         });
     }
 
