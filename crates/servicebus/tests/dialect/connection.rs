@@ -99,13 +99,14 @@ fn an_operator_sees_a_connection_with_its_links_and_closes_it() {
     assert_eq!(
         links,
         [
-            "Sender orders 100 0",
-            "Receiver orders/$deadletterqueue 5 0",
-            "Receiver orders 6 1"
+            "Sender orders 1000 0",
+            "Receiver orders/$DeadLetterQueue 5 0",
+            "Receiver orders 6 1",
+            "Sender orders 999 0"
         ]
     );
     let state = world.server.state(1);
-    assert_eq!((state.links.len(), state.link_count), (1, 3));
+    assert_eq!((state.links.len(), state.link_count), (1, 4));
     world
         .server
         .force_close(world.clock_reading(), ForcedClose::Operator);
