@@ -3,7 +3,8 @@
 //! Its receiver says how long, or the entity's retry-backoff by the delivery count. The message
 //! waits among the scheduled ones and keeps its number, its place in the queue, its deadline, its
 //! delivery count and its changes. Messages behind it go on meanwhile. It waits until its deadline
-//! at the latest, and expires then, and for seven days at most. Messages of a session never wait. (docs/spec/entities.md#10.1)
+//! at the latest, and expires then, and for seven days at most. Messages of a session never wait.
+//! (docs/spec/entities.md#10.1)
 
 use store::SequenceNumber;
 

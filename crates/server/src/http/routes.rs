@@ -2,8 +2,8 @@
 //!
 //! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
 //! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/receivers`,
-//! `/explain`, `/settle`, `/purge` or `/redrive` is that route with the methods of the route. With any other
-//! method it is a queue or topic of that name, and so it is if the word is the name of a
+//! `/explain`, `/settle`, `/purge` or `/redrive` is that route with the methods of the route. With
+//! any other method it is a queue or topic of that name, and so it is if the word is the name of a
 //! subscription or a rule. A path whose last slash is escaped is always an entity.
 
 use access::Operation;
