@@ -58,7 +58,7 @@ fn what_an_entity_does_to_its_messages_is_explained() {
         &["queue", "create", "target"][..],
         &["queue", "create", "via", "--forward-to", "target"],
         &["queue", "update", "target", "--status", "send-disabled"],
-        &["queue", "create", "sessions", "--requires-session", "true"],
+        &["queue", "create", "sessions", "--requires-session"],
         &["send", "via", "a"],
         &["send", "orders", "b"],
         &["send", "sessions", "c", "--session-id", "s"],
