@@ -61,6 +61,9 @@ impl Ledger {
     pub(super) fn note_perhaps_deleted(&mut self, moved: &Move, from: Place) {
         if let Some(source) = self.wants_deleted(moved, from) {
             self.deletions.unanswered.entry(source).or_default().perhaps += 1;
+            if let Some(entry) = self.entries.get_mut(&moved.id) {
+                entry.may_be_gone = true;
+            }
         }
     }
 

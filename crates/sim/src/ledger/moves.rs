@@ -133,6 +133,8 @@ impl Ledger {
         commit: CommitId,
     ) -> Result<(), Violation> {
         if from.part != Part::Scheduled && self.ended(moved.id, Ask::Complete, commit)? {
+            // Its lock may have ended before, and a deletion have taken it.
+            self.note_perhaps_deleted(moved, from);
             return self.entry_at(moved.id, from).map(drop);
         }
         self.entry_at(moved.id, from)?;
