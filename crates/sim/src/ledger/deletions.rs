@@ -61,13 +61,10 @@ impl Ledger {
     pub(super) fn note_perhaps_deleted(&mut self, moved: &Move, from: Place) {
         if let Some(source) = self.wants_deleted(moved, from) {
             self.deletions.unanswered.entry(source).or_default().perhaps += 1;
-            if let Some(entry) = self.entries.get_mut(&moved.id) {
-                entry.may_be_gone = true;
-            }
         }
     }
 
-    fn wants_deleted(&self, moved: &Move, from: Place) -> Option<Source> {
+    pub(super) fn wants_deleted(&self, moved: &Move, from: Place) -> Option<Source> {
         let wanted = |deletion: &&Deletion| {
             let (entity, subqueue) = deletion.source;
             let here = (entity, subqueue.part()) == (from.entity, from.part);

@@ -134,7 +134,12 @@ impl Ledger {
     ) -> Result<(), Violation> {
         if from.part != Part::Scheduled && self.ended(moved.id, Ask::Complete, commit)? {
             // Its lock may have ended before, and a deletion have taken it.
-            self.note_perhaps_deleted(moved, from);
+            if self.wants_deleted(moved, from).is_some() {
+                self.note_perhaps_deleted(moved, from);
+                if let Some(entry) = self.entries.get_mut(&moved.id) {
+                    entry.may_be_gone = true;
+                }
+            }
             return self.entry_at(moved.id, from).map(drop);
         }
         self.entry_at(moved.id, from)?;
