@@ -7,6 +7,7 @@ const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
 const { createInterface } = require("node:readline");
+const { Namespace, request } = require("./namespace.js");
 const { findProgram } = require("./program.js");
 
 const READY = /^railbus ready listen=([^, ]+).* connection-string="([^"]+)"$/;
@@ -88,6 +89,11 @@ class Broker {
     return this.#ended;
   }
 
+  /** Makes a namespace with the entities of this broker and no messages. */
+  createNamespace(options) {
+    return Namespace.create(this.address, options);
+  }
+
   /** Lets time pass, in milliseconds or ISO 8601 (`PT5M`). What becomes due has happened when it resolves. */
   advance(duration) {
     const iso = typeof duration === "number" ? `PT${(duration / 1000).toFixed(3)}S` : duration;
@@ -111,13 +117,8 @@ class Broker {
     return fs.fstatSync(this.#log).size;
   }
 
-  async #setClock(change) {
-    const answer = await fetch(`http://${this.address}/$railbus/clock`, {
-      method: "POST",
-      body: JSON.stringify(change),
-    });
-    if (!answer.ok) throw new Error(await answer.text());
-    return answer.json();
+  #setClock(change) {
+    return request(this.address, "POST", "clock", change);
   }
 }
 
@@ -130,5 +131,7 @@ function entitiesFile(entities, folder) {
 }
 
 exports.start = (options) => Broker.start(options);
+exports.createNamespace = (address, options) => Namespace.create(address, options);
 exports.Broker = Broker;
+exports.Namespace = Namespace;
 exports.findProgram = findProgram;

@@ -46,3 +46,12 @@ def test_tests_may_share_a_broker(railbus):
     with ServiceBusClient.from_connection_string(railbus.connection_string) as client:
         client.get_queue_sender("orders").send_messages(ServiceBusMessage("two espressi"))
         assert receive(client) == ["two espressi"]
+
+
+def test_a_busy_broker_is_asked_again(railbus_namespace):
+    railbus_namespace.fault("busy", {"refuse": "server-busy"}, entity="orders", operations=["send"], times=1)
+    with ServiceBusClient.from_connection_string(railbus_namespace.connection_string, retry_backoff_factor=0.01) as client:
+        client.get_queue_sender("orders").send_messages(ServiceBusMessage("one espresso"))
+        assert receive(client) == ["one espresso"]
+    (busy,) = railbus_namespace.faults()
+    assert busy["injected"] == 1

@@ -4,7 +4,8 @@
 with this process, also when that is killed.
 """
 
-from .broker import Broker, BrokerError, start
+from .broker import Broker, start
+from .namespace import BrokerError, Namespace, create_namespace
 from .program import find_program
 
-__all__ = ["Broker", "BrokerError", "find_program", "start"]
+__all__ = ["Broker", "BrokerError", "Namespace", "create_namespace", "find_program", "start"]

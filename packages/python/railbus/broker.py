@@ -1,6 +1,5 @@
 """One broker: a process of its own that ends with this one."""
 
-import http.client
 import json
 import os
 import re
@@ -9,6 +8,7 @@ import tempfile
 import weakref
 from datetime import timedelta
 
+from .namespace import BrokerError, create_namespace, request
 from .program import find_program
 
 READY = re.compile(r'railbus ready listen=([^, ]+).* connection-string="([^"]+)"')
@@ -17,10 +17,6 @@ IGNORED_VARIABLES = re.compile(r"RAILBUS_.*|CONFIG_PATH|EMULATOR_HTTP_PORT")
 
 #: The brokers that this process has started and not stopped.
 running = weakref.WeakSet()
-
-
-class BrokerError(Exception):
-    """The broker did not start, or refused a request."""
 
 
 def start(entities=None, *, port=0, arguments=()):
@@ -91,6 +87,10 @@ class Broker:
         running.discard(self)
         return code
 
+    def create_namespace(self, name=None, *, like="default"):
+        """Makes a namespace with the entities of this broker and no messages; see `railbus.create_namespace`."""
+        return create_namespace(self.address, name, like=like)
+
     def advance(self, duration):
         """Lets time pass, as a `timedelta` or in ISO 8601 (`PT5M`). What becomes due has happened on return."""
         if isinstance(duration, timedelta):
@@ -111,16 +111,7 @@ class Broker:
         return os.fstat(self._log.fileno()).st_size
 
     def _set_clock(self, change):
-        connection = http.client.HTTPConnection(self.address)
-        try:
-            connection.request("POST", "/$railbus/clock", json.dumps(change))
-            response = connection.getresponse()
-            body = response.read().decode()
-        finally:
-            connection.close()
-        if response.status != http.client.OK:
-            raise BrokerError(body)
-        return json.loads(body)
+        return request(self.address, "POST", "clock", change)
 
 
 def _let_go_in_child():

@@ -1,4 +1,5 @@
-"""Fixtures: `railbus`, a broker for all tests, and `fresh_railbus`, a broker for one test.
+"""Fixtures: `railbus`, a broker for all tests; `railbus_namespace`, a namespace of it for one test; `fresh_railbus`,
+a broker for one test.
 
 A failed test shows what its brokers logged while it ran.
 """
@@ -26,6 +27,13 @@ def railbus(railbus_entities):
     """A broker that all tests share. Its entities keep their messages from one test to the next."""
     with start(railbus_entities) as broker:
         yield broker
+
+
+@pytest.fixture
+def railbus_namespace(railbus):
+    """A namespace of the test's own on the broker that all tests share: the same entities, without messages."""
+    with railbus.create_namespace() as namespace:
+        yield namespace
 
 
 @pytest.fixture

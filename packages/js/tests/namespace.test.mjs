@@ -1,0 +1,52 @@
+// What a namespace of this package promises. Run with the installed package.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { start } from "railbus";
+
+describe("a namespace", () => {
+  let broker;
+  before(async () => {
+    broker = await start({ entities: { queues: [{ name: "orders" }] } });
+  });
+  after(() => broker.stop());
+
+  test("has the entities of the broker", async () => {
+    const namespace = await broker.createNamespace();
+    assert.ok(namespace.connectionString.includes(`SharedAccessKeyName=${namespace.name};`));
+    const { reasons } = await namespace.explain("orders");
+    assert.deepEqual(reasons.map((reason) => reason.code), ["empty"]);
+  });
+
+  test("that is deleted is gone", async () => {
+    const namespace = await broker.createNamespace({ name: "left" });
+    await namespace.delete();
+    await assert.rejects(namespace.reset(), /left/);
+  });
+
+  test("that is like no other is empty", async () => {
+    const namespace = await broker.createNamespace({ like: null });
+    await assert.rejects(namespace.explain("orders"), /the entity does not exist/);
+  });
+
+  test("has fault rules of its own", async () => {
+    const [namespace, other] = [await broker.createNamespace(), await broker.createNamespace()];
+    await namespace.fault("again", "deliver-again", { entity: "orders", "message-id": "7", times: 1 });
+    assert.deepEqual(await other.faults(), []);
+    const [rule] = await namespace.faults();
+    assert.deepEqual([rule.name, rule.match["message-id"], rule.injected], ["again", "7", 0]);
+    await namespace.clearFaults();
+    assert.deepEqual(await namespace.faults(), []);
+    await namespace.fault("busy", { refuse: "server-busy" });
+    await namespace.reset();
+    assert.deepEqual(await namespace.faults(), []);
+  });
+
+  test("that is refused is an error", async () => {
+    await assert.rejects(broker.createNamespace({ name: "a/b" }), /a\/b/);
+    const namespace = await broker.createNamespace();
+    await assert.rejects(broker.createNamespace({ name: namespace.name }), /exists already/);
+    await assert.rejects(broker.createNamespace({ like: "nowhere" }), /nowhere/);
+    await assert.rejects(namespace.fault("worst", "explode"), /explode/);
+  });
+});

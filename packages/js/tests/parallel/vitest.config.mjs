@@ -1,0 +1,3 @@
+export default {
+  test: { include: ["*.vitest.mjs"], globalSetup: "./broker.mjs", maxConcurrency: 25, testTimeout: 0 },
+};
