@@ -6,8 +6,6 @@ package railbus
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +14,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -170,18 +167,5 @@ func (broker *Broker) Log() string {
 }
 
 func (broker *Broker) setClock(change map[string]any) error {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return err
-	}
-	answer, err := http.Post("http://"+broker.Address+"/$railbus/clock", "application/json", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err == nil && answer.StatusCode != http.StatusOK {
-		err = errors.New(strings.TrimSpace(string(text)))
-	}
-	return err
+	return request(broker.Address, http.MethodPost, "clock", "", change, nil)
 }

@@ -5,10 +5,6 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Duration;
@@ -72,6 +68,11 @@ public final class Broker implements AutoCloseable {
         return address;
     }
 
+    /** Makes a namespace with the entities of this broker and no messages. */
+    public Namespace createNamespace() {
+        return Namespace.create(address);
+    }
+
     /** Lets time pass. What becomes due has happened when it returns. */
     public void advance(Duration duration) {
         setClock("{\"advance\": \"" + duration + "\"}");
@@ -128,18 +129,6 @@ public final class Broker implements AutoCloseable {
     }
 
     private void setClock(String change) {
-        var request = HttpRequest.newBuilder(URI.create("http://" + address + "/$railbus/clock"));
-        try {
-            var post = request.POST(HttpRequest.BodyPublishers.ofString(change)).build();
-            var answer = HttpClient.newHttpClient().send(post, HttpResponse.BodyHandlers.ofString());
-            if (answer.statusCode() != 200) {
-                throw new IllegalArgumentException(answer.body());
-            }
-        } catch (IOException error) {
-            throw new UncheckedIOException(error);
-        } catch (InterruptedException error) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while the clock is moved", error);
-        }
+        Api.request(address, "POST", "clock", change);
     }
 }
