@@ -4,7 +4,12 @@ using OpenTelemetry.Trace;
 
 namespace Railbus.Interop;
 
+/// <summary>Runs alone: while a listener is in the process, the SDK writes a context into every message.</summary>
+[CollectionDefinition(nameof(Tracing), DisableParallelization = true)]
+public class Alone;
+
 /// <summary>Tracing: the context that the SDK writes into a message goes with it wherever the broker takes it.</summary>
+[Collection(nameof(Tracing))]
 public class Tracing
 {
     private static readonly ActivitySource Source = new("Railbus.Interop");
