@@ -1,7 +1,7 @@
 //! Broker clock: the time that the shard reads and sleeps by. It is real time, or virtual time if
 //! the server was started with a virtual clock.
 
-use broker::{Command, Deadline, Incoming, Now, Operation, Outcome};
+use broker::{Command, Deadline, Incoming, Now, Operation};
 use tokio::time::Instant;
 
 use crate::clock::Clock;
@@ -46,11 +46,6 @@ impl BrokerClock {
                 && *enqueued_before <= real.wall
             {
                 enqueued_before.0 = enqueued_before.0.saturating_add_signed(ahead);
-            }
-            for outcome in outcomes_of(command).into_iter().flatten() {
-                if let Some(due) = outcome.delivery_time_mut() {
-                    due.0 = due.0.saturating_add_signed(ahead);
-                }
             }
             for message in messages_of(command) {
                 if let Some(due) = &mut message.scheduled {
@@ -108,25 +103,6 @@ fn messages_of(command: &mut Command) -> &mut [Incoming] {
     }
 }
 
-/// How a command ends locks, and how it ends them when its transaction is rolled back.
-fn outcomes_of(command: &mut Command) -> [Option<&mut Outcome>; 2] {
-    match command {
-        Command::Settle { outcome, .. } | Command::SettleMany { outcome, .. } => {
-            [Some(outcome), None]
-        }
-        Command::Enlist {
-            operation:
-                Operation::Settle {
-                    outcome,
-                    on_rollback,
-                    ..
-                },
-            ..
-        } => [Some(outcome), on_rollback.as_mut()],
-        _ => [None, None],
-    }
-}
-
 async fn sleep_until(wake: Option<Instant>) {
     match wake {
         Some(instant) => tokio::time::sleep_until(instant).await,
@@ -138,7 +114,7 @@ async fn sleep_until(wake: Option<Instant>) {
 mod tests {
     use std::time::Duration;
 
-    use broker::{ConnectionId, LockToken, RequestId, RetryTime, Subqueue, SubqueueId, Wall};
+    use broker::{ConnectionId, RequestId, Subqueue, SubqueueId, Wall};
     use store::{CommitId, EntityId};
     use tokio::sync::oneshot;
 
@@ -146,18 +122,16 @@ mod tests {
 
     const DAY: u64 = 24 * 60 * 60 * 1_000;
 
-    const QUEUE: SubqueueId = SubqueueId {
-        entity: EntityId(1),
-        subqueue: Subqueue::Main,
-    };
-
     fn before(clock: &BrokerClock, moment: Wall) -> Wall {
         let mut commands = [Command::DeleteMessages {
             request: RequestId {
                 connection: ConnectionId(1),
                 token: 1,
             },
-            subqueue: QUEUE,
+            subqueue: SubqueueId {
+                entity: EntityId(1),
+                subqueue: Subqueue::Main,
+            },
             session: None,
             enqueued_before: moment,
             count: 1,
@@ -173,34 +147,8 @@ mod tests {
         }
     }
 
-    fn available_at(clock: &BrokerClock, retry: RetryTime) -> RetryTime {
-        let mut commands = [Command::Settle {
-            request: None,
-            subqueue: QUEUE,
-            session: None,
-            token: LockToken(1),
-            outcome: Outcome::Annotated {
-                annotations: Vec::new(),
-                outcome: Box::new(Outcome::ReleaseLater(retry)),
-            },
-        }];
-        clock.translate(&mut commands);
-        match commands {
-            [
-                Command::Settle {
-                    outcome: Outcome::Annotated { outcome, .. },
-                    ..
-                },
-            ] => match *outcome {
-                Outcome::ReleaseLater(retry) => retry,
-                other => panic!("{other:?}"),
-            },
-            [other] => panic!("{other:?}"),
-        }
-    }
-
-    /// A clock that was advanced by a day.
-    fn advanced() -> BrokerClock {
+    #[test]
+    fn a_batch_delete_of_what_was_enqueued_before_now_goes_up_to_the_brokers_now() {
         let mut clock = BrokerClock::new(Clock::start(), true);
         let (answer, mut advanced) = oneshot::channel();
         clock.ask(ClockRequest::Advance(Duration::from_millis(DAY)), answer);
@@ -214,25 +162,9 @@ mod tests {
             });
         }
         assert!(advanced.try_recv().unwrap().is_ok());
-        clock
-    }
-
-    #[test]
-    fn a_batch_delete_of_what_was_enqueued_before_now_goes_up_to_the_brokers_now() {
-        let clock = advanced();
         let now = clock.real.now().wall;
         assert_eq!(before(&clock, now), Wall(now.0 + DAY));
         let read_off_a_message = Wall(now.0 + DAY / 2);
         assert_eq!(before(&clock, read_off_a_message), read_off_a_message);
-    }
-
-    #[test]
-    fn a_message_that_waits_for_a_moment_waits_as_long_as_its_receiver_meant() {
-        let clock = advanced();
-        let moment = Wall(clock.real.now().wall.0 + 60_000);
-        let moved = RetryTime::At(Wall(moment.0 + DAY));
-        assert_eq!(available_at(&clock, RetryTime::At(moment)), moved);
-        let delay = RetryTime::After(60_000);
-        assert_eq!(available_at(&clock, delay), delay);
     }
 }

@@ -147,19 +147,6 @@ impl Outcome {
         }
     }
 
-    /// The moment from which on the message is available again, if its receiver named one.
-    pub fn delivery_time_mut(&mut self) -> Option<&mut Wall> {
-        match self {
-            Self::Abandon {
-                retry: RetryTime::At(moment),
-                ..
-            }
-            | Self::ReleaseLater(RetryTime::At(moment)) => Some(moment),
-            Self::Annotated { outcome, .. } => outcome.delivery_time_mut(),
-            _ => None,
-        }
-    }
-
     /// Bytes of the changes it carries.
     #[must_use]
     pub fn size(&self) -> usize {
