@@ -35,4 +35,5 @@ mod tag {
     pub const MOVE_BODY: u8 = 18;
     pub const PUT_STAGED_BODY: u8 = 19;
     pub const REMOVE_ENTRIES: u8 = 20;
+    pub const COPY: u8 = 21;
 }

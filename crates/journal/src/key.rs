@@ -120,6 +120,15 @@ pub fn message(entity: EntityId, part: Part, number: SequenceNumber) -> [u8; 17]
     key
 }
 
+/// Both ends of one entity's rows.
+pub fn messages_of(entity: EntityId) -> ([u8; 17], [u8; 17]) {
+    let first = SequenceNumber(0);
+    (
+        message(entity, Part::Active, first),
+        message(after(entity), Part::Active, first),
+    )
+}
+
 /// Parses a message's key.
 pub fn parse_message(key: &[u8]) -> Option<(EntityId, Part, SequenceNumber)> {
     let (entity, rest) = split_u64(key)?;

@@ -15,8 +15,8 @@ use crate::key::{self, KeyKind};
 /// The version of the layout of the store: with 2 came the journal, with 3 large bodies in files of
 /// their own, with 4 the places of bodies in rows, with 5 the periods of remembered message ids,
 /// with 6 records that tell whether everything before them was synced, with 7 session ids that are
-/// folded, with 8 routers, with 9 namespaces.
-pub const FORMAT: u32 = 9;
+/// folded, with 8 routers, with 9 namespaces, with 10 copies of entities.
+pub const FORMAT: u32 = 10;
 
 /// Set in a row's first byte where a field follows that is not at its usual value.
 mod tag {

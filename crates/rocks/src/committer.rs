@@ -96,7 +96,8 @@ impl Committer {
         })
     }
 
-    /// Commits `first` and what waits behind it as one group. A backup ends the group.
+    /// Commits `first` and what waits behind it as one group. A backup ends the group, and a set
+    /// that copies an entity is one of its own.
     fn commit_batch(
         &self,
         first: Submission,
@@ -107,6 +108,11 @@ impl Committer {
         let mut next = Some(first);
         while let Some(submission) = next {
             match submission {
+                Submission::Writes(id, set) if set.has_copy() => {
+                    self.commit(std::mem::take(&mut group))?;
+                    group.add(id, set);
+                    self.commit(std::mem::take(&mut group))?;
+                }
                 Submission::Writes(id, set) => group.add(id, set),
                 Submission::Moves(moves) => group.moves.extend(moves),
                 Submission::Backup(order) => {
@@ -121,13 +127,19 @@ impl Committer {
                 submissions.try_recv().ok()
             };
         }
-        let mut commits = self.commit_lock.lock()?;
-        if !group.is_empty() {
-            let sets = group.sets.len();
-            commits.commit(group)?;
-            self.commit_lock.committed(sets);
+        self.commit(group)?;
+        backup.map_or(Ok(()), |order| self.commit_lock.lock()?.back_up(order))
+    }
+
+    fn commit(&self, group: Group) -> Result<(), StoreError> {
+        if group.is_empty() {
+            return Ok(());
         }
-        backup.map_or(Ok(()), |order| commits.back_up(order))
+        let mut commits = self.commit_lock.lock()?;
+        let sets = group.sets.len();
+        commits.commit(group)?;
+        self.commit_lock.committed(sets);
+        Ok(())
     }
 }
 

@@ -112,7 +112,23 @@ impl Indexer {
         self.index.database.flush()
     }
 
+    /// Applies groups, together as far as none copies an entity.
     fn apply(&mut self, groups: Vec<DurableGroup>) -> Result<(), StoreError> {
+        let mut together = Vec::with_capacity(groups.len());
+        for group in groups {
+            let has_copy = group.has_copy();
+            if has_copy {
+                self.apply_together(std::mem::take(&mut together))?;
+            }
+            together.push(group);
+            if has_copy {
+                self.apply_together(std::mem::take(&mut together))?;
+            }
+        }
+        self.apply_together(together)
+    }
+
+    fn apply_together(&mut self, groups: Vec<DurableGroup>) -> Result<(), StoreError> {
         let Some(newest) = groups.last() else {
             return Ok(());
         };

@@ -9,6 +9,7 @@
 //! all. Bodies are in the journal already; for a body its location is put, mostly in the row that
 //! came with it (`inline_location.rs`).
 
+mod copy;
 mod entries;
 mod inline_location;
 mod put;
@@ -97,6 +98,9 @@ impl Merger {
         };
         for write in sets.iter().flat_map(WriteSet::as_slice) {
             merge.put(write);
+        }
+        for set in sets.iter().filter(|set| set.has_copy()) {
+            merge.copy_entities(set, database)?;
         }
         for (pointer, location) in moves {
             merge.move_body(*pointer, location, database)?;

@@ -156,10 +156,17 @@ fn replay(
     };
     let (mut sets, mut writes, mut until) = (Vec::new(), 0, 0);
     let mut found = journal::replay(files, &from, |position, set, moves| {
+        let has_copy = set.has_copy();
+        if has_copy && !sets.is_empty() {
+            // What it copies is read from the index.
+            index.apply(&sets, &Moves::new(), until, &[]).map(drop)?;
+            sets.clear();
+            writes = 0;
+        }
         writes += set.as_slice().len();
         sets.push(set);
         until = position;
-        if writes < WRITES_AT_ONCE && moves.is_empty() {
+        if writes < WRITES_AT_ONCE && moves.is_empty() && !has_copy {
             return Ok(());
         }
         index.apply(&sets, &moves, until, &[]).map(drop)?;

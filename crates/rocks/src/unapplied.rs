@@ -40,6 +40,14 @@ pub(crate) struct DurableGroup {
     pub unsynced: Option<Arc<Handle>>,
 }
 
+impl DurableGroup {
+    /// Whether it copies an entity, and has to be applied alone: what it copies is read from the
+    /// index.
+    pub fn has_copy(&self) -> bool {
+        self.sets.iter().any(WriteSet::has_copy)
+    }
+}
+
 /// Between the committer, the indexer and readers.
 #[derive(Default)]
 pub(crate) struct Unapplied {

@@ -55,7 +55,14 @@ impl Image {
     /// Everything that is wrong, in the order of the keys; empty when all is well.
     #[must_use]
     pub fn audit(&self) -> Vec<Finding> {
-        let mut findings = self.audit_bodies();
+        self.audit_with(|_| false)
+    }
+
+    /// The same of a store in which entities were [copied](crate::Write::Copy): `borrows` tells of
+    /// which rows the body belongs to another row.
+    #[must_use]
+    pub fn audit_with(&self, borrows: impl Fn(&MessageKey) -> bool) -> Vec<Finding> {
+        let mut findings = self.audit_bodies_with(borrows);
         findings.extend(self.audit_numbers());
         findings.extend(self.audit_heads());
         findings
@@ -65,11 +72,17 @@ impl Image {
     /// than their counts say.
     #[must_use]
     pub fn audit_bodies(&self) -> Vec<Finding> {
+        self.audit_bodies_with(|_| false)
+    }
+
+    fn audit_bodies_with(&self, borrows: impl Fn(&MessageKey) -> bool) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut used: BTreeMap<NumberKey, u32> = BTreeMap::new();
         for (key, row) in &self.messages {
             let body = (row.body.home, row.body.number);
-            *used.entry(body).or_default() += 1;
+            if !borrows(key) {
+                *used.entry(body).or_default() += 1;
+            }
             if !self.bodies.contains_key(&body) {
                 findings.push(Finding::Dangling {
                     row: *key,

@@ -7,6 +7,7 @@
 
 mod bodies;
 mod commits;
+mod copies;
 mod entries;
 mod model;
 mod random;
@@ -78,6 +79,9 @@ pub fn run(harness: &mut impl Harness) {
     shares::copies_that_move_share_their_body_as_before(harness);
     shares::shared_bodies_go_with_their_home(harness);
     shares::thousands_of_neighbours_released_in_any_order_leave_the_others_alone(harness);
+    copies::a_copy_has_what_the_original_had_when_it_was_made(harness);
+    copies::bodies_stay_for_the_copy_when_the_original_goes_on(harness);
+    copies::a_copy_of_many_survives_a_crash_and_its_bodies_go_with_it(harness);
 }
 
 /// The entity that most behaviours use.

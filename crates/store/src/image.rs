@@ -16,6 +16,7 @@ use crate::query::{BodyLocation, Found, Query, StoredMessage};
 use crate::record::{BodyPointer, EntityRow, ExpiryRow, Head, MessageRow, Recovery};
 use crate::write::Write;
 
+mod copies;
 mod entries;
 mod shares;
 
@@ -71,6 +72,8 @@ pub enum ContractViolation {
     NotShared(BodyPointer),
     #[error("body {0:?} is removed while others share it")]
     SharedBodyRemoved(BodyPointer),
+    #[error("{0:?} has messages or entries, and is made a copy of another entity")]
+    CopiedOver(EntityId),
 }
 
 impl Image {
@@ -154,6 +157,7 @@ impl Image {
                 index,
                 keys,
             } => self.remove_entries(*entity, *index, keys),
+            Write::Copy { from, to } => return self.copy_entity(*from, *to),
         }
         Ok(())
     }

@@ -37,7 +37,8 @@ pub enum Write {
     },
     /// A body is put once, in the set that first puts a row which points to it.
     PutBody { pointer: BodyPointer, body: Bytes },
-    /// After the only pointer was removed. Never for a shared body.
+    /// After the only pointer was removed, those that [`Copy`](Self::Copy) made included. Never for
+    /// a shared body.
     RemoveBody { pointer: BodyPointer },
     /// `copies` rows, one or more, point to this body. Once, in the set of its `PutBody` or a later
     /// one, for it never gets more; a body without it has one pointer.
@@ -96,6 +97,12 @@ pub enum Write {
         index: Index,
         keys: Box<Range<EntryKey>>,
     },
+    /// Gives `to`, which has nothing of these, all that `from` has besides its definition and head:
+    /// rows, which point to the same bodies, delivery counts, patches, expiries and entries. No
+    /// body is copied and no count of copies changes, so of two rows that point to one body only
+    /// one says that it goes. Nothing else in the same set is about the messages or entries of
+    /// either entity.
+    Copy { from: EntityId, to: EntityId },
 }
 
 impl Write {
@@ -117,6 +124,7 @@ impl Write {
             | Self::PutEntry { entity, .. }
             | Self::RemoveEntry { entity, .. }
             | Self::RemoveEntries { entity, .. } => *entity,
+            Self::Copy { to, .. } => *to,
             Self::PutBody { pointer, .. }
             | Self::RemoveBody { pointer }
             | Self::ShareBody { pointer, .. }
@@ -129,19 +137,29 @@ impl Write {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct WriteSet {
     writes: Vec<Write>,
+    has_copy: bool,
 }
 
 impl WriteSet {
     /// An empty set with room for this many writes.
     #[must_use]
     pub fn with_capacity(writes: usize) -> Self {
-        let writes = Vec::with_capacity(writes);
-        Self { writes }
+        Self {
+            writes: Vec::with_capacity(writes),
+            has_copy: false,
+        }
     }
 
     /// Adds one write.
     pub fn push(&mut self, write: Write) {
+        self.has_copy |= matches!(write, Write::Copy { .. });
         self.writes.push(write);
+    }
+
+    /// Whether an entity is copied, which is as large a change as the entity.
+    #[must_use]
+    pub fn has_copy(&self) -> bool {
+        self.has_copy
     }
 
     /// Whether nothing is to be written.

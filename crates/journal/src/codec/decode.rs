@@ -80,6 +80,10 @@ impl Decoder<'_> {
                 Write::PutEntity(value::decode_entity(&key, row).ok()?)
             }
             tag::REMOVE_ENTITY => Write::RemoveEntity(entity),
+            tag::COPY => Write::Copy {
+                from: EntityId(self.fields.u64()?),
+                to: entity,
+            },
             tag::PUT_HEAD => {
                 let head = value::decode_head(entity, self.bytes()?).ok()?;
                 Write::PutHead { entity, head }

@@ -117,6 +117,10 @@ impl<'a> Encoder<'a> {
                 self.u64(keys.end.number.0);
                 add_bytes(self.out, &keys.end.group)?;
             }
+            Write::Copy { from, to } => {
+                self.start(tag::COPY, *to);
+                self.u64(from.0);
+            }
         }
         Some(())
     }

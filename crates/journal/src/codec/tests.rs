@@ -50,6 +50,10 @@ fn every_write() -> Vec<Write> {
             definition: Bytes::from_static(b"definition"),
         }),
         Write::RemoveEntity(entity),
+        Write::Copy {
+            from: EntityId(4),
+            to: entity,
+        },
         Write::PutHead { entity, head },
         Write::PutMessage {
             entity,

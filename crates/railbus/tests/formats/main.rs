@@ -466,11 +466,11 @@ fn new_messages_go_on_where_the_old_ones_end() {
 #[test]
 fn a_newer_format_is_refused_with_one_sentence() {
     for copy in copies() {
-        fs::write(copy.path().join("format"), "railbus-store 10\n").expect("written");
+        fs::write(copy.path().join("format"), "railbus-store 11\n").expect("written");
         let refused = Shop::open(copy.path(), 2_000).err().expect("refused");
         assert_eq!(
             refused.to_string(),
-            "the format file names format version 10; this program understands up to 9"
+            "the format file names format version 11; this program understands up to 10"
         );
     }
 }

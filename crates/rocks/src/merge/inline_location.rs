@@ -86,14 +86,18 @@ impl Merge<'_> {
     ) -> Result<(), StoreError> {
         match inline_location(own, database)? {
             Some(location) => value::add_location(value, location),
-            None if self.merger.inline_only => {
-                self.merger.inline_only = false;
-                self.batch
-                    .delete_cf(self.families.state, single::INLINE_ONLY);
-            }
-            None => {}
+            None => self.keep_bodies_apart(),
         }
         Ok(())
+    }
+
+    /// From now on a body that is removed with the row it came with may have a row of its own.
+    pub fn keep_bodies_apart(&mut self) {
+        if self.merger.inline_only {
+            self.merger.inline_only = false;
+            self.batch
+                .delete_cf(self.families.state, single::INLINE_ONLY);
+        }
     }
 
     /// A body of a segment that is about to be removed has a new location. One that is removed

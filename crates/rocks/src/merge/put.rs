@@ -91,8 +91,10 @@ impl<'a> Merge<'a> {
                 index,
                 keys,
             } => self.entries.remove(*entity, *index, keys),
+            // Done next, when all puts are known.
+            Write::Copy { .. }
             // Known from the survey, done at the end.
-            Write::RemoveMessage { .. }
+            | Write::RemoveMessage { .. }
             | Write::RemoveBody { .. }
             | Write::ShareBody { .. }
             | Write::ReleaseBody { .. } => {}

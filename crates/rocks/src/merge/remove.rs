@@ -1,7 +1,7 @@
 //! The removals of a group.
 
 use rocksdb::WriteBatch;
-use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
+use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
 use crate::database::Families;
@@ -103,9 +103,9 @@ impl Merge<'_> {
         let first = SequenceNumber(0);
         for entity in std::mem::take(&mut self.removed_entities) {
             let next = key::after(entity);
-            let row = |entity| key::message(entity, Part::Active, first);
+            let (from, until) = key::messages_of(entity);
             self.batch
-                .delete_range_cf(self.families.message, row(entity), row(next));
+                .delete_range_cf(self.families.message, from, until);
             let body = |home| {
                 key::body(
                     BodyPointer {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use super::{body_of, entity_row};
 use crate::entry::{EntryKey, Index};
 use crate::id::{EntityId, Part, SequenceNumber};
-use crate::image::Image;
+use crate::image::{Image, MessageKey};
 use crate::record::{BodyPointer, Head, MessageRow};
 use crate::write::{Write, WriteSet};
 
@@ -21,6 +21,8 @@ struct Message {
     row: MessageRow,
     /// Whether it was sent as one of several copies.
     shares: bool,
+    /// Whether the body belongs to a message of a copy of its entity.
+    borrows: bool,
     count: u32,
     patch: Option<Bytes>,
 }
@@ -32,6 +34,8 @@ struct Entity {
     live: BTreeMap<u64, Message>,
     expiries: BTreeMap<(Part, u64), u64>,
     entries: BTreeMap<(Index, EntryKey), Bytes>,
+    /// Whether it is a copy, of which nothing is changed.
+    is_copy: bool,
 }
 
 /// All entities, live messages and their order.
@@ -50,10 +54,17 @@ impl Model {
 
     /// The entity that `choice` falls on.
     pub fn pick_entity(&self, choice: u64) -> Option<u64> {
-        let nth = usize::try_from(choice)
-            .ok()?
-            .checked_rem(self.entities.len())?;
-        self.entities.keys().nth(nth).copied()
+        let entities: Vec<_> = self.entities().into_iter().collect();
+        let nth = usize::try_from(choice).ok()?.checked_rem(entities.len())?;
+        Some(entities[nth])
+    }
+
+    /// The copy that `choice` falls on.
+    pub fn pick_copy(&self, choice: u64) -> Option<u64> {
+        let copies = self.entities.iter().filter(|(_, entity)| entity.is_copy);
+        let copies: Vec<_> = copies.map(|(id, _)| *id).collect();
+        let nth = usize::try_from(choice).ok()?.checked_rem(copies.len())?;
+        Some(copies[nth])
     }
 
     /// The live message that `choice` falls on.
@@ -131,6 +142,7 @@ impl Model {
             part,
             row,
             shares: false,
+            borrows: false,
             count: 0,
             patch: None,
         }
@@ -276,6 +288,60 @@ impl Model {
         }
     }
 
+    /// Copies an entity, to keep what it has: the bodies belong to the copy then.
+    pub fn keep_copy(&mut self, entity: u64, set: &mut WriteSet) {
+        let copy = Entity {
+            is_copy: true,
+            ..self.entity(entity).clone()
+        };
+        let live = self.entity(entity).live.values_mut();
+        live.for_each(|message| message.borrows = true);
+        self.add_copy(entity, copy, set);
+    }
+
+    /// Makes a copy of what was kept, which has no body of its own.
+    pub fn copy_back(&mut self, kept: u64, set: &mut WriteSet) {
+        let mut copy = Entity {
+            is_copy: false,
+            ..self.entity(kept).clone()
+        };
+        let live = copy.live.values_mut();
+        live.for_each(|message| message.borrows = true);
+        self.add_copy(kept, copy, set);
+    }
+
+    fn add_copy(&mut self, from: u64, copy: Entity, set: &mut WriteSet) {
+        self.last_entity += 1;
+        let to = self.last_entity;
+        let has_head = copy.given > 0;
+        self.entities.insert(to, copy);
+        set.push(Write::PutEntity(entity_row(EntityId(to))));
+        set.push(Write::Copy {
+            from: EntityId(from),
+            to: EntityId(to),
+        });
+        if has_head {
+            self.write_head(to, set);
+        }
+    }
+
+    /// Removes a copy unless a message elsewhere borrows one of its bodies.
+    pub fn remove_copy(&mut self, kept: u64, set: &mut WriteSet) {
+        let own = self.entity(kept).live.values();
+        let own = own.filter(|message| !message.borrows);
+        let own: BTreeSet<_> = own.map(|message| message.row.body).collect();
+        let mut others = self.entities.values().flat_map(|other| other.live.values());
+        if others.any(|other| other.borrows && own.contains(&other.row.body)) {
+            return;
+        }
+        self.remove_entity(kept, set);
+    }
+
+    /// Whether the body of a row belongs to another one.
+    pub fn borrows(&self, (entity, _, number): &MessageKey) -> bool {
+        self.entities[&entity.0].live[&number.0].borrows
+    }
+
     /// Everything a full scan should find.
     pub fn image(&self) -> Image {
         let last_entity = (self.last_entity > 0).then_some(EntityId(self.last_entity));
@@ -303,9 +369,10 @@ impl Model {
         image
     }
 
-    /// The entities that have not been removed.
+    /// The entities that have not been removed, but for copies.
     pub fn entities(&self) -> BTreeSet<u64> {
-        self.entities.keys().copied().collect()
+        let entities = self.entities.iter().filter(|(_, entity)| !entity.is_copy);
+        entities.map(|(id, _)| *id).collect()
     }
 
     fn entity(&mut self, entity: u64) -> &mut Entity {
@@ -407,6 +474,9 @@ impl Entity {
 impl Message {
     /// Its row is gone.
     fn drop_body(&self, set: &mut WriteSet) {
+        if self.borrows {
+            return;
+        }
         let pointer = self.row.body;
         set.push(if self.shares {
             Write::ReleaseBody { pointer }
@@ -422,7 +492,7 @@ impl Message {
         image
             .bodies
             .insert((pointer.home, pointer.number), body_of(pointer, len));
-        if self.shares {
+        if self.shares && !self.borrows {
             let copies = image.shares.entry((pointer.home, pointer.number));
             *copies.or_default() += 1;
         }

@@ -53,7 +53,8 @@ impl<H: Harness> Log<'_, H> {
             1 | 2 => self.restart(false),
             3..=5 => self.make_durable(),
             6..=8 => self.check_reads(word / 64),
-            9..=25 => {
+            9 => self.copy(word / 64),
+            10..=25 => {
                 self.submit();
             }
             _ => self.operate(word / 64),
@@ -113,6 +114,20 @@ impl<H: Harness> Log<'_, H> {
         }
     }
 
+    /// Copies an entity, copies it back, or removes a copy, in a set of its own.
+    fn copy(&mut self, word: u64) {
+        self.submit();
+        let (kind, choice) = (word % 4, word / 4);
+        let (model, set) = (&mut self.model, &mut self.set);
+        match (kind, model.pick_entity(choice), model.pick_copy(choice)) {
+            (0, Some(entity), _) => model.keep_copy(entity, set),
+            (1, _, Some(kept)) => model.copy_back(kept, set),
+            (_, _, Some(kept)) => model.remove_copy(kept, set),
+            _ => {}
+        }
+        self.submit();
+    }
+
     fn submit(&mut self) -> CommitId {
         let set = std::mem::take(&mut self.set);
         let id = self.store_mut().submit(set);
@@ -165,7 +180,6 @@ impl<H: Harness> Log<'_, H> {
             self.harness.crash(store)
         };
         let image = self.harness.image(&mut store);
-        assert_eq!(image.audit(), [], "the audit finds nothing");
         assert_eq!(store.recover().expect("readable"), image.recovery());
         let durable = usize::try_from(self.durable.0).expect("few commits");
         let survivor = self.states[durable..]
@@ -173,6 +187,8 @@ impl<H: Harness> Log<'_, H> {
             .find(|state| state.image() == image);
         let survivor =
             survivor.expect("the store is as after some commit, not before the durable one");
+        let findings = image.audit_with(|key| survivor.borrows(key));
+        assert_eq!(findings, [], "the audit finds nothing");
         self.model = survivor.clone();
         self.states = vec![self.model.clone()];
         self.set = WriteSet::default();

@@ -23,14 +23,23 @@ impl Image {
 
     /// Removes every entry of an entity.
     pub(super) fn remove_entries_of(&mut self, entity: EntityId) {
-        let group = Bytes::new();
-        let number = SequenceNumber(0);
-        let least = (entity, Index::ALL[0], EntryKey { group, number });
-        let entries = self.entries.range(least..).map(|(key, _)| key);
-        let entries = entries.take_while(|(owner, _, _)| *owner == entity);
-        for key in entries.cloned().collect::<Vec<_>>() {
+        let keys: Vec<_> = self
+            .entries_of(entity)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in keys {
             self.entries.remove(&key);
         }
+    }
+
+    /// Every entry of an entity.
+    pub(super) fn entries_of(
+        &self,
+        entity: EntityId,
+    ) -> impl Iterator<Item = (&FullEntryKey, &Bytes)> {
+        let least = EntryKey::new(Bytes::new(), SequenceNumber(0));
+        let entries = self.entries.range((entity, Index::ALL[0], least)..);
+        entries.take_while(move |((owner, _, _), _)| *owner == entity)
     }
 
     /// Answers a query about entries; any other finds none.

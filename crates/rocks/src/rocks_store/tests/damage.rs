@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use journal::file_system::os;
 
 use super::*;
+use crate::value::FORMAT;
 
 fn segments(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join("journal")).expect("listed");
@@ -49,13 +50,14 @@ fn crashed_store() -> TempDir {
 #[test]
 fn a_newer_format_is_refused_before_the_database_is_touched() {
     let directory = crashed_store();
-    fs::write(directory.path().join("format"), "railbus-store 10\n").expect("written");
+    let newer = format!("railbus-store {}\n", FORMAT + 1);
+    fs::write(directory.path().join("format"), newer).expect("written");
     let refused = try_open(directory.path(), Durability::Synced).err();
     assert_eq!(
         refused,
         Some(StoreError::NewerFormat {
-            found: 10,
-            known: 9
+            found: FORMAT + 1,
+            known: FORMAT
         })
     );
     fs::write(directory.path().join("format"), "something else\n").expect("written");

@@ -1,6 +1,7 @@
 //! Locations of bodies in the rows that they came with, and their rows of their own.
 
 use rocksdb::WriteBatch;
+use store::Write;
 
 use super::*;
 use crate::image;
@@ -153,6 +154,51 @@ fn bodies_that_have_rows_of_their_own_go_with_their_messages() {
     assert!(store.open_store.database.single(single::INLINE_ONLY) != Ok(None));
     let mut set = WriteSet::default();
     remove(&mut set, QUEUE, Part::DeadLetter, 21);
+    store.submit(set);
+    check_nothing_is_left(&store);
+}
+
+#[test]
+fn a_copied_body_outlives_the_row_it_came_with() {
+    const COPY: EntityId = EntityId(30);
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    send(&mut store, 1..=20, 300);
+    let mut set = WriteSet::default();
+    set.push(Write::Copy {
+        from: QUEUE,
+        to: COPY,
+    });
+    store.submit(set);
+    assert_eq!(rows_of_bodies(&store), 20);
+    let mut set = WriteSet::default();
+    for number in (1..=20).map(SequenceNumber) {
+        set.push(Write::RemoveMessage {
+            entity: QUEUE,
+            part: Part::Active,
+            number,
+        });
+    }
+    store.submit(set);
+    store.close().expect("closed");
+    let mut store = open(directory.path());
+    let copied = range(COPY, Part::Active, 0, u64::MAX);
+    let copied = read(&store, store.last(), &copied);
+    assert_eq!(conformance::numbers(&copied), Vec::from_iter(1..=20));
+    for message in copied {
+        assert_eq!(message.body, Some(body_of(message.row.body, 300)));
+    }
+    let mut set = WriteSet::default();
+    for number in (1..=20).map(SequenceNumber) {
+        set.push(Write::RemoveMessage {
+            entity: COPY,
+            part: Part::Active,
+            number,
+        });
+        set.push(Write::RemoveBody {
+            pointer: conformance::row_of(QUEUE, number, 300).body,
+        });
+    }
     store.submit(set);
     check_nothing_is_left(&store);
 }
