@@ -157,7 +157,9 @@ impl Error {
             | EntityError::NotInTier(_)
             | EntityError::Router(_)
             | EntityError::NoNamespace(_)
-            | EntityError::NamespaceExists(_) => Self::bad(format!("Bad Request. {error}.")),
+            | EntityError::NamespaceExists(_)
+            | EntityError::NoSnapshot(_)
+            | EntityError::SnapshotExists(_) => Self::bad(format!("Bad Request. {error}.")),
             EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {
                 Self::rule(error)
             }

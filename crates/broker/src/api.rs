@@ -29,6 +29,7 @@ pub(crate) mod policy;
 pub(crate) mod publication;
 pub(crate) mod router;
 pub(crate) mod rule;
+pub(crate) mod snapshot;
 pub(crate) mod store_only;
 pub(crate) mod tier;
 pub(crate) mod traffic;

@@ -7,7 +7,7 @@ mod loaded;
 pub(crate) mod step;
 mod tick;
 
-use store::{EntityId, NamespaceId, Recovery, StoreError};
+use store::{EntityId, MessageRow, NamespaceId, Recovery, StoreError};
 
 use crate::api::activity::Activity;
 use crate::api::command::Command;
@@ -28,6 +28,7 @@ use crate::node;
 use crate::queue::activity::activity;
 use crate::queue::info::info;
 use crate::queue::kind::Kind;
+use crate::snapshot;
 
 /// The deterministic core.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ impl Broker {
     ) -> Result<Self, StoreError> {
         let mut directory = Directory::recover(&settings, recovery)?;
         let mut shared = Shared::new(settings, describe_forward_error);
+        shared.lent.replace(directory.snapshots.lent());
+        shared.lent.is_to_check = true;
         for queue in directory.iter() {
             if let Some(topic) = queue.kind.topic() {
                 let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
@@ -63,6 +66,7 @@ impl Broker {
             effects: &mut effects,
         };
         directory.wake_tombstones(cx);
+        snapshot::free_unused(&mut directory, cx);
         client_affine::note_restart(&directory, cx);
         // The server asks for them when it needs them.
         directory.publish_rules();
@@ -98,6 +102,10 @@ impl Broker {
                 .iter_mut()
                 .for_each(|queue| tick::clock_went_back(queue, cx));
         }
+        if command.copies() {
+            // Nothing else: what it copies is what the steps before have written.
+            return step::apply(directory, command, cx);
+        }
         if directory.faults.is_empty() {
             step::apply(directory, command, cx);
         } else {
@@ -105,6 +113,7 @@ impl Broker {
         }
         inject::carry_out_delayed(directory, cx);
         client_affine::end_unused(directory, cx);
+        snapshot::free_unused(directory, cx);
         forward::pump(directory, cx);
         answer_volatile_reads(directory, cx);
         cx.shared.bodies.trim();
@@ -198,6 +207,13 @@ impl Broker {
     pub fn queues_at(&self, now: Now) -> impl Iterator<Item = QueueInfo> + '_ {
         let seen = self.directory.iter_seen();
         seen.map(move |queue| info(&self.directory, queue, now))
+    }
+
+    /// Whether the body that an entity's row points to belongs to the row of a snapshot, for audits
+    /// of the store.
+    #[must_use]
+    pub fn borrows(&self, entity: EntityId, row: &MessageRow) -> bool {
+        self.directory.borrows(entity, row)
     }
 
     /// How many fault rules there are, and how many operations have failed by one since the start.

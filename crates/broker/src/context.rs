@@ -7,6 +7,7 @@ pub(crate) mod alarms;
 pub(crate) mod clients;
 pub(crate) mod deletion_scheduler;
 pub(crate) mod effects;
+pub(crate) mod lent;
 pub(crate) mod read;
 pub(crate) mod token;
 pub(crate) mod volatile;
@@ -25,6 +26,7 @@ use crate::context::alarms::Alarms;
 use crate::context::clients::Clients;
 use crate::context::deletion_scheduler::DeletionScheduler;
 use crate::context::effects::{Effects, ReadRequest};
+use crate::context::lent::Lent;
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::context::volatile::Volatile;
@@ -51,6 +53,8 @@ pub(crate) struct Shared {
     pub publications: Publications,
     /// Dynamic nodes and the links that use them.
     pub nodes: Nodes,
+    /// Bodies that belong to snapshots.
+    pub lent: Lent,
     /// What entities have that no store keeps.
     pub volatile: Volatile,
     pub nearly_full: bool,
@@ -95,6 +99,7 @@ impl Shared {
             topics: Sizes::default(),
             publications: Publications::default(),
             nodes: Nodes::default(),
+            lent: Lent::default(),
             volatile: Volatile::default(),
             nearly_full: false,
             work_left: settings.turn_work,

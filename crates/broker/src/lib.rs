@@ -24,6 +24,7 @@ mod router;
 mod send;
 mod sessions;
 mod settle;
+mod snapshot;
 mod subqueue;
 mod topic;
 mod transaction;
@@ -85,6 +86,7 @@ pub use api::settings::{
     LocksOnDisconnect, Overflow, QueueSettings, RetryBackoff, SessionCountOnDisconnect, Status,
     SubscriptionSettings, TransactionSettings,
 };
+pub use api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, SnapshotDescription};
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};
 pub use api::tier::Tier;
 pub use api::time::{Mono, Now, Wall};

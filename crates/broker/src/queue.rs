@@ -17,6 +17,7 @@ pub(crate) mod info;
 pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod lease;
+pub(crate) mod origins;
 pub(crate) mod rows;
 pub(crate) mod session_key;
 pub(crate) mod subscription;
@@ -43,6 +44,7 @@ use crate::message::entry::Entry;
 use crate::queue::idle::Idle;
 use crate::queue::kind::Kind;
 use crate::queue::lease::Lease;
+use crate::queue::origins::Origins;
 use crate::queue::rows::Rows;
 use crate::queue::session_key::SessionIds;
 use crate::send::duplicates::Duplicates;
@@ -96,6 +98,7 @@ pub(crate) struct Description {
     pub shares_bodies: bool,
     pub annotates: bool,
     pub ceilings: Ceilings,
+    pub origins: Origins,
 }
 
 /// When an entity was made what it is.
@@ -125,6 +128,7 @@ impl Queue {
             shares_bodies,
             annotates,
             ceilings,
+            origins,
         } = description;
         let session_ids = settings.requires_session.then_some(session_ids);
         let mut subs = Subqueue::ALL.map(|subqueue| {
@@ -142,7 +146,8 @@ impl Queue {
             let unknown = head.part(Part::Active).count > 0;
             Box::new(Sessions::new(ids, unknown, head.session_state_bytes))
         });
-        let rows = Rows::new(id, kind.topic(), session_ids, head);
+        let mut rows = Rows::new(id, kind.topic(), session_ids, head);
+        rows.origins = origins;
         let is_partitioned = store_only.enable_partitioning;
         Self {
             id,

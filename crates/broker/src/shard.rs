@@ -77,8 +77,7 @@ impl Shard {
         emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
-        let effects = self.decide(now, commands);
-        self.conclude(effects, None, emitted, reads);
+        self.take_turns(now, commands, None, emitted, reads);
     }
 
     /// As [`turn`](Self::turn), but it may wait until what was decided is durable, if that does not
@@ -91,18 +90,45 @@ impl Shard {
         emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
-        let effects = self.decide(now, commands);
-        self.conclude(effects, Some(caller), emitted, reads);
+        self.take_turns(now, commands, Some(caller), emitted, reads);
     }
 
-    fn decide(&mut self, now: Now, commands: &mut Vec<Command>) -> Effects {
-        let (writes, outputs) = self.room;
-        let mut effects = Effects {
+    /// One turn; or several, where a command copies entities: that is a write set of its own, of
+    /// what the turn before has left.
+    fn take_turns(
+        &mut self,
+        now: Now,
+        commands: &mut Vec<Command>,
+        caller: Option<CallerLoad>,
+        emitted: &mut Vec<Output>,
+        reads: &mut Vec<ReadRequest>,
+    ) {
+        while let Some(at) = commands.iter().position(Command::copies) {
+            let mut rest = commands.split_off(at);
+            let effects = self.decide(now, commands);
+            self.conclude(effects, caller, emitted, reads);
+            let mut effects = self.begin(0, 0);
+            self.broker.step(now, rest.remove(0), &mut effects);
+            self.broker.finish_turn(&mut effects);
+            self.conclude(effects, caller, emitted, reads);
+            *commands = rest;
+        }
+        let effects = self.decide(now, commands);
+        self.conclude(effects, caller, emitted, reads);
+    }
+
+    fn begin(&self, writes: usize, outputs: usize) -> Effects {
+        Effects {
             submitted: self.submitted,
             writes: WriteSet::with_capacity(writes),
             outputs: Vec::with_capacity(outputs),
             ..Effects::default()
-        };
+        }
+    }
+
+    fn decide(&mut self, now: Now, commands: &mut Vec<Command>) -> Effects {
+        let (writes, outputs) = self.room;
+        let mut effects = self.begin(writes, outputs);
         self.look_at_room(now, &mut effects);
         if self.has_deleted() {
             self.deletion = None;

@@ -90,6 +90,11 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
         Eviction::Disabled => disabled(resource),
         Eviction::Forwarding => forwarding_source(),
         Eviction::SessionRequired => sessionless_receiver(),
+        // Retriable: the entity is there again, with the messages of the snapshot.
+        Eviction::Restored => Error::new(
+            condition::DETACH_FORCED,
+            format!("{reason}; the link is to be attached again. Resource: '{resource}'."),
+        ),
         Eviction::Injected(error) => from_broker::injected(error, resource),
         Eviction::Unreadable { .. } => Error::new(
             condition::INTERNAL_ERROR,

@@ -78,6 +78,7 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
         Eviction::SessionRequired => {
             invalid("The entity requires sessions, which are received over AMQP only.")
         }
+        Eviction::Restored => Error::unavailable(),
         Eviction::Injected(error) => injected(error),
         Eviction::Unreadable { .. } => {
             let text = format!("No message was taken: {reason}.");

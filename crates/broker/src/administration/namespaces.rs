@@ -11,8 +11,8 @@ use crate::api::order::{Answer, Page};
 use crate::api::policy::PolicyLayer;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::entities::remove;
 use crate::entities::template::Template;
+use crate::snapshot;
 
 /// Carries an order out.
 pub(super) fn carry_out(
@@ -41,6 +41,7 @@ pub(super) fn carry_out(
                 return Err(EntityError::Invalid(text));
             }
             clear(directory, id, cx);
+            snapshot::remove_all(directory, id, cx);
             directory.remove_namespace(id, cx);
             NamespaceAnswer::Done
         }
@@ -66,6 +67,37 @@ pub(super) fn carry_out(
         NamespaceOrder::ListFaults(name) => {
             let id = directory.namespaces.find(&name)?;
             NamespaceAnswer::Faults(directory.faults.describe(id))
+        }
+        NamespaceOrder::TakeSnapshot { name, snapshot } => {
+            let id = directory.namespaces.find(&name)?;
+            let taken = snapshot.clone();
+            snapshot::take(directory, id, Some(taken), cx)?;
+            let mut all = directory.snapshots.list(id);
+            all.retain(|description| description.name == snapshot);
+            NamespaceAnswer::Snapshots(all)
+        }
+        NamespaceOrder::ListSnapshots(name) => {
+            let id = directory.namespaces.find(&name)?;
+            NamespaceAnswer::Snapshots(directory.snapshots.list(id))
+        }
+        NamespaceOrder::RemoveSnapshot { name, snapshot } => {
+            let id = directory.namespaces.find(&name)?;
+            snapshot::remove(directory, id, &snapshot, cx)?;
+            NamespaceAnswer::Done
+        }
+        NamespaceOrder::Restore { name, snapshot } => {
+            let id = directory.namespaces.find(&name)?;
+            snapshot::restore(directory, id, &snapshot, cx)?;
+            NamespaceAnswer::Done
+        }
+        NamespaceOrder::Fork {
+            name,
+            snapshot,
+            definition,
+        } => {
+            let from = directory.namespaces.find(&name)?;
+            let id = snapshot::fork(directory, from, snapshot.as_deref(), *definition, cx)?;
+            one(directory, id)
         }
         NamespaceOrder::Describe(name) => {
             let id = directory.namespaces.find(&name)?;
@@ -94,13 +126,7 @@ fn list(directory: &Directory, skip: usize, top: usize) -> Page<NamespaceDescrip
 fn clear(directory: &mut Directory, id: NamespaceId, cx: &mut Context<'_>) {
     let cleared = directory.faults.replace(id, Vec::new());
     cleared.expect("no rule is wrong about none");
-    let all = directory.by_path(id, "").map(|(_, queue)| queue);
-    // A subscription goes with its topic.
-    let roots = all.filter(|queue| queue.kind.topic().is_none());
-    let roots: Vec<_> = roots.map(|queue| queue.id).collect();
-    for entity in roots {
-        remove::end(directory, entity, cx);
-    }
+    directory.remove_entities(id, cx);
     directory.routers.clear(id, cx);
     for layer in [PolicyLayer::User, PolicyLayer::Operator] {
         let policies = directory.policies(id, layer);

@@ -434,6 +434,16 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it copies entities with their messages, which has to be a turn of its own.
+    pub(crate) fn copies(&self) -> bool {
+        match self {
+            Self::Administer { order, .. } => {
+                matches!(&**order, Order::Namespaces(order) if order.copies())
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a client or an administrator wants something else than a deletion of messages. The
     /// shard itself gives the other commands, whatever is asked of it.
     pub(crate) fn is_asked_for(&self) -> bool {

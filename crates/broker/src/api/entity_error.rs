@@ -16,6 +16,10 @@ pub enum EntityError {
     NoNamespace(String),
     #[error("a namespace '{0}' exists already")]
     NamespaceExists(String),
+    #[error("the namespace has no snapshot '{0}'")]
+    NoSnapshot(String),
+    #[error("the namespace has a snapshot '{0}' already")]
+    SnapshotExists(String),
     #[error("the topic does not exist")]
     NoTopic,
     #[error("a {0} of that path exists already")]

@@ -9,6 +9,7 @@ use store::NamespaceId;
 use crate::api::entity_error::EntityError;
 use crate::api::fault::{FaultDescription, FaultRule};
 use crate::api::order::Page;
+use crate::api::snapshot::SnapshotDescription;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;
 
@@ -74,6 +75,41 @@ pub enum NamespaceOrder {
     },
     /// Answered by [`NamespaceAnswer::Faults`].
     ListFaults(String),
+    /// Keeps what the entities of a namespace have at this moment, under a name that is free.
+    /// Answered by [`NamespaceAnswer::Snapshots`] with that one.
+    TakeSnapshot {
+        /// The namespace's name.
+        name: String,
+        /// The snapshot's name.
+        snapshot: String,
+    },
+    /// In the order in which they were taken. Answered by [`NamespaceAnswer::Snapshots`].
+    ListSnapshots(String),
+    /// Answered by [`NamespaceAnswer::Done`].
+    RemoveSnapshot {
+        /// The namespace's name.
+        name: String,
+        /// The snapshot's name.
+        snapshot: String,
+    },
+    /// Gives a namespace the entities and messages of one of its snapshots instead of those it has.
+    /// Answered by [`NamespaceAnswer::Done`].
+    Restore {
+        /// The namespace's name.
+        name: String,
+        /// The snapshot's name.
+        snapshot: String,
+    },
+    /// Makes a namespace with the entities and messages of another. Answered by
+    /// [`NamespaceAnswer::One`].
+    Fork {
+        /// The name of the other one.
+        name: String,
+        /// As they are in this snapshot of it; as they are now if none is named.
+        snapshot: Option<String>,
+        /// What the new one will be.
+        definition: Box<NamespaceDefinition>,
+    },
     /// Answered by [`NamespaceAnswer::One`].
     Describe(String),
     /// All but the default one, in the order of their names. Answered by [`NamespaceAnswer::Some`].
@@ -85,6 +121,16 @@ pub enum NamespaceOrder {
     },
 }
 
+impl NamespaceOrder {
+    /// Whether it copies entities with their messages.
+    pub(crate) fn copies(&self) -> bool {
+        matches!(
+            self,
+            Self::TakeSnapshot { .. } | Self::Restore { .. } | Self::Fork { .. }
+        )
+    }
+}
+
 /// What an order about namespaces has done or found.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
@@ -92,6 +138,7 @@ pub enum NamespaceAnswer {
     One(Box<NamespaceDescription>),
     Some(Page<NamespaceDescription>),
     Faults(Vec<FaultDescription>),
+    Snapshots(Vec<SnapshotDescription>),
     Done,
 }
 
@@ -193,7 +240,8 @@ fn check_host(host: &str) -> Result<(), EntityError> {
     ))
 }
 
-fn is_label(label: &str) -> bool {
+/// Whether a text can be a label of a host name.
+pub(crate) fn is_label(label: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !label.is_empty()
         && label.bytes().all(is_inner)

@@ -124,6 +124,8 @@ pub enum Eviction {
     Disabled,
     #[error("messages are forwarded from here")]
     Forwarding,
+    #[error("the namespace was restored from a snapshot")]
+    Restored,
     #[error("the entity requires sessions")]
     SessionRequired,
     #[error(transparent)]

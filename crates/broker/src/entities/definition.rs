@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use store::{EntityId, EntityRow, NamespaceId, StoreError};
+use store::{EntityId, EntityRow, Head, NamespaceId, SequenceNumber, StoreError};
 
 use crate::api::client_affine::ClientAffineProperties;
 use crate::api::id::Subqueue;
@@ -17,15 +17,19 @@ use crate::api::time::Wall;
 use crate::entities::namespaces::Namespace;
 use crate::entities::template::StoredTemplate;
 use crate::queue::kind::Kind;
+use crate::queue::origins::Origins;
 use crate::queue::session_key::SessionIds;
 use crate::queue::subscription::Subscription;
 use crate::queue::{Description, Queue, Times};
 use crate::router::{Router, StoredRouter};
+use crate::snapshot::{Frozen, Snapshot};
 use crate::subqueue::ceilings::Ceilings;
 use crate::topic::Topic;
 
 /// What the path of a namespace's row begins with, as that of no entity does.
 const NAMESPACE: &str = "$namespace ";
+/// The same of a snapshot.
+const SNAPSHOT: &str = "$snapshot ";
 
 /// What a row in the store defines.
 pub(crate) enum Definition {
@@ -34,6 +38,14 @@ pub(crate) enum Definition {
     /// A deleted subscription of this topic, or a deleted queue.
     Tombstone {
         topic: Option<EntityId>,
+        /// Whether bodies that its rows point to may belong to a snapshot.
+        borrows: bool,
+    },
+    Snapshot(Box<Snapshot>),
+    /// What a snapshot has of an entity.
+    Frozen {
+        snapshot: EntityId,
+        frozen: Box<Frozen>,
     },
     Policy(Policy),
     Namespace(Box<Namespace>),
@@ -61,6 +73,8 @@ struct Stored {
     annotates: bool,
     #[serde(default, skip_serializing_if = "Ceilings::is_empty")]
     ceilings: Ceilings,
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    origins: Origins,
 }
 
 impl Stored {
@@ -75,6 +89,7 @@ impl Stored {
             shares_bodies: false,
             annotates: false,
             ceilings: Ceilings::default(),
+            origins: Origins::default(),
         }
     }
 }
@@ -100,9 +115,23 @@ enum StoredKind {
     Tombstone {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         topic: Option<u64>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        borrows: bool,
     },
     Policy(Policy),
     Namespace(StoredNamespace),
+    Snapshot {
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removed: bool,
+    },
+    Frozen {
+        snapshot: u64,
+        source: u64,
+        /// Left out where the entity is the home of no bodies.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owned_from: Option<u64>,
+        entity: Box<Stored>,
+    },
 }
 
 /// A namespace, whose name is the path of its row.
@@ -147,9 +176,36 @@ impl Definition {
             StoredKind::Router(router) => {
                 return Ok(Self::Router(Box::new(router.settings()?)));
             }
-            StoredKind::Tombstone { topic } => {
+            StoredKind::Tombstone { topic, borrows } => {
                 let topic = topic.map(EntityId);
-                return Ok(Self::Tombstone { topic });
+                return Ok(Self::Tombstone { topic, borrows });
+            }
+            StoredKind::Snapshot { removed } => {
+                let name = row.path.strip_prefix(SNAPSHOT).unwrap_or(&row.path);
+                let name = (!removed).then(|| name.to_owned());
+                let snapshot = Snapshot::new(row.namespace, name, times.created);
+                return Ok(Self::Snapshot(Box::new(snapshot)));
+            }
+            StoredKind::Frozen {
+                snapshot,
+                source,
+                owned_from,
+                entity,
+            } => {
+                let frozen = Frozen {
+                    source: EntityId(source),
+                    owned_from: owned_from.map(SequenceNumber),
+                    path: row.path.clone(),
+                    definition: encoded(&entity),
+                    origins: entity.origins,
+                    head: Head::empty(),
+                    rules: Vec::new(),
+                    expiries: Vec::new(),
+                };
+                return Ok(Self::Frozen {
+                    snapshot: EntityId(snapshot),
+                    frozen: Box::new(frozen),
+                });
             }
             StoredKind::Policy(policy) => return Ok(Self::Policy(policy)),
             StoredKind::Namespace(namespace) => {
@@ -175,12 +231,18 @@ impl Definition {
             shares_bodies: stored.shares_bodies,
             annotates: stored.annotates,
             ceilings: stored.ceilings,
+            origins: stored.origins,
         })))
     }
 }
 
 /// An entity's row.
 pub(crate) fn row_of(queue: &Queue) -> EntityRow {
+    let stored = stored_of(queue, queue.rows.origins.clone());
+    encode(queue.id, queue.namespace, queue.path.clone(), &stored)
+}
+
+fn stored_of(queue: &Queue, origins: Origins) -> Stored {
     let settings = queue.own().clone();
     let kind = match &queue.kind {
         Kind::Queue | Kind::Transfer { .. } => StoredKind::Queue(settings),
@@ -193,13 +255,57 @@ pub(crate) fn row_of(queue: &Queue) -> EntityRow {
             settings,
         },
     };
-    row_with(queue, kind)
+    stored_with(queue, kind, origins)
+}
+
+/// What a snapshot is to have of an entity, and how it is written: under this id, made of the
+/// entity, whose bodies belong to it from a number on.
+pub(crate) fn freeze(
+    queue: &Queue,
+    (id, snapshot): (EntityId, EntityId),
+    owned_from: Option<SequenceNumber>,
+) -> (Frozen, EntityRow) {
+    let head = queue.rows.head.clone();
+    let origins = queue.rows.origins.of_copy(queue.id, head.next_number);
+    let entity = stored_of(queue, origins.clone());
+    let frozen = Frozen {
+        source: queue.id,
+        owned_from,
+        path: queue.path.clone(),
+        definition: encoded(&entity),
+        origins,
+        head,
+        rules: Vec::new(),
+        expiries: queue.expiry.blocks().collect(),
+    };
+    let stored = Stored::of(StoredKind::Frozen {
+        snapshot: snapshot.0,
+        source: queue.id.0,
+        owned_from: owned_from.map(|number| number.0),
+        entity: Box::new(entity),
+    });
+    let row = encode(id, queue.namespace, queue.path.clone(), &stored);
+    (frozen, row)
+}
+
+/// The row of a snapshot, whose name is in its path as in that of no entity.
+pub(crate) fn snapshot_row(id: EntityId, snapshot: &Snapshot) -> EntityRow {
+    let removed = snapshot.name.is_none();
+    let stored = Stored {
+        created: snapshot.created.0,
+        ..Stored::of(StoredKind::Snapshot { removed })
+    };
+    let name = snapshot.name.as_deref().unwrap_or_default();
+    encode(id, snapshot.namespace, format!("{SNAPSHOT}{name}"), &stored)
 }
 
 /// The row of what is left of a deleted subscription or queue.
 pub(crate) fn tombstone_of(queue: &Queue, topic: Option<EntityId>) -> EntityRow {
     let topic = topic.map(|topic| topic.0);
-    row_with(queue, StoredKind::Tombstone { topic })
+    let borrows = queue.rows.origins.borrows();
+    let kind = StoredKind::Tombstone { topic, borrows };
+    let stored = stored_with(queue, kind, Origins::default());
+    encode(queue.id, queue.namespace, queue.path.clone(), &stored)
 }
 
 /// A router's row.
@@ -208,8 +314,8 @@ pub(crate) fn row_of_router(router: &Router) -> EntityRow {
     encode(router.id, router.namespace, router.name.clone(), &stored)
 }
 
-fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
-    let stored = Stored {
+fn stored_with(queue: &Queue, kind: StoredKind, origins: Origins) -> Stored {
+    Stored {
         kind,
         created: queue.times.created.0,
         updated: queue.times.updated.0,
@@ -219,8 +325,8 @@ fn row_with(queue: &Queue, kind: StoredKind) -> EntityRow {
         shares_bodies: queue.shares_bodies,
         annotates: queue.annotates,
         ceilings: queue.sub(Subqueue::Main).ceilings.clone(),
-    };
-    encode(queue.id, queue.namespace, queue.path.clone(), &stored)
+        origins,
+    }
 }
 
 /// The row of a namespace. It has the namespace's id, as have those of its entities.
@@ -246,11 +352,14 @@ pub(crate) fn policy_row(id: EntityId, namespace: NamespaceId, policy: &Policy) 
 }
 
 fn encode(id: EntityId, namespace: NamespaceId, path: String, stored: &Stored) -> EntityRow {
-    let definition = serde_json::to_vec(stored).expect("settings are plain data");
     EntityRow {
         id,
         namespace,
         path,
-        definition: Bytes::from(definition),
+        definition: encoded(stored),
     }
+}
+
+fn encoded(stored: &Stored) -> Bytes {
+    Bytes::from(serde_json::to_vec(stored).expect("settings are plain data"))
 }

@@ -21,13 +21,15 @@ use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::namespaces::Namespaces;
 use crate::entities::policies::Policies;
-use crate::entities::tombstone::Tombstone;
+use crate::entities::tombstone::{Bodies, Tombstone};
 use crate::fault::rules::FaultRules;
 use crate::forward::transfer_queue;
 use crate::queue::kind::Kind;
+use crate::queue::origins::Origins;
 use crate::queue::session_key::SessionIds;
 use crate::queue::{Description, Queue, Times};
 use crate::router::routers::Routers;
+use crate::snapshot::{self, Snapshots};
 use crate::subqueue::ceilings::Ceilings;
 
 /// Why there is the entity of a path.
@@ -39,7 +41,7 @@ pub(super) const CHANGED: &str = "an entity does not go while it is changed";
 pub(crate) struct Directory {
     // Boxed, since a map moves its values and queues are large.
     pub(super) queues: BTreeMap<EntityId, Box<Queue>>,
-    pub(super) policies: Policies,
+    pub(crate) policies: Policies,
     pub(super) by_path: BTreeMap<(NamespaceId, String), EntityId>,
     /// Subscriptions that clients made, by their names below their topics.
     pub(super) client_affine: BTreeMap<(NamespaceId, String), EntityId>,
@@ -47,7 +49,8 @@ pub(crate) struct Directory {
     /// Transfer queues by their via entity and the destination. No path leads to them.
     pub(crate) transfers: BTreeMap<(EntityId, String), EntityId>,
     /// Deleted entities whose rows are being removed. No path leads to them.
-    pub(super) tombstones: BTreeMap<EntityId, Tombstone>,
+    pub(crate) tombstones: BTreeMap<EntityId, Tombstone>,
+    pub(crate) snapshots: Snapshots,
     /// Topics whose rules may have changed in this turn.
     pub(super) changed_rules: BTreeSet<EntityId>,
     pub(super) last: u64,
@@ -247,6 +250,7 @@ impl Directory {
             shares_bodies: false,
             annotates: false,
             ceilings: Ceilings::default(),
+            origins: Origins::default(),
         };
         let mut queue = Queue::new(id, namespace, path, description, head, window);
         let own = queue.settings.clone();
@@ -310,7 +314,12 @@ impl Directory {
         cx: &mut Context<'_>,
     ) {
         let head = queue.rows.head.clone();
-        let mut tombstone = Tombstone::new(queue.id, queue.namespace, topic, head);
+        let bodies = if queue.rows.origins.borrows() {
+            Bodies::NotLent
+        } else {
+            Bodies::All
+        };
+        let mut tombstone = Tombstone::new(queue.id, queue.namespace, topic, head, bodies);
         tombstone.take_alarm(queue.alarm);
         tombstone.mark(definition::tombstone_of(queue, topic), cx);
         tombstone.set_alarm(0, cx);
@@ -328,21 +337,37 @@ impl Directory {
         let Some(tombstone) = self.tombstones.get_mut(&id) else {
             return;
         };
-        if advance(tombstone, cx) {
-            let tombstone = self.tombstones.remove(&id);
-            let tombstone = tombstone.expect("it was advanced just now");
-            let namespace = tombstone.namespace;
-            tombstone.end(cx);
-            self.tombstone_ended(namespace, cx);
+        if !advance(tombstone, cx) {
+            return;
         }
+        if self.snapshots.is_part(id) {
+            snapshot::part_is_empty(self, id, cx);
+        } else if cx.shared.lent.is_home(id) {
+            tombstone.rest(cx);
+        } else {
+            self.end_tombstone(id, cx);
+        }
+    }
+
+    /// Nothing is left of a deleted entity, and no body that has its home there is needed.
+    pub(crate) fn end_tombstone(&mut self, id: EntityId, cx: &mut Context<'_>) {
+        self.end_tombstones(id, cx);
+        let tombstone = self.tombstones.remove(&id);
+        let tombstone = tombstone.expect("the caller has found it");
+        let namespace = tombstone.namespace;
+        tombstone.end(cx);
+        self.tombstone_ended(namespace, cx);
     }
 
     /// The tombstones of a topic that goes have nothing left to release.
     pub(crate) fn end_tombstones(&mut self, topic: EntityId, cx: &mut Context<'_>) {
-        let ended = self
-            .tombstones
-            .extract_if(.., |_, tombstone| tombstone.topic == Some(topic));
-        ended.for_each(|(_, tombstone)| tombstone.end(cx));
+        let of_it = |_: &EntityId, tombstone: &mut Tombstone| tombstone.topic == Some(topic);
+        let ended: Vec<_> = self.tombstones.extract_if(.., of_it).collect();
+        for (_, tombstone) in ended {
+            let namespace = tombstone.namespace;
+            tombstone.end(cx);
+            self.tombstone_ended(namespace, cx);
+        }
     }
 
     /// After a restart, continues the removal of every tombstone.
@@ -352,7 +377,7 @@ impl Directory {
         }
     }
 
-    pub(super) fn insert(&mut self, mut queue: Queue) {
+    pub(crate) fn insert(&mut self, mut queue: Queue) {
         if !queue.id.is_volatile() {
             match transfer_queue::key_of(&queue) {
                 Some(transfer) => self.transfers.insert(transfer, queue.id),
@@ -445,7 +470,7 @@ pub(crate) fn check_unchanged(
 
 /// Writes an entity's definition, and tells the server of one that clients see. Only the
 /// connections that use a volatile entity are told of it.
-pub(super) fn publish(queue: &Queue, cx: &mut Context<'_>) {
+pub(crate) fn publish(queue: &Queue, cx: &mut Context<'_>) {
     if queue.id.is_volatile() {
         return;
     }

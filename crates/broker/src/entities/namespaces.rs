@@ -99,7 +99,7 @@ impl Namespaces {
     }
 
     /// Whether a definition fits beside the others: `own` is that of the namespace itself.
-    fn check(
+    pub(crate) fn check(
         &self,
         definition: &NamespaceDefinition,
         own: Option<NamespaceId>,

@@ -12,7 +12,7 @@ use crate::context::token;
 use crate::entities::definition::Definition;
 use crate::entities::directory::Directory;
 use crate::entities::template::Template;
-use crate::entities::tombstone::Tombstone;
+use crate::entities::tombstone::{Bodies, Tombstone};
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
 
@@ -40,8 +40,27 @@ impl Directory {
                     directory.routers.recover(&row, *settings, head);
                     continue;
                 }
-                Definition::Tombstone { topic } => {
-                    let tombstone = Tombstone::new(row.id, row.namespace, topic, head);
+                Definition::Snapshot(snapshot) => {
+                    directory.last = directory.last.max(row.id.0);
+                    directory.snapshots.insert(row.id, *snapshot);
+                    continue;
+                }
+                Definition::Frozen {
+                    snapshot,
+                    mut frozen,
+                } => {
+                    directory.last = directory.last.max(row.id.0);
+                    frozen.head = head;
+                    directory.snapshots.insert_part(snapshot, row.id, *frozen);
+                    continue;
+                }
+                Definition::Tombstone { topic, borrows } => {
+                    let bodies = if borrows {
+                        Bodies::NotLent
+                    } else {
+                        Bodies::All
+                    };
+                    let tombstone = Tombstone::new(row.id, row.namespace, topic, head, bodies);
                     directory.last = directory.last.max(row.id.0);
                     directory.tombstones.insert(row.id, tombstone);
                     continue;
@@ -79,23 +98,32 @@ impl Directory {
                 && row.part == store::Part::Active
             {
                 queue.expiry.recover(row.block, row.due_ms);
+            } else if let Some(frozen) = directory.snapshots.part_mut(row.entity)
+                && row.part == store::Part::Active
+            {
+                frozen.expiries.push((row.block, row.due_ms));
             }
         }
         directory.iter_mut().for_each(Queue::recheck_lives);
         Ok(directory)
     }
 
-    /// Takes what is of routers out of what is of routers and subscriptions.
+    /// Takes what is of routers and of snapshots out of what is of subscriptions too.
     fn recover_bindings(
         &mut self,
         entries: Vec<(EntityId, Entry)>,
     ) -> Result<Vec<(EntityId, Entry)>, StoreError> {
         let Self {
-            routers, queues, ..
+            routers,
+            queues,
+            snapshots,
+            ..
         } = self;
         let mut rules = Vec::with_capacity(entries.len());
         for (id, entry) in entries {
-            if !routers.recover_binding(id, &entry, |it| queues.contains_key(&it))? {
+            if let Some(frozen) = snapshots.part_mut(id) {
+                frozen.rules.push(entry);
+            } else if !routers.recover_binding(id, &entry, |it| queues.contains_key(&it))? {
                 rules.push((id, entry));
             }
         }

@@ -4,7 +4,7 @@
 //! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
 //! since ids are never used again; so nothing of it can touch another entity that takes its path.
 
-use store::{EntityId, SequenceNumber, Write};
+use store::{EntityId, NamespaceId, SequenceNumber, Write};
 
 use crate::api::error::SendError;
 use crate::api::id::Subqueue;
@@ -27,23 +27,36 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
         end(directory, transfer_queue, cx);
     }
     directory.routers.entity_removed(entity, cx);
+    if queue.rows.origins.borrows() {
+        cx.shared.lent.is_to_check = true;
+    }
     match &queue.kind {
         Kind::Queue | Kind::Transfer { .. } => {
-            let at_once = !queue.shares_bodies || queue.is_empty();
+            let is_home = cx.shared.lent.is_home(entity);
+            let at_once = !is_home && (!queue.shares_bodies || queue.is_empty());
             if !at_once {
                 directory.create_tombstone(&queue, None, cx);
             }
             end_queue(queue, at_once, cx);
         }
         Kind::Topic(topic) => {
+            let is_home = cx.shared.lent.is_home(entity);
             let subscriptions: Vec<_> = topic.subscriptions.iter().copied().collect();
             for subscription in subscriptions {
                 if let Some(subscription) = directory.take(subscription) {
-                    end_queue(subscription, true, cx);
+                    let at_once = !is_home || subscription.is_empty();
+                    if !at_once {
+                        directory.create_tombstone(&subscription, Some(entity), cx);
+                    }
+                    end_queue(subscription, at_once, cx);
                 }
             }
-            directory.end_tombstones(entity, cx);
-            end_queue(queue, true, cx);
+            if is_home {
+                directory.create_tombstone(&queue, None, cx);
+            } else {
+                directory.end_tombstones(entity, cx);
+            }
+            end_queue(queue, !is_home, cx);
             cx.shared.topics.forget(entity);
         }
         Kind::Subscription(subscription) => {
@@ -63,13 +76,26 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
     }
 }
 
+impl Directory {
+    /// All entities of a namespace go.
+    pub(crate) fn remove_entities(&mut self, namespace: NamespaceId, cx: &mut Context<'_>) {
+        let all = self.by_path(namespace, "").map(|(_, queue)| queue);
+        // A subscription goes with its topic.
+        let roots = all.filter(|queue| queue.kind.topic().is_none());
+        let roots: Vec<_> = roots.map(|queue| queue.id).collect();
+        for entity in roots {
+            end(self, entity, cx);
+        }
+    }
+}
+
 /// The end of an entity that no path leads to any more. What it has in the store goes `at_once`
 /// or is looked after by others.
 fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
     if at_once {
         cx.write(Write::RemoveEntity(queue.id));
     }
-    evict_all(&queue, cx);
+    evict_all(&queue, Eviction::NotFound, cx);
     for request in queue.duplicates.take_waiting() {
         answer_refusal(request, Err(SendError::NotFound), cx);
     }
@@ -104,12 +130,14 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
 }
 
 /// Receivers are gone with their entity; there is nothing that they could leave behind.
-fn evict_all(queue: &Queue, cx: &mut Context<'_>) {
+pub(crate) fn evict_all(queue: &Queue, reason: Eviction, cx: &mut Context<'_>) {
     let slots: Vec<_> = cx.shared.clients.receivers_at(queue.id).collect();
     for slot in slots {
         let receiver = cx.shared.clients.detach(slot).id;
-        let reason = Eviction::NotFound;
-        cx.emit(Output::Evicted { receiver, reason });
+        cx.emit(Output::Evicted {
+            receiver,
+            reason: reason.clone(),
+        });
     }
 }
 

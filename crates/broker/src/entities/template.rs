@@ -149,6 +149,19 @@ impl Template {
         Ok(())
     }
 
+    /// Makes its policies in a namespace that has no entities and policies.
+    pub(crate) fn make_policies(
+        &self,
+        directory: &mut Directory,
+        namespace: NamespaceId,
+        cx: &mut Context<'_>,
+    ) {
+        for policy in self.policies.iter().cloned() {
+            let put = directory.insert_policy(namespace, policy, &mut Vec::new(), cx);
+            put.expect(CHECKED);
+        }
+    }
+
     /// Makes all of it in a namespace that has no entities and policies.
     pub(crate) fn make(
         &self,
@@ -157,10 +170,7 @@ impl Template {
         cx: &mut Context<'_>,
     ) {
         // First, so that they apply to the entities from the beginning.
-        for policy in self.policies.iter().cloned() {
-            let put = directory.insert_policy(namespace, policy, &mut Vec::new(), cx);
-            put.expect(CHECKED);
-        }
+        self.make_policies(directory, namespace, cx);
         for entity in self.entities.iter() {
             let (kind, rules) = match &entity.kind {
                 TemplateKind::Queue => (Kind::Queue, &[][..]),

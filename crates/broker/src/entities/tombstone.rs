@@ -5,10 +5,16 @@
 //! queue that a router sends to, so it cannot go in one write: clients no longer find it, and its
 //! rows are removed in bounded pieces. Its definition marks it as a tombstone, so a restart
 //! continues the removal. When the topic of a subscription is deleted, all bodies are, and with
-//! them every tombstone of the topic.
+//! them every tombstone of the topic; but a topic or queue whose bodies a snapshot has stays as a
+//! tombstone until that is gone. What a removed snapshot has of an entity goes as a tombstone too.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
 use store::{
-    EntityId, EntityRow, Head, NamespaceId, Part, Query, SequenceNumber, StoredMessage, Write,
+    EntityId, EntityRow, EntryKey, Head, Index, NamespaceId, Part, Query, SequenceNumber,
+    StoredMessage, Write,
 };
 
 use crate::context::alarms::Alarm;
@@ -20,6 +26,17 @@ use crate::message::stored::ReadRows;
 /// Most rows that are read at once.
 const PIECE: usize = 1_024;
 
+/// Which bodies go with the rows that point to them.
+#[derive(Clone, Debug)]
+pub(crate) enum Bodies {
+    /// All. It was made when no snapshot had copies of its rows.
+    All,
+    /// Those that belong to no snapshot.
+    NotLent,
+    /// Those that belong to the snapshot that it is part of: of each home, from a number on.
+    Owned(Arc<BTreeMap<EntityId, SequenceNumber>>),
+}
+
 /// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct Tombstone {
@@ -28,6 +45,9 @@ pub(crate) struct Tombstone {
     /// Of a subscription.
     pub topic: Option<EntityId>,
     head: Head,
+    bodies: Bodies,
+    /// Whether nothing is left but bodies that belong to a snapshot.
+    pub is_home_only: bool,
     /// The part that is being emptied.
     part: usize,
     /// Named rows of that part that lie before the others.
@@ -43,12 +63,15 @@ impl Tombstone {
         namespace: NamespaceId,
         topic: Option<EntityId>,
         head: Head,
+        bodies: Bodies,
     ) -> Self {
         Self {
             id,
             namespace,
             topic,
             head,
+            bodies,
+            is_home_only: false,
             part: 0,
             stragglers: true,
             is_reading: false,
@@ -85,10 +108,38 @@ impl Tombstone {
         self.alarm = alarm;
     }
 
+    /// Its rows are gone; bodies stay that others need.
+    pub(crate) fn rest(&mut self, cx: &mut Context<'_>) {
+        let first = EntryKey::new(Bytes::new(), SequenceNumber(0));
+        let last = vec![u8::MAX; EntryKey::MAX_GROUP];
+        let last = EntryKey::new(last, SequenceNumber::MAX);
+        for index in Index::ALL {
+            cx.write(Write::RemoveEntries {
+                entity: self.id,
+                index,
+                keys: Box::new(first.clone()..last.clone()),
+            });
+        }
+        cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
+        self.alarm = Alarm::default();
+        self.is_home_only = true;
+        self.returns_bodies(cx);
+    }
+
+    /// Whether it has rows whose bodies belong to a snapshot, as long as that is there.
+    pub(crate) fn borrows(&self) -> bool {
+        matches!(self.bodies, Bodies::NotLent) && !self.is_home_only
+    }
+
+    fn returns_bodies(&self, cx: &mut Context<'_>) {
+        cx.shared.lent.is_to_check |= matches!(self.bodies, Bodies::NotLent);
+    }
+
     /// It needs no alarm any more.
     pub(crate) fn end(mut self, cx: &mut Context<'_>) {
         cx.shared.alarms.set(self.id, self.alarm, Alarm::default());
         self.alarm = Alarm::default();
+        self.returns_bodies(cx);
         cx.write(Write::RemoveEntity(self.id));
     }
 
@@ -164,16 +215,31 @@ impl Tombstone {
 
     fn remove_row(&mut self, part: Part, stored: &StoredMessage, cx: &mut Context<'_>) {
         let pointer = stored.row.body;
+        let (entity, number) = (self.id, stored.number);
         cx.write(Write::RemoveMessage {
-            entity: self.id,
+            entity,
             part,
-            number: stored.number,
+            number,
         });
-        cx.write(if row::is_shared(&stored.row) {
-            Write::ReleaseBody { pointer }
-        } else {
-            Write::RemoveBody { pointer }
-        });
+        if stored.delivery_count > 0 {
+            cx.write(Write::RemoveDeliveryCount { entity, number });
+        }
+        cx.write(Write::RemovePatch { entity, number });
+        let goes = match &self.bodies {
+            Bodies::All => true,
+            Bodies::NotLent => !cx.shared.lent.covers(pointer),
+            Bodies::Owned(owned) => {
+                let from = owned.get(&pointer.home);
+                from.is_some_and(|from| pointer.number >= *from)
+            }
+        };
+        if goes {
+            cx.write(if row::is_shared(&stored.row) {
+                Write::ReleaseBody { pointer }
+            } else {
+                Write::RemoveBody { pointer }
+            });
+        }
         let head = self.head.part_mut(part);
         head.count = head.count.saturating_sub(1);
         head.bytes = head.bytes.saturating_sub(u64::from(stored.row.size));

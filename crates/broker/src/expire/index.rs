@@ -60,6 +60,12 @@ impl ExpiryIndex {
         self.order.insert((due, block));
     }
 
+    /// Every block and its deadline, as a start after a crash would find them.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
+        let stored = self.blocks.iter().map(|(id, block)| (*id, block.stored));
+        stored.filter(|(_, due)| *due != NEVER)
+    }
+
     /// A message with a deadline is there. Returns what has to be stored.
     pub(crate) fn lower(
         &mut self,

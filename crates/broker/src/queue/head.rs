@@ -32,6 +32,10 @@ impl Queue {
         self.rows.head.schedule_from = self.schedule.start(&self.rows);
         self.rows.head.session_state_bytes = self.sessions.as_ref().map_or(0, |s| s.state_bytes);
         self.rows.write_head(cx);
+        if self.rows.origins.borrows() && self.is_empty() {
+            self.rows.origins.forget_snapshots();
+            cx.shared.lent.is_to_check = true;
+        }
     }
 
     /// From where a subqueue's messages are found, and the few before that.

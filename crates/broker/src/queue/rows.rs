@@ -15,6 +15,7 @@ use crate::message::Message;
 use crate::message::patch::Patch;
 use crate::message::row;
 use crate::queue::journal::Journal;
+use crate::queue::origins::Origins;
 use crate::queue::session_key;
 use crate::queue::session_key::SessionIds;
 
@@ -27,6 +28,7 @@ pub(crate) struct Rows {
     /// How sessions are told apart, if messages belong to some.
     pub session_ids: Option<SessionIds>,
     pub head: Head,
+    pub origins: Origins,
     pub journal: Journal,
     pub traffic: Traffic,
     /// Whether the head is to be written at the end of the turn.
@@ -46,6 +48,7 @@ impl Rows {
             topic,
             session_ids,
             head,
+            origins: Origins::default(),
             journal: Journal::default(),
             traffic: Traffic::default(),
             is_touched: false,
@@ -102,6 +105,11 @@ impl Rows {
             home: self.id,
             number,
         }
+    }
+
+    /// The same of a scheduled message, which may have come with a copy.
+    pub(crate) fn scheduled_pointer(&self, number: SequenceNumber) -> BodyPointer {
+        self.origins.body_of(self.id, number)
     }
 
     /// What a row knows of its session; 0 where that is only a property.
@@ -225,9 +233,13 @@ impl Rows {
         }
     }
 
-    /// Removes the body of a message whose row has gone, or its share of it.
+    /// Removes the body of a message whose row has gone, or its share of it, unless it belongs to
+    /// a snapshot.
     pub(crate) fn remove_body(row: &MessageRow, cx: &mut Context<'_>) {
         let pointer = row.body;
+        if cx.shared.lent.covers(pointer) {
+            return;
+        }
         cx.write(if row::is_shared(row) {
             Write::ReleaseBody { pointer }
         } else {

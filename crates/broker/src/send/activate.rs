@@ -42,7 +42,7 @@ pub(crate) fn activate(queue: &mut Queue, cx: &mut Context<'_>) {
 fn activate_one(queue: &mut Queue, due: Due, planned: &Planned, cx: &mut Context<'_>) {
     assert!(due.at <= cx.now.wall.0, "its time has come");
     queue.note_access(cx);
-    let row = planned.row(due.at, queue.rows.pointer(due.number));
+    let row = planned.row(due.at, queue.rows.scheduled_pointer(due.number));
     queue.remove_row(Part::Scheduled, due.number, &row, cx);
     remove_entry(due, &queue.rows, cx);
     if let Some(waiting) = &planned.waiting {

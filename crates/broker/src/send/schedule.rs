@@ -83,7 +83,7 @@ impl Schedule {
             value: encode(&planned),
         });
         let beyond = self.beyond(rows);
-        let row = planned.row(due.at, rows.pointer(due.number));
+        let row = planned.row(due.at, rows.scheduled_pointer(due.number));
         rows.put(Part::Scheduled, due.number, row, cx);
         self.timetable.insert(due, planned, beyond);
     }

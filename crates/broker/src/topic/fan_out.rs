@@ -25,6 +25,7 @@ use crate::message::properties::Properties;
 use crate::message::row;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
+use crate::queue::rows::Rows;
 use crate::receive::run::run;
 use crate::send::enqueue;
 
@@ -64,6 +65,9 @@ pub(crate) fn publish_one(
     }
     let source = directory.get_mut(topic).expect(THERE);
     let topic_ttl_ms = source.settings.default_message_time_to_live;
+    if sharing > 0 && cx.shared.lent.covers(transfer.entry.row.body) {
+        own_body(source, &mut transfer, cx);
+    }
     pass_on(source, &transfer, sharing, cx);
     run(source, cx);
     for (subscription, content) in copies {
@@ -152,6 +156,17 @@ fn facts(transfer: &Transfer) -> Facts<'_> {
     }
 }
 
+/// The body of a message belongs to a snapshot: the copies get one that is their own.
+fn own_body(queue: &mut Queue, transfer: &mut Transfer, cx: &mut Context<'_>) {
+    let number = queue.rows.take_number();
+    let pointer = queue.rows.pointer(number);
+    cx.write(Write::PutBody {
+        pointer,
+        body: transfer.body.payload.clone(),
+    });
+    transfer.entry.row.body = pointer;
+}
+
 /// A message leaves its topic; its body stays for those that share it.
 fn pass_on(queue: &mut Queue, transfer: &Transfer, sharing: u32, cx: &mut Context<'_>) {
     queue
@@ -165,7 +180,7 @@ fn pass_on(queue: &mut Queue, transfer: &Transfer, sharing: u32, cx: &mut Contex
     queue.erase_row(&message, patched, cx);
     let pointer = message.row.body;
     match sharing {
-        0 => cx.write(Write::RemoveBody { pointer }),
+        0 => Rows::remove_body(&message.row, cx),
         1 => {}
         copies => cx.write(Write::ShareBody { pointer, copies }),
     }

@@ -70,6 +70,8 @@ mod sessions;
 mod sessions_age;
 mod sessions_peek;
 mod sessions_window;
+mod snapshots;
+mod snapshots_at_random;
 mod status;
 mod topics;
 mod topics_at_random;

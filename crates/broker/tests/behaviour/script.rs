@@ -17,6 +17,7 @@ use broker::{
 };
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
+use store::image::MessageKey;
 use store::{EntityId, Index, MemoryDisk, Query, SequenceNumber, StoreError};
 
 use crate::world::administer;
@@ -41,6 +42,7 @@ mod redriving;
 mod restarting;
 mod routers;
 mod sessions;
+mod snapshots;
 mod topics;
 
 use asked::asked;
@@ -258,6 +260,9 @@ impl Stage {
             "sync" => self.sync(args),
             "limits" => self.limits(args),
             "make" | "open" | "close" | "dynamic" => self.node_command(verb, args),
+            "snapshot" | "restore" | "drop" | "fork" | "snapshots" => {
+                self.snapshot_command(verb, args);
+            }
             "fail" => self.disk.fail("the disk is on fire"),
             "restart" => self.restart(args == ["older"]),
             other => self.session_command(other, args),
@@ -644,6 +649,11 @@ impl Stage {
             {
                 text
             }
+            Output::Administered { request, result }
+                if let Some(text) = snapshots::answered(&self.what(request), &result) =>
+            {
+                text
+            }
             Output::Administered { request, result } => {
                 match (self.what(request).as_str(), *result) {
                     ("remove", Ok(_)) => "removed".to_owned(),
@@ -787,7 +797,13 @@ impl Stage {
     /// The store is in good order, and the counters are those of a recount.
     fn audit(&self) {
         assert_eq!(self.disk.violations(), vec![]);
-        assert_eq!(self.disk.with_durable(store::Image::audit), vec![]);
+        self.disk.with_durable(|image| {
+            let borrows = |key: &MessageKey| {
+                let row = &image.messages[key];
+                self.shard.broker.borrows(key.0, row)
+            };
+            assert_eq!(image.audit_with(borrows), vec![]);
+        });
         audits::expiries(&self.disk);
         audits::schedule(&self.disk);
         audit_sessions(&self.disk);

@@ -5,6 +5,7 @@ use broker::{
     QueueSettings, ReadRequest, ReceiveMode, ReceiverId, RequestId, Shard, Subqueue, SubqueueId,
     Wall,
 };
+use store::image::MessageKey;
 use store::{EntityId, Found, MemoryDisk, NamespaceId, StoreError};
 
 use crate::script::{START, describe};
@@ -116,7 +117,11 @@ impl World {
     pub fn audit(&self) {
         assert_eq!(self.disk.violations(), vec![]);
         self.disk.with_current(|image| {
-            assert_eq!(image.audit(), vec![]);
+            let borrows = |key: &MessageKey| {
+                let row = &image.messages[key];
+                self.shard.broker.borrows(key.0, row)
+            };
+            assert_eq!(image.audit_with(borrows), vec![]);
             let Some(head) = image.heads.get(&QUEUE) else {
                 return;
             };

@@ -236,7 +236,10 @@ fn reason(error: &EntityError) -> Reason {
         EntityError::NotFound | EntityError::NoTopic | EntityError::NoNamespace(_) => {
             Reason::Missing
         }
-        EntityError::Exists(_) | EntityError::NamespaceExists(_) => Reason::Exists,
+        EntityError::Exists(_)
+        | EntityError::NamespaceExists(_)
+        | EntityError::NoSnapshot(_)
+        | EntityError::SnapshotExists(_) => Reason::Exists,
         EntityError::Changed => Reason::Changed,
         EntityError::Immutable { .. } => Reason::Immutable,
         EntityError::TooMany { .. } => Reason::Limit,

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use store::MemoryDisk;
+use store::{EntityId, Image, MemoryDisk};
 
 /// Every scheduled message has its entry, every entry its message, and a restart finds them all.
 pub fn schedule(disk: &MemoryDisk) {
     disk.with_current(|image| {
         let rows = image.messages.iter();
         let rows = rows.filter(|((_, part, _), _)| *part == store::Part::Scheduled);
+        let rows = rows.filter(|((entity, ..), _)| !is_removed(image, *entity));
         let rows: BTreeSet<_> = rows
             .map(|((entity, _, number), row)| (*entity, row.enqueued_ms, *number))
             .collect();
         let entries = image.entries.keys();
         let entries = entries.filter(|(_, index, _)| *index == store::Index::Schedule);
+        let entries = entries.filter(|(entity, ..)| !is_removed(image, *entity));
         let entries: BTreeSet<_> = entries
             .map(|(entity, _, key)| (*entity, key.group_u64().unwrap(), key.number))
             .collect();
@@ -40,4 +42,14 @@ pub fn expiries(disk: &MemoryDisk) {
             }
         }
     });
+}
+
+/// Whether an entity's rows are being removed in pieces, its entries at the end: those of a deleted
+/// entity, or of a snapshot.
+pub fn is_removed(image: &Image, entity: EntityId) -> bool {
+    let row = image.entities.get(&entity);
+    row.is_some_and(|row| {
+        let definition = String::from_utf8_lossy(&row.definition);
+        definition.starts_with(r#"{"grave""#) || definition.starts_with(r#"{"frozen""#)
+    })
 }

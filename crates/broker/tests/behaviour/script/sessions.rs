@@ -6,6 +6,7 @@ use broker::{Command, Output, SessionError, SessionFilter, Wall};
 use bytes::Bytes;
 use store::{EntityId, Index, MemoryDisk, Part, SequenceNumber};
 
+use super::audits::is_removed;
 use super::{START, Stage, millis, mode, name_of, receiver, time};
 
 impl Stage {
@@ -143,7 +144,10 @@ fn text_of(bytes: &Bytes) -> String {
 pub fn audit_sessions(disk: &MemoryDisk) {
     disk.with_current(|image| {
         let mut expected = BTreeSet::new();
-        for ((entity, part, number), row) in &image.messages {
+        let rows = image.messages.iter();
+        for ((entity, part, number), row) in
+            rows.filter(|((entity, ..), _)| !is_removed(image, *entity))
+        {
             let mut group = row.session_hash.to_be_bytes().to_vec();
             match part {
                 Part::Active => {}
@@ -155,7 +159,10 @@ pub fn audit_sessions(disk: &MemoryDisk) {
             }
         }
         let mut states: BTreeMap<EntityId, u64> = BTreeMap::new();
-        for ((entity, index, key), value) in &image.entries {
+        let entries = image.entries.iter();
+        for ((entity, index, key), value) in
+            entries.filter(|((entity, ..), _)| !is_removed(image, *entity))
+        {
             match index {
                 Index::Session => {
                     let place = (*entity, key.group.to_vec(), key.number);

@@ -1,0 +1,189 @@
+//! Restore: entities are made of what a snapshot has, in the place of those that are there or in
+//! another namespace.
+
+use std::collections::BTreeMap;
+
+use store::{EntityId, EntityRow, Head, NamespaceId, Write};
+
+use super::{FOUND, Frozen, take};
+use crate::api::entity_error::EntityError;
+use crate::api::namespace::NamespaceDefinition;
+use crate::api::output::Eviction;
+use crate::context::Context;
+use crate::entities::definition::Definition;
+use crate::entities::directory::{Directory, publish};
+use crate::entities::remove;
+use crate::entities::template::Template;
+use crate::queue::kind::Kind;
+use crate::queue::{Description, Queue};
+
+/// Why what is frozen can be made an entity again.
+const WAS_ENTITY: &str = "it was written as an entity, or was decoded at the start";
+
+/// What the entities had that are replaced, by their paths in lower case: numbers and times of
+/// enqueueing go on from there.
+type Before = BTreeMap<String, Head>;
+
+/// Gives a namespace what one of its snapshots has instead of what it has.
+pub(crate) fn restore(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    name: &str,
+    cx: &mut Context<'_>,
+) -> Result<(), EntityError> {
+    let snapshot = directory.snapshots.find(namespace, name)?;
+    take::check_without_exchanges(directory, namespace)?;
+    let all = directory.by_path(namespace, "");
+    let before: Before = all
+        .map(|(path, queue)| (path.to_owned(), queue.rows.head.clone()))
+        .collect();
+    let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
+    all.for_each(|queue| remove::evict_all(queue, Eviction::Restored, cx));
+    directory.remove_entities(namespace, cx);
+    make_all(
+        directory,
+        snapshot,
+        namespace,
+        &before,
+        Source::Snapshot,
+        cx,
+    );
+    Ok(())
+}
+
+/// Makes a namespace with what another one has, or had in a snapshot.
+pub(crate) fn fork(
+    directory: &mut Directory,
+    from: NamespaceId,
+    name: Option<&str>,
+    definition: NamespaceDefinition,
+    cx: &mut Context<'_>,
+) -> Result<NamespaceId, EntityError> {
+    let known = name.map(|name| directory.snapshots.find(from, name));
+    let known = known.transpose()?;
+    let template = Template::of(directory, from);
+    template.check_size()?;
+    directory.namespaces.check(&definition, None)?;
+    let (snapshot, source) = match known {
+        Some(snapshot) => (snapshot, Source::Snapshot),
+        None => (take::take(directory, from, None, cx)?, Source::Live),
+    };
+    let namespace = directory.create_namespace(definition, template.clone(), cx)?;
+    template.make_policies(directory, namespace, cx);
+    let before = Before::new();
+    make_all(directory, snapshot, namespace, &before, source, cx);
+    Ok(namespace)
+}
+
+/// What is copied in the store.
+#[derive(Clone, Copy)]
+enum Source {
+    /// What the snapshot has.
+    Snapshot,
+    /// The entities that the snapshot is taken of in this step: what it has is not there yet.
+    Live,
+}
+
+fn make_all(
+    directory: &mut Directory,
+    snapshot: EntityId,
+    namespace: NamespaceId,
+    before: &Before,
+    source: Source,
+    cx: &mut Context<'_>,
+) {
+    let parts = &directory
+        .snapshots
+        .by_id
+        .get(&snapshot)
+        .expect(FOUND)
+        .frozen;
+    let parts: Vec<_> = parts.keys().copied().collect();
+    // The new entities of the old ones.
+    let mut made = BTreeMap::new();
+    for part in parts {
+        let id = directory.next_id();
+        let frozen = directory.snapshots.part_mut(part).expect(FOUND);
+        let copied = match source {
+            Source::Snapshot => part,
+            Source::Live => frozen.source,
+        };
+        made.insert(frozen.source, id);
+        let rules = frozen.rules.iter().map(|rule| (id, rule.clone()));
+        let rules: Vec<_> = rules.collect();
+        let description = described(frozen, (id, namespace));
+        let old = before.get(&frozen.path.to_lowercase());
+        let mut queue = queue_of(frozen, (id, namespace), description, old, &made, cx);
+        queue.rows.origins.borrow_from(snapshot);
+        if matches!(queue.kind, Kind::Queue) {
+            queue.kind = directory.recovered_kind(namespace, &queue.path, Kind::Queue);
+        }
+        let own = queue.settings.clone();
+        directory.policies.govern(&mut queue, own);
+        add(directory, queue, cx);
+        cx.write(Write::Copy {
+            from: copied,
+            to: id,
+        });
+        let recovered = directory.recover_rules(&rules);
+        recovered.expect("the rules were in force when the snapshot was taken");
+    }
+}
+
+fn described(frozen: &Frozen, (id, namespace): (EntityId, NamespaceId)) -> Description {
+    let row = EntityRow {
+        id,
+        namespace,
+        path: frozen.path.clone(),
+        definition: frozen.definition.clone(),
+    };
+    match Definition::decode(&row) {
+        Ok(Definition::Entity(description)) => *description,
+        _ => unreachable!("{WAS_ENTITY}"),
+    }
+}
+
+fn queue_of(
+    frozen: &Frozen,
+    (id, namespace): (EntityId, NamespaceId),
+    mut description: Description,
+    old: Option<&Head>,
+    made: &BTreeMap<EntityId, EntityId>,
+    cx: &Context<'_>,
+) -> Queue {
+    if let Kind::Subscription(subscription) = &mut description.kind {
+        let topic = made.get(&subscription.topic);
+        subscription.topic = *topic.expect("a topic is older than its subscriptions");
+    }
+    let mut head = frozen.head.clone();
+    if let Some(old) = old {
+        head.next_number = head.next_number.max(old.next_number);
+        head.last_enqueued_ms = head.last_enqueued_ms.max(old.last_enqueued_ms);
+    }
+    let (path, window) = (frozen.path.clone(), cx.shared.settings.window);
+    let mut queue = Queue::new(id, namespace, path, description, head, window);
+    for (block, due_ms) in &frozen.expiries {
+        queue.expiry.recover(*block, *due_ms);
+    }
+    queue
+}
+
+/// An entity is there, as if the store had had it.
+fn add(directory: &mut Directory, mut queue: Queue, cx: &mut Context<'_>) {
+    let id = queue.id;
+    queue.recheck_lives();
+    queue.start_idle(cx.now);
+    queue.wake_pumps();
+    queue.set_alarm(cx);
+    publish(&queue, cx);
+    cx.write(Write::PutHead {
+        entity: id,
+        head: queue.rows.head.clone(),
+    });
+    if let Some(topic) = queue.kind.topic() {
+        let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
+        cx.shared.topics.weigh(topic, bytes);
+    }
+    directory.insert(queue);
+    directory.note_change(id);
+}

@@ -1,0 +1,123 @@
+//! Take: the rows of a namespace's entities are copied in the store, under ids of their own.
+
+use store::{EntityId, Entry, NamespaceId, Write};
+
+use super::{FOUND, Snapshot, messages_in};
+use crate::api::entity_error::EntityError;
+use crate::api::rule;
+use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, check_name};
+use crate::context::Context;
+use crate::entities::definition;
+use crate::entities::directory::Directory;
+use crate::queue::Queue;
+use crate::queue::kind::Kind;
+
+/// Takes a snapshot of a namespace; without a name it is one that was removed already, and stays as
+/// long as an entity needs it.
+pub(crate) fn take(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    name: Option<String>,
+    cx: &mut Context<'_>,
+) -> Result<EntityId, EntityError> {
+    if let Some(name) = &name {
+        check_name(name)?;
+        if directory.snapshots.find(namespace, name).is_ok() {
+            return Err(EntityError::SnapshotExists(name.clone()));
+        }
+        if directory.snapshots.list(namespace).len() >= MAX_SNAPSHOTS {
+            let (limit, what) = (MAX_SNAPSHOTS, "snapshots of a namespace");
+            return Err(EntityError::TooMany { limit, what });
+        }
+    }
+    let entities = to_freeze(directory, namespace)?;
+    let id = directory.next_id();
+    let snapshot = Snapshot::new(namespace, name, cx.now.wall);
+    cx.write(Write::PutEntity(definition::snapshot_row(id, &snapshot)));
+    directory.snapshots.insert(id, snapshot);
+    for entity in entities {
+        freeze(directory, id, entity, cx);
+    }
+    Ok(id)
+}
+
+/// The entities of a namespace that a snapshot has, in the order of their creation.
+fn to_freeze(directory: &Directory, namespace: NamespaceId) -> Result<Vec<EntityId>, EntityError> {
+    check_without_exchanges(directory, namespace)?;
+    let found = directory.by_path(namespace, "").map(|(_, queue)| queue);
+    let kept = found.filter(|queue| !queue.kind.ends_with_consumers());
+    let mut entities: Vec<_> = kept.map(|queue| queue.id).collect();
+    let transfers = entities
+        .iter()
+        .flat_map(|id| directory.transfer_queues(*id));
+    let transfers: Vec<_> = transfers.collect();
+    entities.extend(transfers);
+    entities.sort_unstable();
+    let queues = entities.iter().filter_map(|id| directory.get(*id));
+    let messages = queues.map(|queue| messages_in(&queue.rows.head));
+    if messages.fold(0, u64::saturating_add) > MAX_SNAPSHOT_MESSAGES {
+        let limit = usize::try_from(MAX_SNAPSHOT_MESSAGES).unwrap_or(usize::MAX);
+        let what = "messages in a snapshot";
+        return Err(EntityError::TooMany { limit, what });
+    }
+    Ok(entities)
+}
+
+/// What exchanges deliver to several queues lies with the exchange, and a binding names a queue by
+/// its id.
+pub(super) fn check_without_exchanges(
+    directory: &Directory,
+    namespace: NamespaceId,
+) -> Result<(), EntityError> {
+    let mut all = directory.by_path(namespace, "").map(|(_, queue)| queue);
+    if directory.routers.has_rows(namespace) || all.any(|queue| queue.shares_bodies) {
+        let text = "a namespace with exchanges has no snapshots".to_owned();
+        return Err(EntityError::Invalid(text));
+    }
+    Ok(())
+}
+
+fn freeze(directory: &mut Directory, snapshot: EntityId, entity: EntityId, cx: &mut Context<'_>) {
+    let part = directory.next_id();
+    let rules = rules_of(directory, entity);
+    let queue = directory.get_mut(entity).expect(FOUND);
+    queue.write_head(cx);
+    let owned_from = lend(queue, cx);
+    let (mut frozen, row) = definition::freeze(queue, (part, snapshot), owned_from);
+    frozen.rules = rules;
+    queue.rows.origins.borrow_from(snapshot);
+    cx.write(Write::PutEntity(definition::row_of(queue)));
+    cx.write(Write::PutEntity(row));
+    cx.write(Write::PutHead {
+        entity: part,
+        head: frozen.head.clone(),
+    });
+    cx.write(Write::Copy {
+        from: entity,
+        to: part,
+    });
+    directory.snapshots.insert_part(snapshot, part, frozen);
+}
+
+/// The bodies whose home is the entity belong to the snapshot. A subscription's are its topic's.
+fn lend(queue: &Queue, cx: &mut Context<'_>) -> Option<store::SequenceNumber> {
+    match queue.kind {
+        Kind::Queue | Kind::Topic(_) | Kind::Transfer { .. } => {
+            let below = queue.rows.head.next_number;
+            Some(cx.shared.lent.lend(queue.id, below))
+        }
+        Kind::Subscription(_) => None,
+    }
+}
+
+/// The rules of a subscription, as the store has them.
+fn rules_of(directory: &Directory, entity: EntityId) -> Vec<Entry> {
+    let topic = directory.get(entity).and_then(|queue| queue.kind.topic());
+    let rules = topic.map(|topic| directory.rules_at(topic, entity));
+    let rules = rules.unwrap_or_default();
+    let stored = rules.iter().map(|description| Entry {
+        key: rule::key_of(&description.name),
+        value: rule::encode(description),
+    });
+    stored.collect()
+}

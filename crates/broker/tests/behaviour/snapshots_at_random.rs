@@ -1,0 +1,400 @@
+//! Snapshots at random: whatever happens to a namespace, to its snapshots and to those made of it,
+//! with restarts between, a restore brings back exactly what there was, the store stays in good
+//! order, and in the end nothing is left.
+
+use std::collections::BTreeMap;
+
+use broker::{
+    Access, Answer, BrokerSettings, Command, Ensured, Incoming, LockToken, NamespaceAnswer,
+    NamespaceDefinition, NamespaceOrder, Order, Outcome, Output, QueueSettings, ReceiveMode,
+    Subqueue, SubqueueId, SubscriptionSettings, Wall,
+};
+use bytes::Bytes;
+use proptest::prelude::*;
+use store::{EntityId, NamespaceId, Part};
+
+use crate::world::{World, receiver, request};
+
+const NAME: &str = "a";
+const PATHS: [&str; 4] = ["q", "sessions", "t", "t/Subscriptions/s"];
+
+struct Run {
+    world: World,
+    /// What each snapshot has.
+    snapshots: BTreeMap<String, Vec<String>>,
+    /// Namespaces that were made of the first one.
+    forks: Vec<String>,
+    locks: Vec<(SubqueueId, LockToken)>,
+    sent: u64,
+    count: u64,
+}
+
+impl Run {
+    fn new() -> Self {
+        let mut run = Self {
+            world: World::empty(BrokerSettings::default()),
+            snapshots: BTreeMap::new(),
+            forks: Vec::new(),
+            locks: Vec::new(),
+            sent: 0,
+            count: 0,
+        };
+        let made = run.order(NamespaceOrder::Create {
+            definition: named(NAME),
+            like: None,
+        });
+        assert!(matches!(made, NamespaceAnswer::One(_)));
+        let settings = QueueSettings {
+            requires_duplicate_detection: true,
+            ..QueueSettings::default()
+        };
+        let sessions = QueueSettings {
+            requires_session: true,
+            ..QueueSettings::default()
+        };
+        let subscription = |name: &str| Ensured::Subscription {
+            topic: "t".to_owned(),
+            name: name.to_owned(),
+            settings: Box::new(SubscriptionSettings::default()),
+            rules: None,
+        };
+        let batch = Order::ensure(vec![
+            queue("q", settings),
+            queue("sessions", sessions),
+            Ensured::Topic {
+                path: "t".to_owned(),
+                settings: QueueSettings::default(),
+            },
+            subscription("s"),
+            subscription("other"),
+        ]);
+        let namespace = run.namespace(NAME);
+        run.administer(namespace, batch);
+        run
+    }
+
+    fn administer(&mut self, namespace: NamespaceId, order: Order) -> Answer {
+        let said = self.world.turn(Command::Administer {
+            request: request(1),
+            namespace,
+            order: Box::new(order),
+        });
+        let mut answers = said.into_iter().filter_map(|output| match output {
+            Output::Administered { result, .. } => Some(*result),
+            _ => None,
+        });
+        answers.next().unwrap().unwrap()
+    }
+
+    fn order(&mut self, order: NamespaceOrder) -> NamespaceAnswer {
+        match self.administer(NamespaceId(0), Order::Namespaces(order)) {
+            Answer::Namespaces(answer) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn namespace(&mut self, name: &str) -> NamespaceId {
+        match self.order(NamespaceOrder::Describe(name.to_owned())) {
+            NamespaceAnswer::One(description) => description.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// One of the namespaces.
+    fn any_namespace(&mut self, choice: u64) -> NamespaceId {
+        let index = usize::try_from(choice).unwrap() % (self.forks.len() + 1);
+        let name = match index.checked_sub(1) {
+            None => NAME.to_owned(),
+            Some(fork) => self.forks[fork].clone(),
+        };
+        self.namespace(&name)
+    }
+
+    fn entity(&self, namespace: NamespaceId, path: &str) -> EntityId {
+        let mut all = self.world.shard.broker.queues();
+        let found = all.find(|queue| queue.namespace == namespace && queue.path == path);
+        found.unwrap().id
+    }
+
+    /// All that the store has of a namespace's entities, without what only a restore changes.
+    fn content(&mut self, name: &str) -> Vec<String> {
+        let namespace = self.namespace(name);
+        let all = self.world.shard.broker.queues();
+        let of_it = all.filter(|queue| queue.namespace == namespace);
+        let paths: BTreeMap<_, _> = of_it.map(|queue| (queue.id, queue.path)).collect();
+        self.world.disk.with_current(|image| {
+            let mut content = Vec::new();
+            for (entity, path) in &paths {
+                let (from, to) = (Part::Active, Part::TransferDeferred);
+                let (first, last) = (store::SequenceNumber(0), store::SequenceNumber::MAX);
+                let rows = image
+                    .messages
+                    .range((*entity, from, first)..=(*entity, to, last));
+                for ((_, part, number), row) in rows {
+                    let body = &image.bodies[&(row.body.home, row.body.number)];
+                    let count = image.delivery_counts.get(&(*entity, *number));
+                    let patch = image.patches.get(&(*entity, *number));
+                    let row = store::MessageRow {
+                        body: store::BodyPointer {
+                            home: EntityId(0),
+                            number: first,
+                        },
+                        ..*row
+                    };
+                    content.push(format!(
+                        "{path} {part:?} {number} {row:?} {body:?} {count:?} {patch:?}"
+                    ));
+                }
+                let entries = image.entries.iter().filter(|((of, ..), _)| of == entity);
+                // The place of a scheduled message's body is in its entry.
+                let keys = entries.map(|((_, index, key), _)| format!("{path} {index:?} {key:?}"));
+                content.extend(keys);
+            }
+            content
+        })
+    }
+
+    fn step(&mut self, kind: u8, choice: u64) {
+        match kind % 16 {
+            0..=4 => self.send(choice),
+            5..=7 => self.receive(choice),
+            8 | 9 => self.settle(choice),
+            10 => self.take(),
+            11 => self.restore(choice),
+            12 => self.drop_one(choice),
+            13 => self.fork(choice),
+            14 => self.end_fork(choice),
+            _ if choice.is_multiple_of(3) => {
+                self.locks.clear();
+                self.world.restart();
+            }
+            _ => self.pass_time(choice % 20_000),
+        }
+        self.world.audit();
+    }
+
+    fn send(&mut self, choice: u64) {
+        let namespace = self.any_namespace(choice);
+        let path = PATHS[usize::try_from(choice / 8 % 3).unwrap()];
+        let entity = self.entity(namespace, path);
+        self.sent += 1;
+        let scheduled = (choice % 5 == 1).then(|| {
+            let Wall(now) = self.world.now().wall;
+            Wall(now + choice / 100 % 10_000)
+        });
+        let mut payload = b"\x00\x53\x75\xa0\x08".to_vec();
+        payload.extend_from_slice(&self.sent.to_be_bytes());
+        self.world.turn(Command::Send {
+            request: request(2),
+            entity,
+            messages: vec![Incoming {
+                payload: Bytes::from(payload),
+                message_id: Some(Bytes::from((choice / 64 % 40).to_string())),
+                session_id: (path == "sessions").then(|| Bytes::from_static(b"one")),
+                ttl_ms: (choice % 7 == 2).then_some(8_000),
+                scheduled,
+                ..Incoming::default()
+            }],
+        });
+    }
+
+    fn receive(&mut self, choice: u64) {
+        let namespace = self.any_namespace(choice);
+        let path = ["q", "t/Subscriptions/s"][usize::try_from(choice / 8 % 2).unwrap()];
+        let subqueue = SubqueueId {
+            entity: self.entity(namespace, path),
+            subqueue: [Subqueue::Main, Subqueue::DeadLetter][usize::from(choice / 16 % 4 == 1)],
+        };
+        self.count += 1;
+        let receiver = receiver(1_000 + self.count);
+        let mode = ReceiveMode::PeekLock;
+        let mut said = self.world.turn(Command::Attach {
+            receiver,
+            subqueue,
+            access: Access::Consume(mode),
+            selector: None,
+        });
+        said.extend(self.world.turn(Command::Credit {
+            receiver,
+            limit: 3,
+            drain: false,
+        }));
+        said.extend(self.answer());
+        said.extend(self.world.turn(Command::Detach { receiver }));
+        for output in said {
+            if let Output::Deliver { delivery, .. } = output {
+                self.locks.push((subqueue, delivery.token));
+            }
+        }
+    }
+
+    fn settle(&mut self, choice: u64) {
+        let Some(index) = usize::try_from(choice)
+            .unwrap()
+            .checked_rem(self.locks.len())
+        else {
+            return;
+        };
+        let (subqueue, token) = self.locks.swap_remove(index);
+        let outcome = match choice / 16 % 4 {
+            0 | 1 => Outcome::Complete,
+            2 => Outcome::Defer {
+                changes: Vec::new(),
+            },
+            _ => Outcome::DeadLetter {
+                changes: Vec::new(),
+            },
+        };
+        self.world.turn(Command::Settle {
+            request: Some(request(3)),
+            subqueue,
+            session: None,
+            token,
+            outcome,
+        });
+    }
+
+    fn take(&mut self) {
+        if self.snapshots.len() >= 4 {
+            return;
+        }
+        self.count += 1;
+        let snapshot = format!("s{}", self.count);
+        let content = self.content(NAME);
+        self.order(NamespaceOrder::TakeSnapshot {
+            name: NAME.to_owned(),
+            snapshot: snapshot.clone(),
+        });
+        assert_eq!(self.content(NAME), content, "it changes nothing");
+        self.snapshots.insert(snapshot, content);
+    }
+
+    fn any_snapshot(&self, choice: u64) -> Option<String> {
+        let index = usize::try_from(choice).unwrap();
+        let index = index.checked_rem(self.snapshots.len())?;
+        self.snapshots.keys().nth(index).cloned()
+    }
+
+    fn restore(&mut self, choice: u64) {
+        let Some(snapshot) = self.any_snapshot(choice) else {
+            return;
+        };
+        self.order(NamespaceOrder::Restore {
+            name: NAME.to_owned(),
+            snapshot: snapshot.clone(),
+        });
+        assert_eq!(self.content(NAME), self.snapshots[&snapshot]);
+    }
+
+    fn drop_one(&mut self, choice: u64) {
+        if let Some(snapshot) = self.any_snapshot(choice) {
+            self.snapshots.remove(&snapshot);
+            self.order(NamespaceOrder::RemoveSnapshot {
+                name: NAME.to_owned(),
+                snapshot,
+            });
+        }
+    }
+
+    fn fork(&mut self, choice: u64) {
+        if self.forks.len() >= 2 {
+            return;
+        }
+        self.count += 1;
+        let fork = format!("f{}", self.count);
+        let snapshot = self.any_snapshot(choice).filter(|_| choice % 3 > 0);
+        let content = match &snapshot {
+            Some(snapshot) => self.snapshots[snapshot].clone(),
+            None => self.content(NAME),
+        };
+        self.order(NamespaceOrder::Fork {
+            name: NAME.to_owned(),
+            snapshot,
+            definition: named(&fork),
+        });
+        assert_eq!(self.content(&fork), content);
+        self.forks.push(fork);
+    }
+
+    fn end_fork(&mut self, choice: u64) {
+        let Some(index) = usize::try_from(choice)
+            .unwrap()
+            .checked_rem(self.forks.len())
+        else {
+            return;
+        };
+        let fork = self.forks.swap_remove(index);
+        self.order(NamespaceOrder::Remove(fork));
+    }
+
+    /// The reads that wait are answered.
+    fn answer(&mut self) -> Vec<Output> {
+        let mut said = Vec::new();
+        while let Some(command) = self.world.answer(0) {
+            said.extend(self.world.turn(command));
+        }
+        said
+    }
+
+    fn pass_time(&mut self, ms: u64) {
+        let to = self.world.mono + ms;
+        while self.world.step_to(to) {
+            self.world.turn_with(vec![]);
+            self.answer();
+        }
+    }
+
+    /// Everything goes, and nothing is left.
+    fn finish(mut self) {
+        for fork in std::mem::take(&mut self.forks) {
+            self.order(NamespaceOrder::Remove(fork));
+        }
+        self.order(NamespaceOrder::Remove(NAME.to_owned()));
+        for restarts in [true, false] {
+            for _ in 0..60 {
+                self.answer();
+                self.pass_time(1_000);
+                self.world.turn_with(vec![]);
+            }
+            self.world.audit();
+            if restarts {
+                self.world.restart();
+            }
+        }
+        self.world.disk.with_current(|image| {
+            let left: Vec<_> = image.entities.values().map(|row| &row.path).collect();
+            assert_eq!(left, [""; 0]);
+            assert_eq!((image.messages.len(), image.bodies.len()), (0, 0));
+            assert_eq!((image.entries.len(), image.shares.len()), (0, 0));
+        });
+    }
+}
+
+fn named(name: &str) -> Box<NamespaceDefinition> {
+    Box::new(NamespaceDefinition {
+        name: name.to_owned(),
+        ..NamespaceDefinition::default()
+    })
+}
+
+fn queue(path: &str, settings: QueueSettings) -> Ensured {
+    Ensured::Queue {
+        path: path.to_owned(),
+        settings,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_restore_brings_back_what_there_was_and_nothing_is_left_in_the_end(
+        steps in prop::collection::vec((any::<u8>(), any::<u64>()), 1..120),
+    ) {
+        let mut run = Run::new();
+        for (kind, choice) in steps {
+            run.step(kind, choice);
+        }
+        run.finish();
+    }
+}
