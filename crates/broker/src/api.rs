@@ -21,6 +21,7 @@ pub(crate) mod forward_error;
 pub(crate) mod info;
 pub(crate) mod kind;
 pub(crate) mod latency;
+pub(crate) mod lineage;
 pub(crate) mod name;
 pub(crate) mod namespace;
 pub(crate) mod node;

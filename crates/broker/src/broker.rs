@@ -65,6 +65,10 @@ impl Broker {
             shared: &mut shared,
             effects: &mut effects,
         };
+        for change in directory.namespaces.changes() {
+            let own = change.definition.and_then(|definition| definition.lineage);
+            cx.shared.lineage.set(change.id, own);
+        }
         directory.wake_tombstones(cx);
         snapshot::free_unused(&mut directory, cx);
         client_affine::note_restart(&directory, cx);
@@ -226,6 +230,17 @@ impl Broker {
     /// Every entity, for a caller that follows changes from here on.
     pub fn entities(&self) -> impl Iterator<Item = EntityChange> + '_ {
         self.directory.iter_seen().map(change_of)
+    }
+
+    /// The path of an entity.
+    pub(crate) fn path_of(&self, entity: EntityId) -> Option<&str> {
+        Some(&self.directory.get(entity)?.path)
+    }
+
+    /// Whether what happens to the messages of a namespace is recorded.
+    #[must_use]
+    pub fn records_lineage(&self, namespace: NamespaceId) -> bool {
+        self.shared.lineage.is_on(namespace)
     }
 
     /// Every namespace but the default one, for the same caller.

@@ -30,6 +30,7 @@ use crate::context::lent::Lent;
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::context::volatile::Volatile;
+use crate::lineage::LineageSwitch;
 use crate::message::bodies::Bodies;
 use crate::node::nodes::Nodes;
 use crate::router::waiting::Publications;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub transactions: Transactions,
     pub topics: Sizes,
     pub publications: Publications,
+    /// Namespaces whose messages are recorded.
+    pub lineage: LineageSwitch,
     /// Dynamic nodes and the links that use them.
     pub nodes: Nodes,
     /// Bodies that belong to snapshots.
@@ -98,6 +101,7 @@ impl Shared {
             transactions: Transactions::default(),
             topics: Sizes::default(),
             publications: Publications::default(),
+            lineage: LineageSwitch::new(settings.lineage, settings.lineage_bytes > 0),
             nodes: Nodes::default(),
             lent: Lent::default(),
             volatile: Volatile::default(),

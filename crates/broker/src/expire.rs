@@ -10,6 +10,7 @@ pub(crate) mod sweep_blocks;
 use store::SequenceNumber;
 
 use crate::api::id::Subqueue;
+use crate::api::lineage::MessageEvent;
 use crate::api::settings::Expiry;
 use crate::context::Context;
 use crate::message::Message;
@@ -75,6 +76,7 @@ pub(crate) fn expire(queue: &mut Queue, message: &Message, patched: bool, cx: &m
         "only available messages of the main queue expire"
     );
     queue.rows.traffic.expire();
+    queue.record(message.number, || MessageEvent::Expired, cx);
     let expiry = queue.settings.expiry.unwrap_or(cx.shared.settings.expiry);
     if expiry == Expiry::Cloud
         && let Some((sessions, mut parts)) = queue.by_session()

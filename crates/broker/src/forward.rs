@@ -22,6 +22,7 @@ use store::{EntityId, SequenceNumber, StoreError};
 
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::lineage::{DropReason, MessageEvent};
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::forward::hop::Destination;
@@ -124,6 +125,13 @@ impl Directory {
         let source = self.get_mut(place.entity).expect(HAS_PUMP);
         let from = source.path.clone();
         hop::leave(source, place.subqueue, &transfer, cx);
+        let event = || match admission {
+            Admission::Duplicate => MessageEvent::Dropped {
+                why: DropReason::Duplicate,
+            },
+            _ => MessageEvent::Forwarded { to: destination },
+        };
+        source.record(transfer.number, event, cx);
         source.sub_mut(place.subqueue).full_since = None;
         run(source, cx);
         let destination = self.get_mut(destination).expect(THERE);

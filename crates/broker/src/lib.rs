@@ -16,6 +16,7 @@ mod entities;
 mod expire;
 mod fault;
 mod forward;
+mod lineage;
 mod message;
 mod node;
 mod queue;
@@ -49,6 +50,10 @@ pub use api::id::{
 pub use api::info::{Deadline, QueueInfo};
 pub use api::kind::EntityKind;
 pub use api::latency::{LATENCY_BUCKETS, Latency};
+pub use api::lineage::{
+    DropReason, History, HistoryEvent, HistoryQuery, LineageEffects, LineageEvent, LockEnd,
+    MessageEvent, MessagePlace, Settlement,
+};
 pub use api::name::{
     DEFAULT_RULE, NameError, check_path, check_rule_name, check_subscription_name,
 };
@@ -95,6 +100,7 @@ pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
 pub use filter::{Correlation, CorrelationField, Selector};
+pub use lineage::reader::LineageReader;
 pub use message::route::{FURTHER_KEYS, ROUTER, ROUTING_KEY};
 pub use queue::session_key::is_same_session;
 pub use send::enqueue::MAX_GROWTH;

@@ -13,7 +13,7 @@ use store::SequenceNumber;
 
 use crate::api::command::Outcome;
 use crate::api::error::SettleError;
-use crate::api::id::{LockToken, RequestId, Subqueue};
+use crate::api::id::{ConnectionId, LockToken, RequestId, Subqueue};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -38,7 +38,7 @@ pub(crate) fn settle(
         Err(SettleError::Enlisted) if request.is_none() => {
             return cx.shared.transactions.settle_on_rollback(token, outcome);
         }
-        found => found.and_then(|found| settle_one(queue, found, outcome, cx)),
+        found => found.and_then(|found| settle_one(queue, found, outcome, asker.connection, cx)),
     };
     answer(request, result, cx);
     run(queue, cx);
@@ -72,12 +72,14 @@ fn settle_one(
     queue: &mut Queue,
     (subqueue, number): (Subqueue, SequenceNumber),
     outcome: Outcome,
+    by: Option<ConnectionId>,
     cx: &mut Context<'_>,
 ) -> Result<(), SettleError> {
     check_allowed(queue, subqueue, &outcome)?;
     queue.note_access(cx);
     let lock = end_lock::take_lock(queue, subqueue, number, cx);
     assert!(!lock.enlisted, "its transaction alone ends such a lock");
+    queue.record_settlement(number, &lock, &outcome, by, cx);
     end_lock::end_lock(queue, subqueue, number, lock, outcome, cx);
     Ok(())
 }
@@ -99,6 +101,7 @@ fn settle_all(
         if let Some((subqueue, number)) = end_lock::find_lock(queue, token, cx) {
             let lock = end_lock::take_lock(queue, subqueue, number, cx);
             assert!(!lock.enlisted, "its transaction alone ends such a lock");
+            queue.record_settlement(number, &lock, outcome, asker.connection, cx);
             end_lock::end_lock(queue, subqueue, number, lock, outcome.clone(), cx);
         }
     }

@@ -6,7 +6,7 @@
 
 mod outbox;
 
-use store::{CallerLoad, CommitId, Store, StoreError, WriteSet};
+use store::{CallerLoad, CommitId, NamespaceId, Store, StoreError, WriteSet};
 
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
@@ -16,6 +16,8 @@ use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
 use crate::broker::Broker;
 use crate::context::effects::Effects;
+use crate::lineage::reader::LineageReader;
+use crate::lineage::records::Records;
 use crate::shard::outbox::Outbox;
 
 pub use crate::context::effects::ReadRequest;
@@ -33,6 +35,7 @@ pub struct Shard {
     released: CommitId,
     outbox: Outbox,
     nearly_full: bool,
+    lineage: Records,
     /// For how many writes and outputs there is room from the start of the next turn: as many as
     /// the last one had, or half of what it was made for.
     room: (usize, usize),
@@ -54,7 +57,9 @@ impl Shard {
         now: Now,
     ) -> Result<Self, StoreError> {
         let recovery = store.recover()?;
+        let lineage = Records::new(settings.lineage_bytes, now.wall);
         Ok(Self {
+            lineage,
             broker: Broker::new(settings, describe_forward_error, recovery, now)?,
             submitted: store.durable(),
             released: store.durable(),
@@ -151,11 +156,14 @@ impl Shard {
 
     fn conclude(
         &mut self,
-        effects: Effects,
+        mut effects: Effects,
         caller: Option<CallerLoad>,
         emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
+        let lineage = std::mem::take(&mut effects.lineage);
+        let now = self.broker.now().wall;
+        (self.lineage).take(lineage, now, |entity| self.broker.path_of(entity));
         let outputs = self.submit(effects, caller, reads);
         if self.store.failure().is_none() {
             let durable = self.store.durable();
@@ -201,6 +209,13 @@ impl Shard {
     #[must_use]
     pub fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// What is recorded of the messages of a namespace, if anything is.
+    #[must_use]
+    pub fn lineage(&self, namespace: NamespaceId) -> Option<LineageReader> {
+        let is_on = self.broker.records_lineage(namespace);
+        is_on.then(|| self.lineage.reader(namespace))
     }
 
     /// The newest commit.

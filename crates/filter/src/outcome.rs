@@ -9,8 +9,9 @@ use crate::rule::{Rule, RuleError};
 /// The copies that a subscription gets, and the rules that failed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// One copy as it is: some rule without an action matches.
-    pub plain: bool,
+    /// One copy as it is: some rule without an action matches. The place of the first one in the
+    /// order of creation.
+    pub plain: Option<u64>,
     /// One copy for each rule with an action that matches.
     pub changed: Vec<ChangedCopy>,
     /// Rules that failed, in the order of their creation.
@@ -41,7 +42,7 @@ impl Outcome {
     /// How many copies there are, without a dead letter.
     #[must_use]
     pub fn copies(&self) -> usize {
-        usize::from(self.plain) + self.changed.len()
+        usize::from(self.plain.is_some()) + self.changed.len()
     }
 
     /// The failure that the message is dead-lettered for, if the subscription wants that: one a

@@ -178,6 +178,12 @@ impl<S: Copy + Hash + Ord> TopicRules<S> {
         self.rule((subscription, *id))
     }
 
+    /// The rule of a subscription at this place in the order of creation.
+    #[must_use]
+    pub fn at(&self, subscription: S, place: u64) -> Option<&Arc<Rule>> {
+        self.rule((subscription, RuleId(place)))
+    }
+
     fn rule(&self, place: (S, RuleId)) -> Option<&Arc<Rule>> {
         self.blocks.get(&block_of(place))?.get(&place.1)
     }

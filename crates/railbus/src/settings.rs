@@ -102,6 +102,7 @@ impl Settings {
         let entities = entities(entities_file, of_settings, config.sku.unwrap_or_default())?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, resolve);
+        let broker = broker(arguments, &config, memory / 8, &data)?;
         let mut connections = connections(arguments, &config)?;
         let admin = admin(&config, connections.max_message_size, host.as_ref());
         connections.namespace.clone_from(&admin.namespace);
@@ -134,7 +135,7 @@ impl Settings {
                 backup_directory: choose_path(&arguments.backup_dir, &config.backup_dir, resolve),
                 telemetry: telemetry.options,
                 virtual_clock: arguments.virtual_clock || config.virtual_clock,
-                broker: broker(arguments, &config, memory / 8)?,
+                broker,
                 queues: entities.queues,
                 topics: entities.topics,
                 policies: entities.policies,
@@ -399,6 +400,7 @@ fn broker(
     arguments: &ServeArguments,
     config: &RailbusToml,
     body_bytes: u64,
+    data: &Location,
 ) -> Result<BrokerSettings, CommandError> {
     let default = BrokerSettings::default();
     let output_buffer = config.limits.outgoing_bytes_per_connection;
@@ -429,6 +431,13 @@ fn broker(
             }),
         node_bytes: (config.limits.dynamic_node_bytes).map_or(default.node_bytes, |size| size.0),
         transactions: transactions(&config.limits),
+        lineage: config.lineage.unwrap_or(*data == Location::Ephemeral),
+        lineage_bytes: config
+            .limits
+            .lineage_bytes
+            .map_or(default.lineage_bytes, |size| {
+                usize::try_from(size.0).unwrap_or(usize::MAX)
+            }),
         ..default
     })
 }

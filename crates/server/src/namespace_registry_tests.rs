@@ -45,6 +45,7 @@ fn put(registry: &NamespaceRegistry, id: u32, name: &str, hosts: &[&str], keys: 
         name: name.to_owned(),
         hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
         keys: keys.iter().map(|name| key(name)).collect(),
+        ..NamespaceDefinition::default()
     };
     registry.apply([DirectoryChange::Namespace(NamespaceChange {
         id: NamespaceId(id),

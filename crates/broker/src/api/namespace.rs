@@ -37,6 +37,8 @@ pub struct NamespaceDefinition {
     /// In lower case, without ports, besides those that follow from the name.
     pub hosts: Vec<String>,
     pub keys: Vec<AuthorizationRule>,
+    /// Whether what happens to its messages is recorded; `None` takes the broker's setting.
+    pub lineage: Option<bool>,
 }
 
 /// An order about namespaces.
@@ -269,6 +271,7 @@ mod tests {
             name: name.to_owned(),
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             keys: Vec::new(),
+            lineage: None,
         };
         let error = definition.check().err().map(|error| error.to_string());
         match (error, expected) {

@@ -283,6 +283,10 @@ pub struct BrokerSettings {
     /// Bytes that all dynamic nodes may take, which are in memory alone.
     pub node_bytes: u64,
     pub transactions: TransactionSettings,
+    /// Whether what happens to messages is recorded, in namespaces that do not say.
+    pub lineage: bool,
+    /// Bytes of such a record of one namespace; without any, nothing is recorded.
+    pub lineage_bytes: usize,
 }
 
 /// Those of the settings that may change while the broker runs.
@@ -365,6 +369,8 @@ impl Default for BrokerSettings {
             nodes_per_connection: 1_000,
             node_bytes: 256 << 20,
             transactions: TransactionSettings::default(),
+            lineage: false,
+            lineage_bytes: 16 << 20,
         }
     }
 }

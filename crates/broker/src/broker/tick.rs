@@ -7,6 +7,7 @@
 use store::EntityId;
 
 use crate::api::id::Subqueue;
+use crate::api::lineage::LockEnd;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
@@ -106,6 +107,6 @@ fn expire_locks(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
             break;
         };
         cx.take_work();
-        end_lock::expire_lock(queue, subqueue, number, cx);
+        end_lock::expire_lock(queue, subqueue, number, LockEnd::Expired, cx);
     }
 }

@@ -6,6 +6,7 @@
 use store::{CommitId, Query, WriteSet};
 
 use crate::api::id::ReadId;
+use crate::api::lineage::LineageEffects;
 use crate::api::output::Output;
 
 /// What one or several steps caused.
@@ -21,6 +22,7 @@ pub struct Effects {
     /// Whether there is a piece of a batch deletion: no other is begun before
     /// [`Durable`](crate::Command::Durable).
     pub deletes: bool,
+    pub lineage: LineageEffects,
 }
 
 /// A read to be made off the shard; its rows come back as `Command::Loaded`.

@@ -9,6 +9,7 @@ use store::SequenceNumber;
 
 use crate::api::error::RequestError;
 use crate::api::id::Subqueue;
+use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::delete::deletion::{Deletion, Progress};
@@ -141,6 +142,7 @@ fn delete_available(
     let message = Message::available(subqueue.part(), number, entry, None);
     // A dead letter tells why it is one, whether or not it was ever delivered.
     let patched = subqueue != Subqueue::Main || queue.may_have_patch(entry);
+    queue.record(number, || MessageEvent::Purged, cx);
     queue.erase(&message, patched, cx);
     deletion.count_one();
 }

@@ -141,6 +141,8 @@ struct StoredNamespace {
     hosts: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<AuthorizationRule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lineage: Option<bool>,
     #[serde(default)]
     template: StoredTemplate,
 }
@@ -216,6 +218,7 @@ impl Definition {
                         name: name.to_owned(),
                         hosts: namespace.hosts,
                         keys: namespace.keys,
+                        lineage: namespace.lineage,
                     },
                     created: times.created,
                     template: namespace.template.template()?,
@@ -334,6 +337,7 @@ pub(crate) fn namespace_row(id: NamespaceId, namespace: &Namespace) -> EntityRow
     let kind = StoredKind::Namespace(StoredNamespace {
         hosts: namespace.definition.hosts.clone(),
         keys: namespace.definition.keys.clone(),
+        lineage: namespace.definition.lineage,
         template: StoredTemplate::of(&namespace.template),
     });
     let stored = Stored {

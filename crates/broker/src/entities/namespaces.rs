@@ -193,6 +193,7 @@ impl Directory {
     fn publish_namespace(&self, id: NamespaceId, cx: &mut Context<'_>) {
         let namespace = self.namespaces.get(id).expect(FOUND);
         cx.write(Write::PutEntity(definition::namespace_row(id, namespace)));
+        cx.switch_lineage(id, namespace.definition.lineage);
         cx.emit(Output::NamespaceChanged(Box::new(NamespaceChange {
             id,
             definition: Some(namespace.definition.clone()),
@@ -205,6 +206,8 @@ impl Directory {
         self.namespaces.by_name.remove(&namespace.definition.name);
         self.versions.remove(&id);
         cx.write(Write::RemoveEntity(namespace.row));
+        cx.switch_lineage(id, None);
+        cx.effects.lineage.switched.push((id, false));
         let of_it = self.tombstones.values().filter(|it| it.namespace == id);
         match of_it.count() {
             0 => self.routers.remove_namespace(id, cx),

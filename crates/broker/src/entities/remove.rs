@@ -4,10 +4,12 @@
 //! read comes back that the answer waits for. Whatever still names it by its id finds nothing,
 //! since ids are never used again; so nothing of it can touch another entity that takes its path.
 
+use bytes::Bytes;
 use store::{EntityId, NamespaceId, SequenceNumber, Write};
 
 use crate::api::error::SendError;
 use crate::api::id::Subqueue;
+use crate::api::lineage::MessageEvent;
 use crate::api::output::{EntityChange, Eviction, Output};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
@@ -95,6 +97,10 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
     if at_once {
         cx.write(Write::RemoveEntity(queue.id));
     }
+    let event = || MessageEvent::EntityDeleted {
+        path: Bytes::copy_from_slice(queue.path.as_bytes()),
+    };
+    queue.record(SequenceNumber(0), event, cx);
     evict_all(&queue, Eviction::NotFound, cx);
     for request in queue.duplicates.take_waiting() {
         answer_refusal(request, Err(SendError::NotFound), cx);

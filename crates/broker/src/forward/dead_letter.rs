@@ -17,6 +17,7 @@ use super::transfer::{Admission, Transfer, TransferFailure};
 use super::{HAS_PUMP, THERE};
 use crate::api::death::{Death, DeathReason};
 use crate::api::id::SubqueueId;
+use crate::api::lineage::{DropReason, MessageEvent};
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -159,6 +160,15 @@ impl Directory {
             return false;
         }
         hop::leave(source, place.subqueue, transfer, cx);
+        for to in &takers {
+            source.record(transfer.number, || MessageEvent::Forwarded { to: *to }, cx);
+        }
+        if takers.is_empty() {
+            let event = || MessageEvent::Dropped {
+                why: DropReason::Unroutable,
+            };
+            source.record(transfer.number, event, cx);
+        }
         run(source, cx);
         for id in takers {
             let target = self.get_mut(id).expect(THERE);

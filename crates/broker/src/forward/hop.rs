@@ -7,6 +7,7 @@ use super::dead_letter::note_death;
 use super::transfer::{Admission, Transfer, TransferFailure};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
+use crate::api::lineage::MessageEvent;
 use crate::api::name::path_of;
 use crate::api::settings::{ForwardFailures, ForwardRetry};
 use crate::api::time::Wall;
@@ -142,6 +143,7 @@ pub(crate) fn next_transfer(
     };
     let properties = Properties::of(&body.payload);
     Some(Transfer {
+        source: queue.id,
         number,
         entry,
         body,
@@ -315,6 +317,10 @@ fn arrive_as(
     );
     queue.note_access(cx);
     let number = queue.rows.take_number();
+    let arrival = MessageEvent::Arrived {
+        from: transfer.place(),
+    };
+    queue.record(number, || arrival, cx);
     let enqueued = queue.rows.take_enqueued_time(cx);
     let mut patch = transfer.body.patch.take().map(|patch| *patch);
     if from != Subqueue::Main {
@@ -325,7 +331,9 @@ fn arrive_as(
     if let Some(error) = error {
         let why = (cx.shared.describe_forward_error)(&error);
         let old = patch.as_ref();
-        patch = Some(Patch::with_reason(old, &why.reason, &why.description));
+        let dead = Patch::with_reason(old, &why.reason, &why.description);
+        queue.record_dead_letter(number, subqueue, &dead, cx);
+        patch = Some(dead);
     }
     let mut row = enqueue::arriving_row(
         queue,

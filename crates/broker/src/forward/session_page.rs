@@ -211,6 +211,7 @@ fn move_on(
             continue;
         }
         let transfer = Transfer {
+            source: source.id,
             number: stored.number,
             entry: entry_of(&stored, after),
             properties: Properties::of(&body.payload),

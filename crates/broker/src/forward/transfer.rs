@@ -3,10 +3,11 @@
 //! The destination admits it, or says why not. A failure that can pass keeps the message where it
 //! is; any other sends it to a dead-letter queue.
 
-use store::{MessageRow, SequenceNumber};
+use store::{EntityId, MessageRow, SequenceNumber};
 
 use crate::api::forward_error::ForwardError;
 use crate::api::id::Subqueue;
+use crate::api::lineage::MessagePlace;
 use crate::message::bodies::Body;
 use crate::message::entry::Entry;
 use crate::message::id::IdHash;
@@ -19,12 +20,24 @@ const MOST_HOPS: u32 = 4;
 /// A message on its way, still in its source.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
+    /// Where it still is.
+    pub source: EntityId,
     pub number: SequenceNumber,
     pub entry: Entry,
     pub body: Body,
     pub properties: Properties,
     /// It comes out of a transfer queue, which is no hop: it was not sent to the via entity.
     pub sent_via: bool,
+}
+
+impl Transfer {
+    /// Where it still is.
+    pub(crate) fn place(&self) -> MessagePlace {
+        MessagePlace {
+            entity: self.source,
+            number: self.number,
+        }
+    }
 }
 
 /// Why a message cannot go on.

@@ -16,6 +16,7 @@ use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::forward_error::ForwardError;
 use crate::api::id::Subqueue;
+use crate::api::lineage::MessageEvent;
 use crate::api::settings::QueueSettings;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -116,6 +117,7 @@ pub(super) fn dead_letter(
 ) {
     let queue = directory.get_mut(source).expect(super::HAS_PUMP);
     hop::leave(queue, Subqueue::Main, transfer, cx);
+    queue.record(transfer.number, || MessageEvent::Forwarded { to: via }, cx);
     let via = directory.get_mut(via).expect(HAS_VIA);
     hop::arrive_stuck(via, transfer.clone(), error.clone(), cx);
     run(via, cx);

@@ -46,6 +46,7 @@ impl Queue {
         let body = cx.shared.bodies.take(entry.body);
         let old = body.and_then(|body| body.patch);
         let patch = Patch::with_reason(old.as_deref(), "Session id is null.", description);
+        self.record_dead_letter(number, Subqueue::DeadLetter, &patch, cx);
         self.rows.put_patch(number, &patch, cx);
         let body = BodyRef::NONE;
         self.enter(Subqueue::DeadLetter, number, Entry { body, ..entry }, cx);

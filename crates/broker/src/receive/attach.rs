@@ -11,6 +11,7 @@ use store::{EntityId, SequenceNumber};
 
 use crate::api::command::{Access, ReceiveMode};
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
+use crate::api::lineage::LockEnd;
 use crate::api::output::{Eviction, Output};
 use crate::api::settings::{LocksOnDisconnect, SessionCountOnDisconnect};
 use crate::context::Context;
@@ -161,13 +162,14 @@ fn end_lasting_locks(
     departure: Departure,
     cx: &mut Context<'_>,
 ) {
-    let subqueue = receiver.place.subqueue;
+    let (subqueue, gone) = (receiver.place.subqueue, LockEnd::ReceiverGone);
     let held = locks_where(queue, subqueue, |lock| lock.lasts_with(receiver.id));
     for number in held {
         match departure {
-            Departure::Lost => end_lock::expire_lock(queue, subqueue, number, cx),
+            Departure::Lost => end_lock::expire_lock(queue, subqueue, number, gone, cx),
             Departure::Detached => {
                 let lock = end_lock::take_lock(queue, subqueue, number, cx);
+                queue.record_lock_lost(number, &lock, gone, cx);
                 end_lock::give_back(queue, subqueue, number, lock, cx);
             }
         }
@@ -301,6 +303,6 @@ fn drop_locks(
     let is_held = |holder: Holder| holder.connection == connection;
     let held = locks_where(queue, subqueue, |lock| lock.holder.is_some_and(is_held));
     for number in held {
-        end_lock::expire_lock(queue, subqueue, number, cx);
+        end_lock::expire_lock(queue, subqueue, number, LockEnd::ReceiverGone, cx);
     }
 }

@@ -9,6 +9,7 @@ use store::{CommitId, Part, SequenceNumber};
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{LockToken, Subqueue};
+use crate::api::lineage::{MessageEvent, Settlement};
 use crate::api::output::{Browsed, Delivery, LockTime, MessageState, Output};
 use crate::context::Context;
 use crate::context::clients::HoldId;
@@ -162,10 +163,20 @@ pub(crate) fn give(
                 partition_key: key.flatten(),
                 ..lock_of(source, message, token, holder)
             };
+            let event = || MessageEvent::Locked {
+                connection: holder.connection,
+                delivery_count: lock.delivery_count,
+            };
+            queue.record(number, event, cx);
             Some(lend(queue, source, number, lock, lasts, cx))
         }
         ReceiveMode::ReceiveAndDelete => {
             queue.rows.traffic.complete(waited_ms);
+            let event = || MessageEvent::Settled {
+                how: Settlement::ReceivedAndDeleted,
+                by: Some(holder.connection),
+            };
+            queue.record(number, event, cx);
             let patched = message.patch.is_some();
             queue.erase(&message, patched, cx);
             None

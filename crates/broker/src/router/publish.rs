@@ -215,7 +215,7 @@ impl Directory {
             match arrival {
                 Arrival::Take => {
                     let shared = shared.as_ref().filter(|_| is_queue(queue));
-                    enqueue::accept_routed(queue, &publication.message, shared, cx);
+                    enqueue::accept_routed(queue, publication, shared, cx);
                     run(queue, cx);
                 }
                 Arrival::Refused(error) if refused.is_none() => {

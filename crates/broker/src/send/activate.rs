@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use store::{MessageRow, Part, SequenceNumber};
 
+use crate::api::lineage::MessageEvent;
 use crate::context::Context;
 use crate::message::Message;
 use crate::message::entry::Entry;
@@ -56,6 +57,8 @@ fn activate_one(queue: &mut Queue, due: Due, planned: &Planned, cx: &mut Context
         flags: row::activated(&row),
         ..row
     };
+    let from = queue.place_of(due.number);
+    queue.record(number, || MessageEvent::Activated { from }, cx);
     queue.note_deadline(number, &row, cx);
     let entry = Entry::written(row, 0, cx.commit());
     let session = planned.session.as_deref().map(Bytes::copy_from_slice);
@@ -74,6 +77,7 @@ pub(crate) fn erase_scheduled(
         number,
     };
     queue.schedule.forget(due, &queue.rows, cx);
+    queue.record(number, || MessageEvent::Cancelled, cx);
     let message = Message {
         number,
         part: Part::Scheduled,

@@ -12,7 +12,9 @@ use store::{BodyPointer, MessageRow, SequenceNumber, Write};
 use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::{RequestId, Subqueue};
+use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
+use crate::api::publication::Publication;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::message::bodies::Body;
@@ -94,6 +96,7 @@ pub(crate) fn accept(
                 .duplicate_of(id, known, &queue.settings, cx)
         }) {
             duplicates.push((index, before));
+            queue.record(before, || MessageEvent::DuplicateDropped, cx);
             continue;
         }
         let promised = promised.map(|first| plus(first, index));
@@ -190,16 +193,22 @@ pub(crate) fn is_scheduled(message: &Incoming, cx: &Context<'_>) -> bool {
 /// With `shared` its body is stored there already, for this queue and others.
 pub(crate) fn accept_routed(
     queue: &mut Queue,
-    message: &Incoming,
+    publication: &Publication,
     shared: Option<&(BodyPointer, Body)>,
     cx: &mut Context<'_>,
 ) {
+    let message = &publication.message;
     queue.note_access(cx);
     let enqueued = queue.rows.take_enqueued_time(cx);
     let number = match shared {
         Some((pointer, body)) => enqueue_shared(queue, message, *pointer, body, enqueued, cx),
         None => enqueue(queue, message.clone(), enqueued, None, cx),
     };
+    let event = || MessageEvent::Routed {
+        router: Bytes::from(publication.router.clone()),
+        key: publication.keys.first().cloned().unwrap_or_default().into(),
+    };
+    queue.record(number, event, cx);
     let detects = queue.settings.requires_duplicate_detection;
     if let Some(id) = IdHash::of(message).filter(|_| detects) {
         let (rows, settings) = (&mut queue.rows, &queue.settings);
@@ -220,6 +229,7 @@ fn enqueue_shared(
 ) -> SequenceNumber {
     queue.note_shared_bodies(cx);
     let number = queue.rows.take_number();
+    queue.record_acceptance(number, message, cx);
     let row = MessageRow {
         flags: row::SHARED,
         body: pointer,
@@ -251,6 +261,7 @@ fn enqueue(
     );
     if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
         let number = promised.unwrap_or_else(|| queue.rows.take_number());
+        queue.record_acceptance(number, &message, cx);
         let row = MessageRow {
             expires_ms: u64::MAX,
             ..row_of(queue, &message, number, due.0)
@@ -260,6 +271,7 @@ fn enqueue(
         return number;
     }
     let number = queue.rows.take_number();
+    queue.record_acceptance(number, &message, cx);
     let row = row_of(queue, &message, number, enqueued_ms);
     let topic = matches!(queue.kind, Kind::Topic(_));
     let body = Body {

@@ -8,7 +8,8 @@ use store::{EntityId, Part, SequenceNumber};
 
 use crate::api::command::{ReceiveMode, SessionFilter};
 use crate::api::error::{RequestError, SessionError};
-use crate::api::id::{ReceiverId, RequestId, Subqueue, SubqueueId};
+use crate::api::id::{ConnectionId, ReceiverId, RequestId, Subqueue, SubqueueId};
+use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::api::time::Wall;
 use crate::context::Context;
@@ -94,8 +95,20 @@ pub(crate) fn renew(
         }
         None => Err(RequestError::SessionsNotSupported),
     };
+    if result.is_ok() && cx.records(queue.namespace) {
+        record_renewals(queue, request.connection, session, cx);
+    }
     cx.emit(Output::SessionRenewed { request, result });
     run(queue, cx);
+}
+
+/// With a session that is held, the locks of its messages are renewed.
+fn record_renewals(queue: &Queue, connection: ConnectionId, session: &Bytes, cx: &mut Context<'_>) {
+    let sessions = queue.sessions.as_ref();
+    let held = sessions.and_then(|it| Some(it.existing_hold(it.holder(&it.ids.key(session))?)));
+    for number in held.into_iter().flat_map(|hold| &hold.locked) {
+        queue.record(*number, || MessageEvent::Renewed { connection }, cx);
+    }
 }
 
 /// Reads or sets the state of a session for its holder's connection.

@@ -6,6 +6,7 @@
 use store::{Found, StoreError, StoredMessage};
 
 use crate::api::id::{ReadId, Subqueue};
+use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::delete::deletion::{Deletion, PendingRead, Progress};
@@ -88,6 +89,7 @@ fn delete_stored(
     let main = queue.sub(Subqueue::Main);
     let expired = main.is_expired(stored.number, &stored.row, cx.now.wall);
     if !expired || !queue.may_expire(cx) {
+        queue.record(stored.number, || MessageEvent::Purged, cx);
         queue.erase(&message, patched, cx);
         deletion.count_one();
     } else if expire::can_expire_at_once(queue, &entry, cx) {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use crate::api::command::RetryTime;
 use crate::api::error::RequestError;
 use crate::api::id::{ConnectionId, Subqueue};
+use crate::api::lineage::LockEnd;
 use crate::api::output::Output;
 use crate::api::settings::SessionCountOnDisconnect;
 use crate::api::time::{Mono, Wall};
@@ -79,7 +80,11 @@ pub(crate) fn leave(
             // Its time may be up, although the expiry is not dealt with yet.
             let late = !sessions.is_live(id, cx.now.mono);
             let raise = late || counts == SessionCountOnDisconnect::Raise;
-            end_hold(queue, id, raise, cx);
+            let why = match late {
+                true => LockEnd::Expired,
+                false => LockEnd::ReceiverGone,
+            };
+            end_hold(queue, id, raise, why, cx);
         }
     }
 }
@@ -114,16 +119,23 @@ pub(crate) fn tick(queue: &mut Queue, cx: &mut Context<'_>) {
 
 /// A session's time is up: its holder is told.
 pub(super) fn expire(queue: &mut Queue, id: HoldId, cx: &mut Context<'_>) {
-    let slot = end_hold(queue, id, true, cx);
+    let slot = end_hold(queue, id, true, LockEnd::Expired, cx);
     let receiver = cx.shared.clients.detach(slot).id;
     cx.emit(Output::SessionLost { receiver });
 }
 
 /// Ends a hold: its messages return, and the session can be held again.
-fn end_hold(queue: &mut Queue, id: HoldId, raise: bool, cx: &mut Context<'_>) -> ReceiverSlot {
+fn end_hold(
+    queue: &mut Queue,
+    id: HoldId,
+    raise: bool,
+    why: LockEnd,
+    cx: &mut Context<'_>,
+) -> ReceiverSlot {
     let (sessions, _) = queue.sessions_mut();
     for number in std::mem::take(&mut sessions.existing_hold_mut(id).locked) {
         let lock = end_lock::take_lock(queue, Subqueue::Main, number, cx);
+        queue.record_lock_lost(number, &lock, why, cx);
         if raise && lock.origin != Origin::SetAside {
             let retry = RetryTime::Backoff;
             end_lock::abandon(queue, Subqueue::Main, number, lock, Vec::new(), retry, cx);

@@ -38,6 +38,7 @@ pub(crate) fn dead_letter_to(
         to != Subqueue::Main && matches!(message.part, Part::Active | Part::Deferred),
         "only messages of the main queue are dead-lettered"
     );
+    queue.record_dead_letter(message.number, to, patch, cx);
     queue.remove_row(message.part, message.number, &message.row, cx);
     queue.rows.put_patch(message.number, patch, cx);
     let entry = Entry::written(message.row, message.delivery_count, cx.commit());

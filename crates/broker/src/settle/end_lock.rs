@@ -11,6 +11,7 @@ use store::SequenceNumber;
 use crate::api::command::{Outcome, RetryTime};
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
+use crate::api::lineage::LockEnd;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::expire;
@@ -27,6 +28,8 @@ use crate::subqueue::lock::{Lock, Origin};
 pub(crate) struct Asker {
     /// Where the locks are said to be.
     pub subqueue: SubqueueId,
+    /// The connection, if it wants an answer.
+    pub connection: Option<ConnectionId>,
     /// The connection and the session that it says it holds, if it says so and wants an answer.
     session: Option<(ConnectionId, Bytes)>,
 }
@@ -40,6 +43,7 @@ impl Asker {
         let connection = request.map(|request| request.connection);
         Self {
             subqueue,
+            connection,
             session: connection.zip(session),
         }
     }
@@ -171,14 +175,16 @@ pub(crate) fn end_lock(
     }
 }
 
-/// A lock's time is up.
+/// A lock's time is up, or ends as if it were.
 pub(crate) fn expire_lock(
     queue: &mut Queue,
     subqueue: Subqueue,
     number: SequenceNumber,
+    why: LockEnd,
     cx: &mut Context<'_>,
 ) {
     let lock = take_lock(queue, subqueue, number, cx);
+    queue.record_lock_lost(number, &lock, why, cx);
     if lock.origin == Origin::SetAside {
         give_back(queue, subqueue, number, lock, cx);
     } else {

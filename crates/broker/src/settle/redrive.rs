@@ -10,7 +10,8 @@
 use bytes::Bytes;
 
 use crate::api::error::SettleError;
-use crate::api::id::{LockToken, RequestId, Subqueue, SubqueueId};
+use crate::api::id::{ConnectionId, LockToken, RequestId, Subqueue, SubqueueId};
+use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -38,7 +39,7 @@ pub(crate) fn redrive(
         let result = Err(SettleError::LockLost);
         return cx.emit(Output::Settled { request, result });
     };
-    let result = redrive_one(queue, &asker, token, payload, cx);
+    let result = redrive_one(queue, &asker, request.connection, token, payload, cx);
     cx.emit(Output::Settled { request, result });
     run(queue, cx);
 }
@@ -46,6 +47,7 @@ pub(crate) fn redrive(
 fn redrive_one(
     queue: &mut Queue,
     asker: &Asker,
+    by: ConnectionId,
     token: LockToken,
     payload: Bytes,
     cx: &mut Context<'_>,
@@ -64,6 +66,8 @@ fn redrive_one(
     let message = lock.into_message(subqueue, number);
     queue.erase(&message, message.patch.is_some(), cx);
     let arriving = queue.rows.take_number();
+    let from = queue.place_of(number);
+    queue.record(arriving, || MessageEvent::Redriven { from, by }, cx);
     let enqueued = queue.rows.take_enqueued_time(cx);
     let mut row = enqueue::arriving_row(queue, &message.row, number, arriving, enqueued);
     row.enqueued_number = 0;

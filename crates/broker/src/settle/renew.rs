@@ -3,7 +3,8 @@
 use store::EntityId;
 
 use crate::api::error::RequestError;
-use crate::api::id::{LockToken, RequestId};
+use crate::api::id::{ConnectionId, LockToken, RequestId};
+use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -20,7 +21,7 @@ pub(crate) fn renew(
     cx: &mut Context<'_>,
 ) {
     let result = match directory.get_mut(entity) {
-        Some(queue) => renew_all(queue, tokens, cx),
+        Some(queue) => renew_all(queue, request.connection, tokens, cx),
         None => Err(RequestError::NotFound),
     };
     cx.emit(Output::Renewed { request, result });
@@ -28,6 +29,7 @@ pub(crate) fn renew(
 
 fn renew_all(
     queue: &mut Queue,
+    connection: ConnectionId,
     tokens: &[LockToken],
     cx: &mut Context<'_>,
 ) -> Result<u64, RequestError> {
@@ -46,6 +48,7 @@ fn renew_all(
         let locks = &mut queue.sub_mut(subqueue).locks;
         if !locks.lasts_with_link(number) {
             locks.extend(number, until, duration);
+            queue.record(number, || MessageEvent::Renewed { connection }, cx);
         }
     }
     run(queue, cx);

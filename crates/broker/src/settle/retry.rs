@@ -10,6 +10,8 @@ use store::SequenceNumber;
 
 use crate::api::command::RetryTime;
 use crate::api::id::Subqueue;
+use crate::api::lineage::MessageEvent;
+use crate::api::time::Wall;
 use crate::context::Context;
 use crate::message::entry::Entry;
 use crate::queue::Queue;
@@ -48,6 +50,13 @@ pub(crate) fn due(
 
 /// A message whose lock has ended waits.
 pub(crate) fn wait(queue: &mut Queue, due: Due, lock: &Lock, cx: &mut Context<'_>) {
+    queue.record(
+        due.number,
+        || MessageEvent::Delayed {
+            until: Wall(due.at),
+        },
+        cx,
+    );
     queue.remove_row(Subqueue::Main.part(), due.number, &lock.row, cx);
     let planned = Planned::again(Waiting {
         row: lock.row,
@@ -63,6 +72,7 @@ pub(crate) fn resume(
     waiting: &Waiting,
     cx: &mut Context<'_>,
 ) {
+    queue.record(number, || MessageEvent::Resumed, cx);
     queue.note_deadline(number, &waiting.row, cx);
     queue.sub_mut(Subqueue::Main).fetch.note(number);
     let entry = Entry::written(waiting.row, waiting.delivery_count, cx.commit());

@@ -13,7 +13,8 @@ use filter::{Environment, Facts, Message, RuleSubset};
 use store::{EntityId, MessageRow, Write};
 
 use crate::api::id::Subqueue;
-use crate::api::rule::distribution::{Content, Distribution, TOO_LARGE};
+use crate::api::lineage::MessageEvent;
+use crate::api::rule::distribution::{Content, Distribution, PlannedCopy, TOO_LARGE};
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::forward::hop;
@@ -55,9 +56,8 @@ pub(crate) fn publish_one(
     };
     let distribution = distribution_of(directory, topic, &transfer, cx);
     let copies = distribution.copies();
-    let copies = copies.filter(|(subscription, content)| directory.wants(*subscription, content));
-    let copies: Vec<(EntityId, &Content)> = copies.collect();
-    let sharing = copies.iter().filter(|(_, content)| content.is_as_sent());
+    let copies: Vec<_> = copies.filter(|copy| directory.wants(copy)).collect();
+    let sharing = copies.iter().filter(|copy| copy.content.is_as_sent());
     let sharing = u32::try_from(sharing.count()).unwrap_or(u32::MAX);
     cx.charge_pumps(copies.len().saturating_sub(1));
     if sharing > 1 {
@@ -69,11 +69,21 @@ pub(crate) fn publish_one(
         own_body(source, &mut transfer, cx);
     }
     pass_on(source, &transfer, sharing, cx);
+    let event = || MessageEvent::Distributed {
+        copies: u32::try_from(copies.len()).unwrap_or(u32::MAX),
+    };
+    source.record(transfer.number, event, cx);
     run(source, cx);
-    for (subscription, content) in copies {
-        let queue = directory.get_mut(subscription).expect(THERE);
-        let before = sent_row(&transfer, content, topic_ttl_ms);
-        take_copy(queue, &transfer, &before, content, sharing > 1, cx);
+    for copy in copies {
+        let before = sent_row(&transfer, copy.content, topic_ttl_ms);
+        let rule = directory.recorded_rule(topic, copy, cx);
+        let queue = directory.get_mut(copy.subscription).expect(THERE);
+        let event = || MessageEvent::Copied {
+            from: transfer.place(),
+            rule,
+        };
+        queue.record(queue.rows.end(), event, cx);
+        take_copy(queue, &transfer, &before, copy.content, sharing > 1, cx);
         run(queue, cx);
     }
     true
@@ -81,15 +91,30 @@ pub(crate) fn publish_one(
 
 impl Directory {
     /// Whether a copy is to be made. (docs/spec/entities.md#17.9)
-    fn wants(&self, subscription: EntityId, content: &Content) -> bool {
-        match self.get(subscription).map(|queue| &queue.kind) {
+    fn wants(&self, copy: &PlannedCopy<'_>) -> bool {
+        match self.get(copy.subscription).map(|queue| &queue.kind) {
             Some(Kind::Subscription(it)) => {
                 it.dead_lettering_on_filter_evaluation_exceptions
-                    || !matches!(content, Content::Failed(..))
+                    || !matches!(copy.content, Content::Failed(..))
             }
             // It has gone since the message was sent.
             _ => false,
         }
+    }
+
+    /// The name of the rule that a topic makes a copy by, if that is recorded.
+    fn recorded_rule(
+        &self,
+        topic: EntityId,
+        copy: PlannedCopy<'_>,
+        cx: &Context<'_>,
+    ) -> Option<Bytes> {
+        let queue = self.get(topic).filter(|it| cx.records(it.namespace))?;
+        let Kind::Topic(topic) = &queue.kind else {
+            return None;
+        };
+        let rule = topic.rules.at(copy.subscription, copy.place)?;
+        Some(Bytes::copy_from_slice(rule.name.as_bytes()))
     }
 }
 
@@ -258,6 +283,9 @@ fn take_copy(
         Some(_) => Subqueue::DeadLetter,
         None => Subqueue::Main,
     };
+    if let (Some(_), Some(patch)) = (&reason, &body.patch) {
+        queue.record_dead_letter(number, subqueue, patch, cx);
+    }
     let session = properties.session_id.as_ref();
     enqueue::insert_message(queue, subqueue, session, number, row, body, cx);
 }

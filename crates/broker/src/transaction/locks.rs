@@ -54,6 +54,7 @@ pub(crate) fn release_locks(
             // A client that has settled gets no answer that it is not allowed.
             let allowed = check_allowed(queue, subqueue, &outcome).is_ok();
             let outcome = if allowed { outcome } else { Outcome::Release };
+            queue.record_settlement(number, &lock, &outcome, None, cx);
             end_lock::end_lock(queue, subqueue, number, lock, outcome, cx);
             ended = true;
         }
@@ -81,6 +82,7 @@ pub(crate) fn end_locks(
         let (subqueue, number) = found.expect("the commit has seen that all locks hold");
         let lock = end_lock::take_lock(queue, subqueue, number, cx);
         assert!(lock.enlisted, "it was marked for this transaction");
+        queue.record_settlement(number, &lock, outcome, None, cx);
         end_lock::end_lock(queue, subqueue, number, lock, outcome.clone(), cx);
     }
 }

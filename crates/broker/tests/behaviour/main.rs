@@ -37,6 +37,7 @@ mod latencies;
 mod lease;
 mod length;
 mod limits;
+mod lineage;
 mod locks;
 mod many_sessions;
 mod memory;

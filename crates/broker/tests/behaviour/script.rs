@@ -35,6 +35,7 @@ mod client_affine;
 mod deleting;
 mod entities;
 mod limits;
+mod lineage;
 mod nodes;
 mod outcome;
 mod policies;
@@ -245,6 +246,7 @@ impl Stage {
                 coordinator: receiver(args[0]).link,
             }]),
             "counters" => self.counters(args),
+            "trace" => self.trace(args),
             "activity" => self.activity(args),
             "jump" => self.wall_offset += signed_millis(args[0]),
             "reads" => {

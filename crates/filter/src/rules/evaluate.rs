@@ -129,7 +129,9 @@ impl<S: Copy + Ord> Outcomes<'_, '_, S> {
         let changes = rule.changes(self.message, &mut run);
         self.charge(&run);
         match changes {
-            Ok(None) => self.outcome(place.0).plain = true,
+            Ok(None) => {
+                self.outcome(place.0).plain.get_or_insert(place.1.0);
+            }
             Ok(Some(changes)) => {
                 let rule = rule.clone();
                 let changed = ChangedCopy {

@@ -20,6 +20,8 @@ pub struct NamespaceConfig {
     hosts: Vec<String>,
     #[serde(default)]
     keys: Vec<AuthRule>,
+    /// Whether what happens to its messages is recorded.
+    lineage: Option<bool>,
     #[serde(default)]
     queues: Vec<QueueDefinition>,
     #[serde(default)]
@@ -42,6 +44,7 @@ pub fn collect(
             name,
             hosts,
             keys,
+            lineage,
             queues,
             topics,
             policies,
@@ -66,6 +69,7 @@ pub fn collect(
             name,
             hosts,
             keys: keys.into_iter().map(authorization_rule).collect(),
+            lineage,
         };
         add(&mut namespaces, definition, |message| within("", message))?;
         let Entities {

@@ -75,6 +75,8 @@ pub struct RailbusToml {
     #[serde(deserialize_with = "choice::read")]
     pub plain: Option<server::PlaintextPolicy>,
     pub virtual_clock: bool,
+    /// Whether what happens to messages is recorded, in namespaces that do not say.
+    pub lineage: Option<bool>,
     pub auth: Auth,
     pub transactions: TransactionsConfig,
     pub limits: LimitsConfig,
@@ -204,6 +206,8 @@ pub struct LimitsConfig {
     pub bytes_per_transaction: Option<Size<{ 64 << 10 }, { 1 << 30 }>>,
     /// What all transactions hold together.
     pub transaction_bytes: Option<Size<{ 64 << 10 }, { 1 << 40 }>>,
+    /// The record of what happens to the messages of one namespace; nothing is recorded with 0.
+    pub lineage_bytes: Option<Size<0, { 1 << 30 }>>,
     /// Free disk space below which sends are refused.
     pub reserve_bytes: Option<Size<0, { u64::MAX }>>,
     /// What the scrubber reads of the store in a second; 0 if nothing.
@@ -337,6 +341,7 @@ mod tests {
             anonymous-relay = true
             jms = false
             virtual-clock = true
+            lineage = true
             [auth]
             anonymous = ["send", "listen"]
             [[auth.rules]]
@@ -361,6 +366,7 @@ mod tests {
             transactions-per-connection = 2
             bytes-per-transaction = "1MiB"
             transaction-bytes = "2MiB"
+            lineage-bytes = "1MiB"
             reserve-bytes = "1GiB"
             scrub-bytes = "1MiB"
             [[queues]]
@@ -378,6 +384,8 @@ mod tests {
         assert_eq!(config.sku, Some(Tier::Premium));
         assert_eq!(config.memory, Some(Size(256 << 20)));
         assert!(config.virtual_clock);
+        assert_eq!(config.lineage, Some(true));
+        assert_eq!(config.limits.lineage_bytes, Some(Size(1 << 20)));
         let as_cloud = Some(servicebus::CrossEntity::AsCloud);
         assert_eq!(config.transactions.cross_entity, as_cloud);
         assert_eq!(

@@ -7,8 +7,8 @@ use entity::plan::{Difference, between};
 use crate::config::{Auth, AuthIssuer, AuthRule, LimitsConfig};
 use crate::settings::Settings;
 
-/// Limits that the store has taken at start.
-const LIMITS: [&str; 2] = ["reserve-bytes", "scrub-bytes"];
+/// Limits that were taken at start.
+const LIMITS: [&str; 3] = ["reserve-bytes", "scrub-bytes", "lineage-bytes"];
 
 /// The limits that are different.
 pub fn limits(old: &Settings, new: &Settings) -> Vec<Difference> {
@@ -92,6 +92,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.virtual_clock != new.server.virtual_clock,
         ),
         ("namespaces", old.server.namespaces != new.server.namespaces),
+        ("lineage", broker.lineage != other.lineage),
         ("expiry", broker.expiry != other.expiry),
         (
             "locks-on-disconnect",
@@ -206,6 +207,12 @@ mod tests {
         );
         check(
             "",
+            "[limits]\nlineage-bytes = 0\n",
+            Some("limits.lineage-bytes"),
+            &["lineage-bytes - -> 0"],
+        );
+        check(
+            "",
             "[limits]\ntransaction-time-out = 'PT5S'\noutgoing-bytes-per-connection = '1MiB'\n",
             None,
             &[
@@ -280,6 +287,7 @@ mod tests {
             ("sku = 'premium'", "sku"),
             ("max-message-size = 2048", "max-message-size"),
             ("virtual-clock = true", "virtual-clock"),
+            ("lineage = true", "lineage"),
             ("expiry = 'cloud'", "expiry"),
             ("locks-on-disconnect = 'drop'", "locks-on-disconnect"),
             (

@@ -52,6 +52,23 @@ fn an_ephemeral_broker_is_buffered_by_default() {
 }
 
 #[test]
+fn what_happens_to_messages_is_recorded_where_nothing_lasts_or_the_file_says_so() {
+    let check = |text: &str, ephemeral: bool, expected: (bool, usize)| {
+        let settings = resolve(text, |arguments| arguments.ephemeral = ephemeral);
+        let broker = settings.server.broker;
+        assert_eq!((broker.lineage, broker.lineage_bytes), expected, "{text}");
+    };
+    check("", false, (false, 16 << 20));
+    check("", true, (true, 16 << 20));
+    check("lineage = true", false, (true, 16 << 20));
+    check(
+        "lineage = false\n[limits]\nlineage-bytes = 0",
+        true,
+        (false, 0),
+    );
+}
+
+#[test]
 fn paths_in_the_file_are_relative_to_it() {
     let settings = resolve("data-dir = 'data'\n", |_| {});
     let Location::Lasting(path) = settings.data else {

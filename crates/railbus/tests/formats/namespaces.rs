@@ -51,6 +51,7 @@ fn definition() -> NamespaceDefinition {
             created_time: None,
             modified_time: None,
         }],
+        ..NamespaceDefinition::default()
     }
 }
 

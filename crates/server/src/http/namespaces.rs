@@ -43,6 +43,8 @@ struct Wanted {
     keys: Option<Vec<Key>>,
     /// The namespace whose entities a new one gets.
     like: Option<String>,
+    /// Whether what happens to its messages is recorded.
+    lineage: Option<bool>,
 }
 
 /// A key of a namespace. It has no `Debug`, so that it is never printed.
@@ -181,7 +183,7 @@ async fn read(request: Request<Incoming>, server: &NamespaceView) -> Result<Want
         return Ok(Wanted::default());
     }
     serde_json::from_slice(&body).map_err(|error| {
-        let text = "the body is not an object with hosts, keys and like";
+        let text = "the body is not an object with hosts, keys, like and lineage";
         answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())
     })
 }
@@ -205,6 +207,7 @@ async fn put(
             let definition = Box::new(NamespaceDefinition {
                 hosts: wanted.hosts.unwrap_or(before.definition.hosts),
                 keys: keys.unwrap_or(before.definition.keys),
+                lineage: wanted.lineage.or(before.definition.lineage),
                 name,
             });
             let replaced = one(shard, NamespaceOrder::Replace(definition)).await?;
@@ -219,6 +222,7 @@ async fn put(
                 name,
                 hosts: wanted.hosts.unwrap_or_default(),
                 keys,
+                lineage: wanted.lineage,
             });
             let connection_string = definition
                 .keys

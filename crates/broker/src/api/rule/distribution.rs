@@ -32,10 +32,20 @@ impl Generation {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Distribution {
     pub(crate) generation: Generation,
-    /// The subscriptions that get the message as it was sent, ascending.
-    plain: Vec<EntityId>,
+    /// The subscriptions that get the message as it was sent, ascending, each with the place of the
+    /// rule that selects it.
+    plain: Vec<(EntityId, u64)>,
     /// Other copies, and failures, in the order in which their subscriptions get them.
     special: Vec<Special>,
+}
+
+/// A copy that is to be made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct PlannedCopy<'a> {
+    pub subscription: EntityId,
+    /// Its rule's place within the subscription.
+    pub place: u64,
+    pub content: &'a Content,
 }
 
 /// A copy that is not as sent.
@@ -81,7 +91,7 @@ impl Distribution {
             Content::TooLarge(text) | Content::Failed(_, text) => text.len(),
         });
         let bytes = special.fold(0, |sum: usize, bytes| sum.saturating_add(bytes + OVERHEAD));
-        bytes.saturating_add(OVERHEAD + self.plain.len() * size_of::<EntityId>())
+        bytes.saturating_add(OVERHEAD + self.plain.len() * size_of::<(EntityId, u64)>())
     }
 
     /// Adds what some of the rules make of the message. Returns the steps it took.
@@ -94,13 +104,13 @@ impl Distribution {
     ) -> u64 {
         let evaluation = rules.evaluate_subset(subset, message, environment);
         for (subscription, outcome) in evaluation.outcomes {
-            if outcome.plain {
-                self.plain.push(subscription);
+            if let Some(place) = outcome.plain {
+                self.plain.push((subscription, place));
             }
             self.add_special(subscription, &outcome, message);
         }
         self.plain.sort_unstable();
-        self.plain.dedup();
+        self.plain.dedup_by_key(|(subscription, _)| *subscription);
         self.special.sort_by(Special::order);
         evaluation.steps
     }
@@ -132,21 +142,30 @@ impl Distribution {
 
     /// The copies in the order of their subscriptions, and within one: as sent, changed ones in
     /// the order of their rules, and the first failure.
-    pub(crate) fn copies(&self) -> impl Iterator<Item = (EntityId, &Content)> {
+    pub(crate) fn copies(&self) -> impl Iterator<Item = PlannedCopy<'_>> {
         let mut plain = self.plain.iter().copied().peekable();
         let mut special = self.special.iter().peekable();
         let mut failed = None;
         std::iter::from_fn(move || {
             loop {
                 let next = special.peek().map(|special| special.subscription);
-                if let Some(first) = plain.next_if(|first| next.is_none_or(|next| *first <= next)) {
-                    return Some((first, &Content::AsSent));
+                let is_first = |(first, _): &_| next.is_none_or(|next| *first <= next);
+                if let Some((subscription, place)) = plain.next_if(is_first) {
+                    return Some(PlannedCopy {
+                        subscription,
+                        place,
+                        content: &Content::AsSent,
+                    });
                 }
                 let copy = special.next()?;
                 let is_failure = copy.content.is_failure();
                 if !is_failure || failed != Some(copy.subscription) {
                     failed = is_failure.then_some(copy.subscription);
-                    return Some((copy.subscription, &copy.content));
+                    return Some(PlannedCopy {
+                        subscription: copy.subscription,
+                        place: copy.place,
+                        content: &copy.content,
+                    });
                 }
             }
         })
