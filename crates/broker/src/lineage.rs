@@ -5,6 +5,7 @@
 //! namespace, bounded in bytes, in memory alone. Histories are read away from the shard, from what
 //! a ring had at one moment.
 
+pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod records;
 mod ring;
