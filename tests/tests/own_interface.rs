@@ -100,6 +100,15 @@ impl Interface {
         self.ask("GET", faults, &shop, &none, 200);
         self.ask("GET", faults, &other, &none, 404);
         self.ask("DELETE", faults, &shop, &none, 200);
+        self.ask("PUT", one, &shop, &json!({"lineage": true}), 200);
+        self.ask("GET", "namespaces/{name}/history?top=5", &shop, &none, 200);
+        let history = "namespaces/{name}/history";
+        self.ask("GET", &format!("{history}?sequence=1"), &shop, &none, 400);
+        self.ask("GET", history, &other, &none, 404);
+        let of_message = "namespaces/{name}/messages/{id}/history";
+        let message = |name| [("name", name), ("id", "a%2Fb")];
+        self.ask("GET", of_message, &message("shop"), &none, 200);
+        self.ask("GET", of_message, &message("other"), &none, 404);
         self.ask("POST", reset, &shop, &none, 200);
         self.ask("POST", reset, &other, &none, 404);
         self.ask("DELETE", one, &shop, &none, 200);
@@ -296,7 +305,9 @@ fn compiled(schema: Value) -> (Schemas, SchemaIndex) {
 fn start() -> Broker {
     Setup::new()
         .arguments(&["--virtual-clock"])
-        .configure("[[topics]]\nname = 'events'\n[[topics.subscriptions]]\nname = 'all'")
+        .configure(
+            "lineage = true\n[[topics]]\nname = 'events'\n[[topics.subscriptions]]\nname = 'all'",
+        )
         .start()
 }
 
@@ -409,6 +420,9 @@ fn every_route_answers_as_the_document_says() {
     own.ask("POST", purge, &orders, &json!({"filter": "n ="}), 400);
     own.ask("POST", redrive, &orders, &none, 200);
     own.operate();
+    let of_all = "namespaces/{name}/history?top=10000";
+    let history = own.ask("GET", of_all, &[("name", "default")], &none, 200);
+    assert_eq!(history["complete"], true, "{history}");
     own.name_spaces();
     own.sign_in_and_out();
     own.watch();

@@ -1,4 +1,4 @@
-//! `railbus queue`, `topic`, `subscription`, `rule`, `policy`, `namespace` and `fault`:
+//! `railbus queue`, `topic`, `subscription`, `rule`, `policy`, `namespace`, `fault` and `trace`:
 //! administration over HTTP.
 
 mod fault;
@@ -6,6 +6,7 @@ mod namespace;
 mod output;
 mod policy;
 pub mod request;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ pub use namespace::namespace;
 use output::{ApiResponse, OutputShape};
 pub use policy::policy;
 use request::{Request, path_of, rule_path, subscription_path};
+pub use trace::trace;
 
 type CommandResult = Result<ExitCode, CommandError>;
 

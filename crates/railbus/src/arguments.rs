@@ -10,6 +10,7 @@ mod namespace;
 mod policy;
 mod properties;
 mod store;
+mod trace;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use message::{
 pub use namespace::NamespaceCommand;
 pub use policy::{PolicyCommand, PolicyName};
 pub use properties::{Kind, PropertyOptions, Queue, Topic};
+pub use trace::TraceArguments;
 
 use crate::config::{LogFormat, choice, parse_address};
 use crate::host_name::HostName;
@@ -102,6 +104,8 @@ pub enum Command {
     Peek(PeekArguments),
     /// Tells why messages of a queue or subscription are not delivered.
     Explain(ExplainArguments),
+    /// Tells what has happened to messages, where that is recorded.
+    Trace(TraceArguments),
     /// Deletes messages of a queue or subscription.
     Purge(PurgeArguments),
     /// Puts dead letters back into the queue or subscription that they came from.

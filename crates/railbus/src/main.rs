@@ -90,6 +90,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
         Command::Peek(arguments) => return messaging::peek(&arguments),
         Command::Bench(arguments) => return bench::run(&arguments),
         Command::Explain(arguments) => return explain::run(&arguments),
+        Command::Trace(arguments) => return administration::trace(&arguments),
         Command::Purge(arguments) => return bulk_operation::purge(&arguments),
         Command::Redrive(arguments) => return bulk_operation::redrive(&arguments),
         Command::Completions { shell } => {

@@ -21,6 +21,7 @@ mod document;
 mod entities;
 pub mod events;
 mod faults;
+mod history;
 mod identity;
 mod metrics;
 mod namespaces;
@@ -327,7 +328,9 @@ async fn respond(
     }
     let is_metrics = path == METRICS && !is_management;
     let route = Route::of(&path, request.method());
+    let is_of_other = route.is_some_and(|route| history::is_of_other(route, &path, server));
     let operation = match (is_own, is_metrics) {
+        (true, _) if is_of_other => Operation::Operate,
         (true, _) => route.map_or(Operation::Operate, |route| {
             route.operation(request.method())
         }),
@@ -368,7 +371,7 @@ async fn respond(
         };
     }
     let route = Route::of(&path, request.method());
-    let is_of_broker = is_metrics || route.is_some_and(Route::is_of_broker);
+    let is_of_broker = is_metrics || is_of_other || route.is_some_and(Route::is_of_broker);
     if is_of_broker && server.namespace() != NamespaceId::default() {
         return answer::of_broker();
     }
@@ -425,6 +428,7 @@ async fn respond_own(
         Route::Namespaces | Route::Namespace | Route::NamespaceReset | Route::Faults => {
             namespaces::respond(request, route, path, transport.is_tls, server).await
         }
+        Route::History | Route::MessageHistory => history::respond(&request, path, server).await,
         Route::Policies | Route::Policy => policies::respond(request, path, server).await,
         Route::Entities
         | Route::Entity

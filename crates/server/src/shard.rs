@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::thread;
 
 use access::Directory;
-use broker::{Activity, Command, ConnectionId, Output, QueueInfo, ReadRequest, Shard};
+use broker::{
+    Activity, Command, ConnectionId, LineageReader, Output, QueueInfo, ReadRequest, Shard,
+};
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
 use tokio::runtime::Handle;
@@ -63,6 +65,8 @@ pub enum Message {
     Queues(NamespaceId, oneshot::Sender<Vec<QueueInfo>>),
     /// Asks for the receivers, locks and sessions of an entity, this number of each at most.
     Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
+    /// Asks for the record of what has happened to the messages of a namespace, if there is one.
+    Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
     /// Asks for the figures of the shard, and of this number of entities at most.
     Measure(usize, oneshot::Sender<Report>),
     /// Asks something of the broker's clock.
@@ -222,6 +226,9 @@ impl ShardTask {
             Message::Activity(entity, most, answer) => {
                 let now = self.clock.now();
                 drop(answer.send(self.shard.broker.activity(entity, now, most)));
+            }
+            Message::Lineage(namespace, answer) => {
+                drop(answer.send(self.shard.lineage(namespace)));
             }
             Message::Measure(most, answer) => drop(answer.send(self.report(most))),
             Message::Clock(request, answer) => self.clock.ask(request, answer),

@@ -11,7 +11,8 @@ use std::time::Duration;
 use std::vec;
 
 use broker::{
-    Activity, Answer, Command, ConnectionId, EntityError, Order, Output, QueueInfo, RequestId,
+    Activity, Answer, Command, ConnectionId, EntityError, LineageReader, Order, Output, QueueInfo,
+    RequestId,
 };
 use store::{EntityId, NamespaceId};
 use tokio::runtime::Handle;
@@ -149,6 +150,15 @@ impl ShardClient {
         most: usize,
     ) -> Result<Option<Activity>, ShardError> {
         let question = |answer| Message::Activity(entity, most, answer);
+        ask_task(&self.inbox, question).await
+    }
+
+    /// The record of what has happened to the messages of a namespace, if there is one.
+    pub async fn lineage(
+        &self,
+        namespace: NamespaceId,
+    ) -> Result<Option<LineageReader>, ShardError> {
+        let question = |answer| Message::Lineage(namespace, answer);
         ask_task(&self.inbox, question).await
     }
 

@@ -115,7 +115,9 @@ impl Ring {
     ) {
         self.newest.push(event, path);
         if self.newest.bytes() >= SEGMENT_BYTES.min(most / LEAST_SEGMENTS) {
-            let full = std::mem::take(&mut self.newest);
+            let mut full = std::mem::take(&mut self.newest);
+            full.events.shrink_to_fit();
+            full.texts.shrink_to_fit();
             self.full_bytes += full.bytes();
             self.full.push_back(Arc::new(full));
         }

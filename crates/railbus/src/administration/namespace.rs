@@ -37,6 +37,9 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
             if !create.hosts.is_empty() {
                 body.insert("hosts".to_owned(), json!(create.hosts));
             }
+            if let Some(lineage) = create.lineage {
+                body.insert("lineage".to_owned(), lineage.into());
+            }
             let path = path_of(&create.at.name);
             let call = Call {
                 method: Method::PUT,

@@ -43,4 +43,8 @@ pub struct NamespaceCreateArguments {
     /// A host name that chooses it, besides NAME.localhost; may be repeated
     #[arg(long = "host", value_name = "HOST")]
     pub hosts: Vec<String>,
+    /// Record what happens to its messages, for `railbus trace`, or do not [default: as the broker
+    /// is set]
+    #[arg(long, value_name = "BOOL")]
+    pub lineage: Option<bool>,
 }

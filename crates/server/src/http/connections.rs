@@ -140,7 +140,8 @@ fn error_row(at: Wall, refusal: &Refusal) -> Json {
     })
 }
 
-fn rfc3339(at: Wall) -> Option<String> {
+/// A moment as JSON has it, unless it is beyond what can be written.
+pub fn rfc3339(at: Wall) -> Option<String> {
     let millis = i64::try_from(at.0).ok()?;
     Some(jiff::Timestamp::from_millisecond(millis).ok()?.to_string())
 }

@@ -29,7 +29,7 @@ use crate::namespace_view::NamespaceView;
 use crate::random::random;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
-const PREFIX: &str = "/$railbus/namespaces";
+pub(super) const PREFIX: &str = "/$railbus/namespaces";
 /// More than any definition needs.
 const BODY_BYTES: usize = 64 << 10;
 /// What is asked for in one order.
@@ -318,11 +318,15 @@ fn shown(namespace: &NamespaceDescription) -> Json {
         "hosts": definition.hosts,
         "keys": keys.collect::<Vec<_>>(),
         "entities": namespace.entities,
+        "lineage": definition.lineage,
         "created": created.map(|at| at.to_string()),
     })
 }
 
-async fn describe(shard: &mut ShardClient, name: String) -> Result<NamespaceDescription, ApiError> {
+pub(super) async fn describe(
+    shard: &mut ShardClient,
+    name: String,
+) -> Result<NamespaceDescription, ApiError> {
     one(shard, NamespaceOrder::Describe(name)).await
 }
 

@@ -50,6 +50,9 @@ pub enum Route {
     NamespaceReset,
     /// The fault rules of a namespace.
     Faults,
+    /// What has happened to messages of a namespace.
+    History,
+    MessageHistory,
 }
 
 impl Route {
@@ -76,6 +79,8 @@ impl Route {
                 match name.split_once('/') {
                     Some((_, "reset")) => Self::NamespaceReset,
                     Some((_, "faults")) => Self::Faults,
+                    Some((_, "history")) => Self::History,
+                    Some((_, rest)) if is_message_history(rest) => Self::MessageHistory,
                     _ => Self::Namespace,
                 }
             }
@@ -143,7 +148,9 @@ impl Route {
             | Self::Explain
             | Self::Connections
             | Self::Policies
-            | Self::Namespaces => "GET, HEAD",
+            | Self::Namespaces
+            | Self::History
+            | Self::MessageHistory => "GET, HEAD",
             Self::Connection => "DELETE",
             Self::Session => "POST, DELETE",
             Self::Messages => "GET, HEAD, POST",
@@ -186,6 +193,8 @@ impl Route {
                 | Self::Reasons
                 | Self::Receivers
                 | Self::Explain
+                | Self::History
+                | Self::MessageHistory
         )
     }
 
@@ -204,6 +213,8 @@ impl Route {
             | Self::Reasons
             | Self::Receivers
             | Self::Explain
+            | Self::History
+            | Self::MessageHistory
                 if is_read =>
             {
                 Operation::Observe
@@ -220,6 +231,13 @@ impl Route {
     }
 }
 
+/// Whether what stands behind a namespace is the history of a message.
+fn is_message_history(rest: &str) -> bool {
+    let id = rest.strip_prefix("messages/");
+    let id = id.and_then(|rest| rest.strip_suffix("/history"));
+    id.is_some_and(|id| !id.is_empty() && !id.contains('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -229,7 +247,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 29] = [
+    const ALL: [Route; 31] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -259,6 +277,8 @@ mod tests {
         Route::Namespace,
         Route::NamespaceReset,
         Route::Faults,
+        Route::History,
+        Route::MessageHistory,
     ];
 
     /// As the document writes it. A route that is new has to be in `ALL` too.
@@ -293,6 +313,8 @@ mod tests {
             Route::Namespace => "/$railbus/namespaces/{name}",
             Route::NamespaceReset => "/$railbus/namespaces/{name}/reset",
             Route::Faults => "/$railbus/namespaces/{name}/faults",
+            Route::History => "/$railbus/namespaces/{name}/history",
+            Route::MessageHistory => "/$railbus/namespaces/{name}/messages/{id}/history",
         }
     }
 
