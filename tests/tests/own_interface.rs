@@ -109,10 +109,40 @@ impl Interface {
         let message = |name| [("name", name), ("id", "a%2Fb")];
         self.ask("GET", of_message, &message("shop"), &none, 200);
         self.ask("GET", of_message, &message("other"), &none, 404);
+        self.snapshots();
         self.ask("POST", reset, &shop, &none, 200);
         self.ask("POST", reset, &other, &none, 404);
         self.ask("DELETE", one, &shop, &none, 200);
         self.ask("DELETE", one, &shop, &none, 404);
+    }
+
+    /// Takes a snapshot of the namespace `shop`, goes back to it, makes another namespace of it,
+    /// and removes it.
+    fn snapshots(&mut self) {
+        let none = Value::Null;
+        let (all, one) = (
+            "namespaces/{name}/snapshots",
+            "namespaces/{name}/snapshots/{snapshot}",
+        );
+        let (restore, fork) = ("namespaces/{name}/restore", "namespaces/{name}/fork");
+        let (shop, other) = ([("name", "shop")], [("name", "other")]);
+        let base = [("name", "shop"), ("snapshot", "base")];
+        self.ask("POST", all, &shop, &json!({"name": "base"}), 201);
+        self.ask("POST", all, &shop, &json!({"name": "base"}), 409);
+        self.ask("POST", all, &shop, &json!({"name": "a/b"}), 400);
+        self.ask("POST", all, &other, &json!({"name": "base"}), 404);
+        self.ask("GET", all, &shop, &none, 200);
+        self.ask("POST", restore, &shop, &json!({"snapshot": "base"}), 200);
+        self.ask("POST", restore, &shop, &json!({"snapshot": "gone"}), 404);
+        self.ask("POST", restore, &shop, &json!({"name": "base"}), 400);
+        let forked = json!({"name": "forked", "snapshot": "base"});
+        self.ask("POST", fork, &shop, &forked, 201);
+        self.ask("POST", fork, &shop, &forked, 409);
+        self.ask("POST", fork, &shop, &json!({"name": "A"}), 400);
+        self.ask("DELETE", one, &base, &none, 200);
+        self.ask("DELETE", one, &base, &none, 404);
+        let namespace = "namespaces/{name}";
+        self.ask("DELETE", namespace, &[("name", "forked")], &none, 200);
     }
 
     /// Begins a session as a page of the broker does, tries its rights, and ends it.

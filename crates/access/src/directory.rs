@@ -21,6 +21,8 @@ pub struct Entity {
     pub kind: EntityKind,
     /// Its present settings.
     pub settings: QueueSettings,
+    /// The entity of that path which it has taken the place of by a restore.
+    pub replaces: Option<EntityId>,
 }
 
 /// The entities of one namespace by path, without regard to case, the rules of its topics, and
@@ -88,6 +90,7 @@ impl Directory {
             kind,
             settings,
             authorization_rules,
+            replaces,
             ..
         } = change;
         match settings {
@@ -98,6 +101,7 @@ impl Directory {
                     path,
                     kind,
                     settings,
+                    replaces,
                 });
             }
             None => self.remove(id, &path),

@@ -2,11 +2,11 @@
 //! namespace of.
 //!
 //! Taking one copies the rows of each entity in the store under an id of their own, in one write,
-//! and no bodies. From then on the snapshot owns the bodies: live entities borrow them, and whoever
-//! settles such a message leaves its body ([`Lent`](crate::context::lent::Lent)). Going back makes
-//! new entities of copies of the copies, which borrow too; the entities before are deleted. So ids
-//! and numbers are never used again, and nothing of the time before acts on the time after: locks
-//! are void, links end, sequence numbers go on.
+//! and no bodies. From then on the snapshot owns the bodies: live entities borrow them, and when
+//! such a message is settled its body stays ([`Lent`](crate::context::lent::Lent)). Going back
+//! makes new entities of copies of the copies, which borrow too; the entities before are deleted.
+//! So ids and numbers are never used again, and nothing of the time before acts on the time after:
+//! locks are void, links end, sequence numbers go on.
 //!
 //! A snapshot that was removed stays, without a name, until no entity borrows from it any more:
 //! until each has been empty once or is gone. Then its rows go in pieces, as those of a deleted

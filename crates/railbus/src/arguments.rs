@@ -29,7 +29,7 @@ pub use message::{
     BulkArguments, ExplainArguments, MessagePart, PeekArguments, PurgeArguments, ReceiveArguments,
     RedriveArguments, SendArguments, SourceArguments,
 };
-pub use namespace::NamespaceCommand;
+pub use namespace::{NamespaceCommand, SnapshotName};
 pub use policy::{PolicyCommand, PolicyName};
 pub use properties::{Kind, PropertyOptions, Queue, Topic};
 pub use trace::TraceArguments;

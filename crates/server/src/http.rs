@@ -36,6 +36,7 @@ mod response_body;
 mod routes;
 mod rules;
 pub mod session;
+mod snapshots;
 mod upgrade;
 
 use std::convert::Infallible;
@@ -425,10 +426,15 @@ async fn respond_own(
         Route::TestRule => rules::respond(request, server).await,
         Route::Plan => plan::respond(request, server, ApplyMode::Show).await,
         Route::Apply => plan::respond(request, server, ApplyMode::Apply).await,
-        Route::Namespaces | Route::Namespace | Route::NamespaceReset | Route::Faults => {
-            namespaces::respond(request, route, path, transport.is_tls, server).await
-        }
         Route::History | Route::MessageHistory => history::respond(&request, path, server).await,
+        Route::Namespaces
+        | Route::Namespace
+        | Route::NamespaceReset
+        | Route::Faults
+        | Route::Snapshots
+        | Route::Snapshot
+        | Route::Restore
+        | Route::Fork => namespaces::respond(request, route, path, transport.is_tls, server).await,
         Route::Policies | Route::Policy => policies::respond(request, path, server).await,
         Route::Entities
         | Route::Entity

@@ -62,6 +62,7 @@ fn put_key_at_queue(registry: &NamespaceRegistry, name: &str) {
         kind: broker::EntityKind::Queue,
         settings: Some(broker::QueueSettings::default()),
         authorization_rules: vec![key(name)],
+        replaces: None,
     }))]);
 }
 
@@ -178,6 +179,7 @@ fn connections_are_told_of_their_own_namespace_alone() {
             kind: broker::EntityKind::Queue,
             settings: Some(broker::QueueSettings::default()),
             authorization_rules: Vec::new(),
+            replaces: None,
         }))
     };
     registry.apply([change(1, "orders"), change(7, "lost")]);

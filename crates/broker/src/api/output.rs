@@ -149,6 +149,8 @@ pub struct EntityChange {
     pub settings: Option<QueueSettings>,
     /// Of a queue or topic: the rules that grant access besides those of the namespace.
     pub authorization_rules: Vec<AuthorizationRule>,
+    /// The entity of that path which it has taken the place of by a restore.
+    pub replaces: Option<EntityId>,
 }
 
 /// Ids of sessions, and how many to skip for those after them.

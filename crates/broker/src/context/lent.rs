@@ -1,7 +1,7 @@
 //! Lent bodies: those that messages of live entities point to and that belong to a snapshot.
 //!
-//! A snapshot of an entity owns the bodies that the entity had until then, so whoever settles a
-//! message with such a body removes its row alone. The bodies stay under the entity that they
+//! A snapshot of an entity owns the bodies that the entity had until then, so when a message
+//! with such a body is settled, its row alone goes. The bodies stay under the entity that they
 //! arrived at, its home, even when that is deleted. (`snapshot.rs`)
 
 use std::collections::BTreeMap;

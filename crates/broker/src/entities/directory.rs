@@ -470,7 +470,7 @@ pub(crate) fn check_unchanged(
 
 /// Writes an entity's definition, and tells the server of one that clients see. Only the
 /// connections that use a volatile entity are told of it.
-pub(crate) fn publish(queue: &Queue, cx: &mut Context<'_>) {
+pub(super) fn publish(queue: &Queue, cx: &mut Context<'_>) {
     if queue.id.is_volatile() {
         return;
     }
@@ -490,5 +490,6 @@ pub(crate) fn change_of(queue: &Queue) -> EntityChange {
         kind: queue.kind.seen(),
         settings: Some(queue.settings.clone()),
         authorization_rules: queue.store_only.authorization_rules.clone(),
+        replaces: None,
     }
 }

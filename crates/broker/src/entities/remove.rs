@@ -132,6 +132,7 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
         kind: queue.kind.seen(),
         settings: None,
         authorization_rules: Vec::new(),
+        replaces: None,
     })));
 }
 

@@ -8,10 +8,10 @@ use store::{EntityId, EntityRow, Head, NamespaceId, Write};
 use super::{FOUND, Frozen, take};
 use crate::api::entity_error::EntityError;
 use crate::api::namespace::NamespaceDefinition;
-use crate::api::output::Eviction;
+use crate::api::output::{EntityChange, Eviction, Output};
 use crate::context::Context;
-use crate::entities::definition::Definition;
-use crate::entities::directory::{Directory, publish};
+use crate::entities::definition::{self, Definition};
+use crate::entities::directory::{Directory, change_of};
 use crate::entities::remove;
 use crate::entities::template::Template;
 use crate::queue::kind::Kind;
@@ -22,7 +22,7 @@ const WAS_ENTITY: &str = "it was written as an entity, or was decoded at the sta
 
 /// What the entities had that are replaced, by their paths in lower case: numbers and times of
 /// enqueueing go on from there.
-type Before = BTreeMap<String, Head>;
+type Before = BTreeMap<String, (EntityId, Head)>;
 
 /// Gives a namespace what one of its snapshots has instead of what it has.
 pub(crate) fn restore(
@@ -35,7 +35,7 @@ pub(crate) fn restore(
     take::check_without_exchanges(directory, namespace)?;
     let all = directory.by_path(namespace, "");
     let before: Before = all
-        .map(|(path, queue)| (path.to_owned(), queue.rows.head.clone()))
+        .map(|(path, queue)| (path.to_owned(), (queue.id, queue.rows.head.clone())))
         .collect();
     let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
     all.for_each(|queue| remove::evict_all(queue, Eviction::Restored, cx));
@@ -113,14 +113,15 @@ fn make_all(
         let rules: Vec<_> = rules.collect();
         let description = described(frozen, (id, namespace));
         let old = before.get(&frozen.path.to_lowercase());
-        let mut queue = queue_of(frozen, (id, namespace), description, old, &made, cx);
+        let old_head = old.map(|(_, head)| head);
+        let mut queue = queue_of(frozen, (id, namespace), description, old_head, &made, cx);
         queue.rows.origins.borrow_from(snapshot);
         if matches!(queue.kind, Kind::Queue) {
             queue.kind = directory.recovered_kind(namespace, &queue.path, Kind::Queue);
         }
         let own = queue.settings.clone();
         directory.policies.govern(&mut queue, own);
-        add(directory, queue, cx);
+        add(directory, queue, old.map(|(id, _)| *id), cx);
         cx.write(Write::Copy {
             from: copied,
             to: id,
@@ -168,14 +169,25 @@ fn queue_of(
     queue
 }
 
-/// An entity is there, as if the store had had it.
-fn add(directory: &mut Directory, mut queue: Queue, cx: &mut Context<'_>) {
+/// An entity is there, as if the store had had it, in the place of another one.
+fn add(
+    directory: &mut Directory,
+    mut queue: Queue,
+    replaces: Option<EntityId>,
+    cx: &mut Context<'_>,
+) {
     let id = queue.id;
     queue.recheck_lives();
     queue.start_idle(cx.now);
     queue.wake_pumps();
     queue.set_alarm(cx);
-    publish(&queue, cx);
+    cx.write(Write::PutEntity(definition::row_of(&queue)));
+    if !matches!(queue.kind, Kind::Transfer { .. }) {
+        cx.emit(Output::EntityChanged(Box::new(EntityChange {
+            replaces,
+            ..change_of(&queue)
+        })));
+    }
     cx.write(Write::PutHead {
         entity: id,
         head: queue.rows.head.clone(),

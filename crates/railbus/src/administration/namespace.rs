@@ -8,12 +8,13 @@ use serde_json::{Map, Value, json};
 use super::CommandResult;
 use super::output::{ApiResponse, OutputShape};
 use super::request::PLAIN;
-use crate::arguments::{BrokerArguments, NamespaceCommand};
+use crate::arguments::{BrokerArguments, NamespaceCommand, SnapshotName};
 use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
 
 const NAMESPACES: &str = "/$railbus/namespaces";
+const SNAPSHOTS: &str = "/snapshots";
 /// Only makes what is not there.
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];
 
@@ -63,6 +64,42 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
             let path = path_of(&at.name) + "/reset";
             send(&at.broker, Call::post(&path, String::new()))?;
             ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
+        }
+        NamespaceCommand::Snapshot(SnapshotName { at, snapshot }) => {
+            let path = path_of(&at.name) + SNAPSHOTS;
+            let body = json!({ "name": snapshot }).to_string();
+            let taken = send(&at.broker, Call::post(&path, body))?;
+            ApiResponse(taken).print(OutputShape::Entity, at.output.json)
+        }
+        NamespaceCommand::Snapshots(at) => {
+            let all = send(&at.broker, Call::get(&(path_of(&at.name) + SNAPSHOTS)))?;
+            let snapshots = all.get("snapshots").cloned().unwrap_or_default();
+            ApiResponse(snapshots).print(OutputShape::Snapshots, at.output.json)
+        }
+        NamespaceCommand::RemoveSnapshot(SnapshotName { at, snapshot }) => {
+            let snapshot = utf8_percent_encode(&snapshot, &PLAIN);
+            let path = format!("{}{SNAPSHOTS}/{snapshot}", path_of(&at.name));
+            let call = Call {
+                method: Method::DELETE,
+                ..Call::get(&path)
+            };
+            send(&at.broker, call)?;
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
+        }
+        NamespaceCommand::Restore(SnapshotName { at, snapshot }) => {
+            let path = path_of(&at.name) + "/restore";
+            let body = json!({ "snapshot": snapshot }).to_string();
+            send(&at.broker, Call::post(&path, body))?;
+            ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
+        }
+        NamespaceCommand::Fork(fork) => {
+            let path = path_of(&fork.at.name) + "/fork";
+            let mut body = json!({ "name": fork.new, "hosts": fork.hosts });
+            if let Some(snapshot) = fork.snapshot {
+                body["snapshot"] = snapshot.into();
+            }
+            let made = send(&fork.at.broker, Call::post(&path, body.to_string()))?;
+            ApiResponse(made).print(OutputShape::Entity, fork.at.output.json)
         }
     }
 }

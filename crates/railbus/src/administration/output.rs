@@ -23,6 +23,8 @@ pub enum OutputShape {
     Policies,
     /// Several namespaces, each in a row.
     Namespaces,
+    /// Several snapshots, each in a row.
+    Snapshots,
     /// Several fault rules, each in a row.
     Faults,
     /// One entity or rule, each property in a row.
@@ -90,6 +92,11 @@ impl ApiResponse {
             OutputShape::Faults => {
                 let head = ["name", "match", "effect", "matched", "injected"];
                 let rows = self.each(|fault| head.map(|name| format_value(&fault[name])));
+                table(head, rows)
+            }
+            OutputShape::Snapshots => {
+                let head = ["name", "created", "entities", "messages", "bytes"];
+                let rows = self.each(|snapshot| head.map(|name| format_value(&snapshot[name])));
                 table(head, rows)
             }
             OutputShape::Namespaces => {

@@ -18,6 +18,42 @@ pub enum NamespaceCommand {
     Delete(NamespaceName),
     /// Deletes all messages of one, and makes its entities those that it was made with.
     Reset(NamespaceName),
+    /// Keeps what the entities of one have at this moment.
+    Snapshot(SnapshotName),
+    /// Lists the snapshots of one.
+    Snapshots(NamespaceName),
+    /// Removes a snapshot of one.
+    RemoveSnapshot(SnapshotName),
+    /// Gives one the entities and messages of a snapshot instead of those it has.
+    Restore(SnapshotName),
+    /// Makes one with the entities and messages of another, and prints a connection string.
+    Fork(NamespaceForkArguments),
+}
+
+/// A snapshot of a namespace.
+#[derive(Args, Clone, Debug)]
+pub struct SnapshotName {
+    #[command(flatten)]
+    pub at: NamespaceName,
+    /// The snapshot's name: lower-case letters, digits and -
+    #[arg(value_name = "SNAPSHOT")]
+    pub snapshot: String,
+}
+
+/// A namespace that is to be made of another.
+#[derive(Args, Clone, Debug)]
+pub struct NamespaceForkArguments {
+    #[command(flatten)]
+    pub at: NamespaceName,
+    /// The name of the new one
+    #[arg(value_name = "NEW")]
+    pub new: String,
+    /// As the other one was in this snapshot of it, instead of as it is
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub snapshot: Option<String>,
+    /// A host name that chooses the new one, besides NEW.localhost; may be repeated
+    #[arg(long = "host", value_name = "HOST")]
+    pub hosts: Vec<String>,
 }
 
 /// One namespace.

@@ -25,6 +25,7 @@ use super::answer::{self, Response};
 use super::body;
 use super::faults;
 use super::routes::Route;
+use super::snapshots;
 use crate::namespace_view::NamespaceView;
 use crate::random::random;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
@@ -50,7 +51,7 @@ struct Wanted {
 /// A key of a namespace. It has no `Debug`, so that it is never printed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Key {
+pub(super) struct Key {
     name: String,
     primary_key: String,
     #[serde(default)]
@@ -105,11 +106,15 @@ pub(super) enum ApiError {
 impl From<ApiError> for Response {
     fn from(error: ApiError) -> Self {
         let status = match &error {
-            ApiError::Entity(EntityError::NoNamespace(_)) => StatusCode::NOT_FOUND,
-            ApiError::Conflict(_)
-            | ApiError::Entity(EntityError::NamespaceExists(_) | EntityError::TooMany { .. }) => {
-                StatusCode::CONFLICT
+            ApiError::Entity(EntityError::NoNamespace(_) | EntityError::NoSnapshot(_)) => {
+                StatusCode::NOT_FOUND
             }
+            ApiError::Conflict(_)
+            | ApiError::Entity(
+                EntityError::NamespaceExists(_)
+                | EntityError::SnapshotExists(_)
+                | EntityError::TooMany { .. },
+            ) => StatusCode::CONFLICT,
             ApiError::Bad(_) | ApiError::Entity(_) => StatusCode::BAD_REQUEST,
             ApiError::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
@@ -127,18 +132,27 @@ pub async fn respond(
     server: &Arc<NamespaceView>,
 ) -> Response {
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
-    let path = match route {
-        Route::NamespaceReset => path.strip_suffix("/reset").unwrap_or(path),
-        Route::Faults => path.strip_suffix("/faults").unwrap_or(path),
-        _ => path,
+    // Of a namespace alone a slash is part of the name, which is refused.
+    let (name, below) = match route {
+        Route::Namespaces | Route::Namespace => (path.trim_matches('/'), ""),
+        _ => path.trim_matches('/').split_once('/').unwrap_or_default(),
     };
-    let Ok(name) = percent_decode_str(path.trim_matches('/')).decode_utf8() else {
+    let decoded = |text| percent_decode_str(text).decode_utf8();
+    let (Ok(name), Ok(below)) = (decoded(name), decoded(below)) else {
         return ApiError::Bad("the path is not UTF-8".to_owned()).into();
     };
-    if let Route::Faults = route {
-        return faults::respond(request, &name, server).await;
-    }
     let name = name.into_owned();
+    match route {
+        Route::Faults => return faults::respond(request, &name, server).await,
+        Route::Snapshots | Route::Snapshot | Route::Restore => {
+            return snapshots::respond(request, route, name, &below, server).await;
+        }
+        Route::Fork => {
+            let endpoint = endpoint(&request, is_tls);
+            return snapshots::fork(request, name, endpoint, server).await;
+        }
+        _ => {}
+    }
     let method = request.method().clone();
     let endpoint = endpoint(&request, is_tls);
     let may_be_there = request.headers().get(IF_NONE_MATCH).is_none();
@@ -214,30 +228,51 @@ async fn put(
             Ok((StatusCode::OK, shown(&replaced)))
         }
         Err(ApiError::Entity(EntityError::NoNamespace(_))) => {
-            let keys = match keys {
-                Some(keys) => keys,
-                None => vec![own_key(server, &name)?],
-            };
-            let definition = Box::new(NamespaceDefinition {
-                name,
-                hosts: wanted.hosts.unwrap_or_default(),
-                keys,
-                lineage: wanted.lineage,
-            });
-            let connection_string = definition
-                .keys
-                .first()
-                .map(|key| connection_string(endpoint, key));
+            let hosts = wanted.hosts.unwrap_or_default();
+            let mut definition = new(server, name, hosts, keys)?;
+            definition.lineage = wanted.lineage;
             let like = wanted.like;
-            let made = one(shard, NamespaceOrder::Create { definition, like }).await?;
-            let mut shown = shown(&made);
-            if let Some(text) = connection_string {
-                shown["connection-string"] = text.into();
-            }
-            Ok((StatusCode::CREATED, shown))
+            let order = |definition| NamespaceOrder::Create { definition, like };
+            create(shard, definition, order, endpoint).await
         }
         Err(error) => Err(error),
     }
+}
+
+/// What a new namespace will be. Without keys it gets one.
+pub(super) fn new(
+    server: &NamespaceView,
+    name: String,
+    hosts: Vec<String>,
+    keys: Option<Vec<AuthorizationRule>>,
+) -> Result<Box<NamespaceDefinition>, ApiError> {
+    let keys = match keys {
+        Some(keys) => keys,
+        None => vec![own_key(server, &name)?],
+    };
+    Ok(Box::new(NamespaceDefinition {
+        name,
+        hosts,
+        keys,
+        lineage: None,
+    }))
+}
+
+/// Makes a namespace, and shows it with a connection string.
+pub(super) async fn create(
+    shard: &mut ShardClient,
+    definition: Box<NamespaceDefinition>,
+    order: impl FnOnce(Box<NamespaceDefinition>) -> NamespaceOrder,
+    endpoint: &str,
+) -> Result<(StatusCode, Json), ApiError> {
+    let key = definition.keys.first();
+    let connection_string = key.map(|key| connection_string(endpoint, key));
+    let made = one(shard, order(definition)).await?;
+    let mut shown = shown(&made);
+    if let Some(text) = connection_string {
+        shown["connection-string"] = text.into();
+    }
+    Ok((StatusCode::CREATED, shown))
 }
 
 /// A key with all rights, by whose name its namespace is chosen.

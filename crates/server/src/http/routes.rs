@@ -53,6 +53,11 @@ pub enum Route {
     /// What has happened to messages of a namespace.
     History,
     MessageHistory,
+    /// The snapshots of a namespace.
+    Snapshots,
+    Snapshot,
+    Restore,
+    Fork,
 }
 
 impl Route {
@@ -81,6 +86,10 @@ impl Route {
                     Some((_, "faults")) => Self::Faults,
                     Some((_, "history")) => Self::History,
                     Some((_, rest)) if is_message_history(rest) => Self::MessageHistory,
+                    Some((_, "snapshots" | "snapshots/")) => Self::Snapshots,
+                    Some((_, rest)) if rest.starts_with("snapshots/") => Self::Snapshot,
+                    Some((_, "restore")) => Self::Restore,
+                    Some((_, "fork")) => Self::Fork,
                     _ => Self::Namespace,
                 }
             }
@@ -131,6 +140,10 @@ impl Route {
                 | Self::Namespace
                 | Self::NamespaceReset
                 | Self::Faults
+                | Self::Snapshots
+                | Self::Snapshot
+                | Self::Restore
+                | Self::Fork
         )
     }
 
@@ -151,9 +164,9 @@ impl Route {
             | Self::Namespaces
             | Self::History
             | Self::MessageHistory => "GET, HEAD",
-            Self::Connection => "DELETE",
+            Self::Connection | Self::Snapshot => "DELETE",
             Self::Session => "POST, DELETE",
-            Self::Messages => "GET, HEAD, POST",
+            Self::Messages | Self::Snapshots => "GET, HEAD, POST",
             Self::Policy | Self::Namespace => "GET, HEAD, PUT, DELETE",
             Self::Faults => "GET, HEAD, POST, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
@@ -165,7 +178,9 @@ impl Route {
             | Self::Apply
             | Self::TestRule
             | Self::Backups
-            | Self::NamespaceReset => "POST",
+            | Self::NamespaceReset
+            | Self::Restore
+            | Self::Fork => "POST",
         }
     }
 
@@ -247,7 +262,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 31] = [
+    const ALL: [Route; 35] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -279,6 +294,10 @@ mod tests {
         Route::Faults,
         Route::History,
         Route::MessageHistory,
+        Route::Snapshots,
+        Route::Snapshot,
+        Route::Restore,
+        Route::Fork,
     ];
 
     /// As the document writes it. A route that is new has to be in `ALL` too.
@@ -315,6 +334,10 @@ mod tests {
             Route::Faults => "/$railbus/namespaces/{name}/faults",
             Route::History => "/$railbus/namespaces/{name}/history",
             Route::MessageHistory => "/$railbus/namespaces/{name}/messages/{id}/history",
+            Route::Snapshots => "/$railbus/namespaces/{name}/snapshots",
+            Route::Snapshot => "/$railbus/namespaces/{name}/snapshots/{snapshot}",
+            Route::Restore => "/$railbus/namespaces/{name}/restore",
+            Route::Fork => "/$railbus/namespaces/{name}/fork",
         }
     }
 

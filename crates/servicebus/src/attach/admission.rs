@@ -105,11 +105,11 @@ impl Client {
             LinkKind::Receiver(_) => self.receiver_link_error(entity_ref, resource),
             LinkKind::Sender(_) => match self.entity_of(entity_ref) {
                 Some(entity) => sender_error(entity, resource),
-                None => Some(errors::entity_missing(resource)),
+                None => Some(self.gone(entity_ref, resource)),
             },
             LinkKind::Request(_) | LinkKind::Response(_) | LinkKind::Coordinator(_) => {
                 let is_gone = self.entity_of(entity_ref).is_none();
-                is_gone.then(|| errors::entity_missing(resource))
+                is_gone.then(|| self.gone(entity_ref, resource))
             }
         }
     }
@@ -118,7 +118,17 @@ impl Client {
     fn receiver_link_error(&self, entity_ref: &EntityRef, resource: &str) -> Option<Error> {
         match self.entity_of(entity_ref) {
             Some(entity) => receiver_error(entity, entity_ref.subqueue, resource),
-            None => Some(errors::entity_missing(resource)),
+            None => Some(self.gone(entity_ref, resource)),
+        }
+    }
+
+    /// The error for a link whose entity is not there any more.
+    fn gone(&self, entity_ref: &EntityRef, resource: &str) -> Error {
+        let entity = self.directory.get(&entity_ref.path);
+        if entity.is_some_and(|entity| entity.replaces == Some(entity_ref.id)) {
+            errors::eviction(Eviction::Restored, resource)
+        } else {
+            errors::entity_missing(resource)
         }
     }
 

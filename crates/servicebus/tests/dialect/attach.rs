@@ -437,6 +437,17 @@ fn an_entity_that_is_deleted_takes_its_links_with_it() {
 
 #[test]
 fn a_recreated_entity_does_not_take_over_the_links_of_the_old_one() {
+    check_replaced(None, "amqp:not-found");
+}
+
+#[test]
+fn a_link_to_an_entity_that_was_restored_is_to_be_attached_again() {
+    let before = store::EntityId(1);
+    check_replaced(Some(before), "amqp:link:detach-forced");
+}
+
+/// What the link of a sender is told when another entity has the path.
+fn check_replaced(replaces: Option<store::EntityId>, expected: &str) {
     let mut world = World::new();
     let (_, link) = world.sender("orders");
     let mut directory = access::Directory::new(crate::world::rules());
@@ -445,13 +456,14 @@ fn a_recreated_entity_does_not_take_over_the_links_of_the_old_one() {
         path: "orders".to_owned(),
         kind: broker::EntityKind::Queue,
         settings: broker::QueueSettings::default(),
+        replaces,
     });
     let directory = std::sync::Arc::new(directory);
     world.server.set_directory(world.clock_reading(), directory);
     world.pump();
     assert_eq!(
         world.detach_error(link).expect("detached").condition,
-        "amqp:not-found"
+        expected
     );
 }
 
