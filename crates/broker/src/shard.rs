@@ -11,6 +11,7 @@ use store::{CallerLoad, CommitId, NamespaceId, Store, StoreError, WriteSet};
 use crate::api::command::Command;
 use crate::api::forward_error::DescribeForwardError;
 use crate::api::info::Deadline;
+use crate::api::lineage::LineageEffects;
 use crate::api::output::Output;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Now;
@@ -36,6 +37,8 @@ pub struct Shard {
     outbox: Outbox,
     nearly_full: bool,
     lineage: Records,
+    /// Room for what the next turn says of lineage.
+    lineage_room: LineageEffects,
     /// For how many writes and outputs there is room from the start of the next turn: as many as
     /// the last one had, or half of what it was made for.
     room: (usize, usize),
@@ -60,6 +63,7 @@ impl Shard {
         let lineage = Records::new(settings.lineage_bytes, now.wall);
         Ok(Self {
             lineage,
+            lineage_room: LineageEffects::default(),
             broker: Broker::new(settings, describe_forward_error, recovery, now)?,
             submitted: store.durable(),
             released: store.durable(),
@@ -122,11 +126,12 @@ impl Shard {
         self.conclude(effects, caller, emitted, reads);
     }
 
-    fn begin(&self, writes: usize, outputs: usize) -> Effects {
+    fn begin(&mut self, writes: usize, outputs: usize) -> Effects {
         Effects {
             submitted: self.submitted,
             writes: WriteSet::with_capacity(writes),
             outputs: Vec::with_capacity(outputs),
+            lineage: std::mem::take(&mut self.lineage_room),
             ..Effects::default()
         }
     }
@@ -161,9 +166,11 @@ impl Shard {
         emitted: &mut Vec<Output>,
         reads: &mut Vec<ReadRequest>,
     ) {
-        let lineage = std::mem::take(&mut effects.lineage);
         let now = self.broker.now().wall;
-        (self.lineage).take(lineage, now, |entity| self.broker.path_of(entity));
+        let path = |entity| self.broker.path_of(entity);
+        self.lineage.take(&mut effects.lineage, now, path);
+        effects.lineage.events.shrink_to(MOST_ROOM);
+        self.lineage_room = std::mem::take(&mut effects.lineage);
         let outputs = self.submit(effects, caller, reads);
         if self.store.failure().is_none() {
             let durable = self.store.durable();

@@ -43,6 +43,8 @@ pub(super) struct Segment {
     texts: Vec<u8>,
     pub paths: FxHashMap<EntityId, Arc<str>>,
     path_bytes: usize,
+    /// The last entity whose path was noted.
+    last: Option<EntityId>,
 }
 
 /// See the head of this file.
@@ -53,6 +55,8 @@ pub(super) struct Ring {
     full: VecDeque<Arc<Segment>>,
     full_bytes: usize,
     newest: Segment,
+    /// Room of a segment that has gone, for the next one.
+    spare: Segment,
 }
 
 impl Segment {
@@ -61,14 +65,16 @@ impl Segment {
         self.events.len() * size_of::<StoredEvent>() + self.texts.len() + self.path_bytes
     }
 
+    fn clear(&mut self) {
+        self.events.clear();
+        self.texts.clear();
+        self.paths.clear();
+        (self.path_bytes, self.last) = (0, None);
+    }
+
     fn push<'a>(&mut self, event: LineageEvent, path: impl Fn(EntityId) -> Option<&'a str>) {
         for entity in event.event.entities(event.place) {
-            if !self.paths.contains_key(&entity)
-                && let Some(path) = path(entity)
-            {
-                self.path_bytes += path.len() + PATH_BYTES;
-                self.paths.insert(entity, path.into());
-            }
+            self.note_path(entity, &path);
         }
         let texts = &mut self.texts;
         let stored = event.event.map(|text| {
@@ -86,6 +92,18 @@ impl Segment {
         });
     }
 
+    fn note_path<'a>(&mut self, entity: EntityId, path: impl Fn(EntityId) -> Option<&'a str>) {
+        // Most events are about the entity of the event before.
+        if self.last == Some(entity) || self.paths.contains_key(&entity) {
+            return;
+        }
+        if let Some(path) = path(entity) {
+            self.path_bytes += path.len() + PATH_BYTES;
+            self.paths.insert(entity, path.into());
+            self.last = Some(entity);
+        }
+    }
+
     pub(super) fn text(&self, text: Text) -> &[u8] {
         let start = text.start as usize;
         &self.texts[start..start + usize::from(text.length)]
@@ -99,6 +117,7 @@ impl Ring {
             full: VecDeque::new(),
             full_bytes: 0,
             newest: Segment::default(),
+            spare: Segment::default(),
         }
     }
 
@@ -115,13 +134,12 @@ impl Ring {
     ) {
         self.newest.push(event, path);
         if self.newest.bytes() >= SEGMENT_BYTES.min(most / LEAST_SEGMENTS) {
-            let mut full = std::mem::take(&mut self.newest);
-            full.events.shrink_to_fit();
-            full.texts.shrink_to_fit();
+            let next = std::mem::take(&mut self.spare);
+            let full = std::mem::replace(&mut self.newest, next);
             self.full_bytes += full.bytes();
             self.full.push_back(Arc::new(full));
+            while self.bytes() > most && self.drop_oldest() {}
         }
-        while self.bytes() > most && self.drop_oldest() {}
     }
 
     /// The oldest segment goes. Returns whether there was one.
@@ -133,9 +151,15 @@ impl Ring {
             }
             None => Arc::new(std::mem::take(&mut self.newest)),
         };
-        let last = dropped.events.last().map(|event| event.at);
-        self.since = last.unwrap_or(self.since).max(self.since);
-        last.is_some()
+        let Some(last) = dropped.events.last().map(|event| event.at) else {
+            return false;
+        };
+        self.since = self.since.max(last);
+        if let Some(mut spare) = Arc::into_inner(dropped) {
+            spare.clear();
+            self.spare = spare;
+        }
+        true
     }
 
     /// All that it has now.

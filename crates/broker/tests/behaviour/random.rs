@@ -744,6 +744,8 @@ fn settings() -> impl Strategy<Value = BrokerSettings> {
             body_bytes,
             turn_work,
             output_buffer_bytes,
+            lineage: true,
+            lineage_bytes: 4_096,
             ..BrokerSettings::default()
         },
     )

@@ -873,6 +873,8 @@ fn settings() -> impl Strategy<Value = BrokerSettings> {
         window,
         body_bytes,
         turn_work,
+        lineage: true,
+        lineage_bytes: 4_096,
         ..BrokerSettings::default()
     })
 }
