@@ -97,10 +97,12 @@ fn message_id_of(path: &str) -> Result<Option<String>, String> {
 
 /// Whether it asks for the history of another namespace than the client's own.
 pub fn is_of_other(route: Route, path: &str, server: &NamespaceView) -> bool {
+    if !matches!(route, Route::History | Route::MessageHistory) {
+        return false;
+    }
     let own = server.namespaces.name(server.namespace());
     let own = own.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-    matches!(route, Route::History | Route::MessageHistory)
-        && namespace_of(path).as_deref() != Some(own)
+    namespace_of(path).as_deref() != Some(own)
 }
 
 /// Answers a request. The client may ask about the namespace of the path.
