@@ -159,7 +159,8 @@ impl Error {
             | EntityError::NoNamespace(_)
             | EntityError::NamespaceExists(_)
             | EntityError::NoSnapshot(_)
-            | EntityError::SnapshotExists(_) => Self::bad(format!("Bad Request. {error}.")),
+            | EntityError::SnapshotExists(_)
+            | EntityError::DiskNearlyFull => Self::bad(format!("Bad Request. {error}.")),
             EntityError::Rule(error @ (RuleError::Name(_) | RuleError::Invalid { .. })) => {
                 Self::rule(error)
             }

@@ -20,6 +20,9 @@ pub(super) fn carry_out(
     order: NamespaceOrder,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
+    if order.copies() && cx.shared.nearly_full {
+        return Err(EntityError::DiskNearlyFull);
+    }
     let answer = match order {
         NamespaceOrder::Create { definition, like } => {
             let like = like.map(|name| directory.namespaces.find(&name));

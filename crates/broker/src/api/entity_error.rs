@@ -20,6 +20,8 @@ pub enum EntityError {
     NoSnapshot(String),
     #[error("the namespace has a snapshot '{0}' already")]
     SnapshotExists(String),
+    #[error("the disk is nearly full")]
+    DiskNearlyFull,
     #[error("the topic does not exist")]
     NoTopic,
     #[error("a {0} of that path exists already")]

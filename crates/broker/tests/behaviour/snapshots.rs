@@ -275,6 +275,34 @@ fn refusals_say_what_is_wrong_and_change_nothing() {
 }
 
 #[test]
+fn nothing_is_copied_when_the_disk_is_nearly_full() {
+    check(
+        "
+        0s send one
+        1s snapshot base
+        2s disk full
+        3s snapshot other
+        4s restore base
+        5s fork copy
+        6s drop base
+        7s disk free
+        8s snapshots
+        9s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s snapshot base: base has 1 entities, 1 messages
+            3s snapshot other: the disk is nearly full
+            4s restore base: the disk is nearly full
+            5s fork copy: the disk is nearly full
+            6s drop base: done
+            8s snapshots: 
+            9s peek: #1 one
+        "#]],
+    );
+}
+
+#[test]
 fn a_namespace_with_exchanges_has_no_snapshots() {
     check(
         "

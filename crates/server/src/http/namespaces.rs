@@ -115,6 +115,7 @@ impl From<ApiError> for Response {
                 | EntityError::SnapshotExists(_)
                 | EntityError::TooMany { .. },
             ) => StatusCode::CONFLICT,
+            ApiError::Entity(EntityError::DiskNearlyFull) => StatusCode::INSUFFICIENT_STORAGE,
             ApiError::Bad(_) | ApiError::Entity(_) => StatusCode::BAD_REQUEST,
             ApiError::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
             ApiError::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,

@@ -242,7 +242,7 @@ fn reason(error: &EntityError) -> Reason {
         | EntityError::SnapshotExists(_) => Reason::Exists,
         EntityError::Changed => Reason::Changed,
         EntityError::Immutable { .. } => Reason::Immutable,
-        EntityError::TooMany { .. } => Reason::Limit,
+        EntityError::TooMany { .. } | EntityError::DiskNearlyFull => Reason::Limit,
         EntityError::Rule(error) => rule_reason(error),
         EntityError::NotInTier(_)
         | EntityError::HasConsumers
