@@ -3,6 +3,7 @@
 //! A turn is any number of [`Broker::step`]s and one [`Broker::finish_turn`], which writes the
 //! heads of the entities that were touched.
 
+mod clock;
 mod loaded;
 pub(crate) mod step;
 mod tick;
@@ -60,11 +61,7 @@ impl Broker {
             }
         }
         let mut effects = Effects::default();
-        let cx = &mut Context {
-            now,
-            shared: &mut shared,
-            effects: &mut effects,
-        };
+        let cx = &mut Context::new(now, &mut shared, &mut effects);
         for change in directory.namespaces.changes() {
             let own = change.definition.and_then(|definition| definition.lineage);
             cx.shared.lineage.set(change.id, own);
@@ -95,12 +92,7 @@ impl Broker {
             self.shared.deletion_scheduler.note_other_request();
         }
         let directory = &mut self.directory;
-        let shared = &mut self.shared;
-        let cx = &mut Context {
-            now,
-            shared,
-            effects,
-        };
+        let cx = &mut Context::new(now, &mut self.shared, effects);
         if went_back {
             directory
                 .iter_mut()
@@ -127,11 +119,7 @@ impl Broker {
     pub fn finish_turn(&mut self, effects: &mut Effects) {
         self.shared.allow_work();
         effects.deletes |= self.shared.deletion_scheduler.end_piece();
-        let cx = &mut Context {
-            now: self.now,
-            shared: &mut self.shared,
-            effects,
-        };
+        let cx = &mut Context::new(self.now, &mut self.shared, effects);
         node::end_touched(&mut self.directory, cx);
         let touched = std::mem::take(&mut cx.shared.touched);
         for entity in touched {
@@ -196,6 +184,42 @@ impl Broker {
         self.now
     }
 
+    /// What a namespace's clock shows at a moment of the broker's.
+    #[must_use]
+    pub fn now_in(&self, namespace: NamespaceId, now: Now) -> Now {
+        self.shared.clocks.now(namespace, now)
+    }
+
+    /// How far the clock of a namespace is ahead of the broker's, in milliseconds. `None` if there
+    /// is no such namespace.
+    #[must_use]
+    pub fn ahead(&self, namespace: NamespaceId) -> Option<u64> {
+        let is_there = self.directory.namespaces.contains(namespace);
+        is_there.then(|| self.shared.clocks.ahead(namespace))
+    }
+
+    /// How far the clock that an entity goes by is ahead of the broker's, in milliseconds.
+    #[must_use]
+    pub fn ahead_of(&self, entity: EntityId) -> u64 {
+        if self.shared.clocks.is_empty() {
+            return 0;
+        }
+        let queue = self.directory.get(entity);
+        queue.map_or(0, |queue| self.shared.clocks.ahead(queue.namespace))
+    }
+
+    /// When something in a namespace wants a `Tick`, in the broker's time.
+    #[must_use]
+    pub fn deadline_in(&self, namespace: NamespaceId) -> Deadline {
+        clock::deadline(&self.directory, &self.shared, namespace)
+    }
+
+    /// Whether something in a namespace waits for the store, and goes on when that has answered.
+    #[must_use]
+    pub fn is_under_way_in(&self, namespace: NamespaceId) -> bool {
+        clock::is_under_way(&self.directory, &self.shared, namespace)
+    }
+
     /// Every stored queue as it was in the last step, for the directory and for counters.
     pub fn queues(&self) -> impl Iterator<Item = QueueInfo> + '_ {
         self.queues_at(self.now)
@@ -204,13 +228,17 @@ impl Broker {
     /// Every queue of a namespace that a path leads to, as it was in the last step.
     pub fn queues_of(&self, namespace: NamespaceId) -> impl Iterator<Item = QueueInfo> + '_ {
         let found = self.directory.by_path(namespace, "");
-        found.map(|(_, queue)| info(&self.directory, queue, self.now))
+        let now = self.now_in(namespace, self.now);
+        found.map(move |(_, queue)| info(&self.directory, queue, now))
     }
 
     /// Every queue, with its ages and lags as they are now.
     pub fn queues_at(&self, now: Now) -> impl Iterator<Item = QueueInfo> + '_ {
         let seen = self.directory.iter_seen();
-        seen.map(move |queue| info(&self.directory, queue, now))
+        seen.map(move |queue| {
+            let now = self.now_in(queue.namespace, now);
+            info(&self.directory, queue, now)
+        })
     }
 
     /// Whether the body that an entity's row points to belongs to the row of a snapshot, for audits
@@ -260,6 +288,7 @@ impl Broker {
     #[must_use]
     pub fn activity(&self, id: EntityId, now: Now, most: usize) -> Option<Activity> {
         let queue = self.directory.get(id)?;
+        let now = self.now_in(queue.namespace, now);
         Some(activity(queue, &self.shared.clients, now.mono, most))
     }
 
@@ -267,7 +296,10 @@ impl Broker {
     #[must_use]
     pub fn queue(&self, id: EntityId) -> Option<QueueInfo> {
         let queue = self.directory.get(id);
-        queue.map(|queue| info(&self.directory, queue, self.now))
+        queue.map(|queue| {
+            let now = self.now_in(queue.namespace, self.now);
+            info(&self.directory, queue, now)
+        })
     }
 }
 

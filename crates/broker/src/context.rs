@@ -5,6 +5,7 @@
 
 pub(crate) mod alarms;
 pub(crate) mod clients;
+pub(crate) mod clocks;
 pub(crate) mod deletion_scheduler;
 pub(crate) mod effects;
 pub(crate) mod lent;
@@ -15,7 +16,7 @@ pub(crate) mod volatile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use store::{CommitId, EntityId, Query, Write};
+use store::{CommitId, EntityId, NamespaceId, Query, Write};
 
 use crate::api::forward_error::DescribeForwardError;
 use crate::api::id::{ReadId, SubqueueId};
@@ -24,6 +25,7 @@ use crate::api::settings::BrokerSettings;
 use crate::api::time::{Mono, Now};
 use crate::context::alarms::Alarms;
 use crate::context::clients::Clients;
+use crate::context::clocks::Clocks;
 use crate::context::deletion_scheduler::DeletionScheduler;
 use crate::context::effects::{Effects, ReadRequest};
 use crate::context::lent::Lent;
@@ -49,6 +51,7 @@ pub(crate) struct Shared {
     pub bodies: Bodies,
     pub clients: Clients,
     pub alarms: Alarms,
+    pub clocks: Clocks,
     pub transactions: Transactions,
     pub topics: Sizes,
     pub publications: Publications,
@@ -98,6 +101,7 @@ impl Shared {
             bodies: Bodies::new(settings.body_bytes),
             clients: Clients::default(),
             alarms: Alarms::default(),
+            clocks: Clocks::default(),
             transactions: Transactions::default(),
             topics: Sizes::default(),
             publications: Publications::default(),
@@ -140,6 +144,11 @@ impl Shared {
         self.evaluation_left = self.settings.turn_work;
     }
 
+    /// What all reads are for that have not come back.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &Purpose> {
+        self.reads.values()
+    }
+
     /// What a read that came back was for.
     pub(crate) fn take_read(&mut self, read: ReadId) -> Purpose {
         let purpose = self.reads.remove(&read);
@@ -149,12 +158,41 @@ impl Shared {
 
 /// One step: when it is, what it works on, and what it causes.
 pub(crate) struct Context<'a> {
+    /// By the clock of the namespace that was entered last.
     pub now: Now,
+    /// By the broker's own clock.
+    pub broker_now: Now,
     pub shared: &'a mut Shared,
     pub effects: &'a mut Effects,
 }
 
+impl<'a> Context<'a> {
+    /// A step at `now`.
+    pub(crate) fn new(now: Now, shared: &'a mut Shared, effects: &'a mut Effects) -> Self {
+        Self {
+            now,
+            broker_now: now,
+            shared,
+            effects,
+        }
+    }
+}
+
 impl Context<'_> {
+    /// What follows is about this namespace, and goes by its clock.
+    pub(crate) fn enter(&mut self, namespace: NamespaceId) {
+        // All the same as long as no clock has been advanced.
+        if !self.shared.clocks.is_empty() {
+            self.now = self.shared.clocks.now(namespace, self.broker_now);
+        }
+    }
+
+    /// A namespace is gone, and its clock with it.
+    pub(crate) fn forget_clock(&mut self, namespace: NamespaceId) {
+        self.shared.clocks.forget(namespace);
+        self.now = self.broker_now;
+    }
+
     pub(crate) fn write(&mut self, write: Write) {
         if write.entity().is_volatile() {
             self.shared.volatile.apply(write);

@@ -59,6 +59,7 @@ pub(crate) fn go_on(directory: &mut Directory, cx: &mut Context<'_>) {
     {
         // An entity may have gone while it stood in line.
         if let Some(queue) = directory.get_mut(entity) {
+            cx.enter(queue.namespace);
             queue.deletions.leave_line();
             pieces::delete_share(queue, cx);
             run_on(queue, cx);

@@ -44,6 +44,7 @@ pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
     while let Some(place) = cx.shared.next_pump() {
         if !cx.take_pump_work() {
             let queue = directory.get_mut(place.entity).expect(HAS_PUMP);
+            cx.enter(queue.namespace);
             hop::pump_later(queue, place.subqueue, cx);
         } else if pump_one(directory, place, cx) {
             cx.shared.pumps.insert(place);
@@ -54,6 +55,7 @@ pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {
 /// Moves the next message. Returns whether it is worth going on.
 fn pump_one(directory: &mut Directory, place: SubqueueId, cx: &mut Context<'_>) -> bool {
     let source = directory.get_mut(place.entity).expect(HAS_PUMP);
+    cx.enter(source.namespace);
     if matches!(source.kind, Kind::Topic(_)) {
         return fan_out::publish_one(directory, place.entity, cx);
     }

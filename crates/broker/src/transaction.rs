@@ -68,7 +68,7 @@ pub(crate) fn end(
 
 /// Rolls back what has taken too long.
 pub(crate) fn time_out_due(directory: &mut Directory, cx: &mut Context<'_>) {
-    while let Some(id) = cx.shared.transactions.next_due(cx.now.mono)
+    while let Some(id) = cx.shared.transactions.next_due(cx.broker_now.mono)
         && cx.take_work()
     {
         time_out(directory, id, cx);
@@ -79,7 +79,7 @@ pub(crate) fn time_out_due(directory: &mut Directory, cx: &mut Context<'_>) {
 fn time_out_if_due(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
     let transaction = cx.shared.transactions.all.get(&id);
     let until = transaction.and_then(|transaction| transaction.until);
-    if until.is_some_and(|until| until <= cx.now.mono) {
+    if until.is_some_and(|until| until <= cx.broker_now.mono) {
         time_out(directory, id, cx);
     }
 }
@@ -93,6 +93,15 @@ fn time_out(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) 
     });
 }
 
+/// What follows is about the namespace that the entities of a transaction are in.
+fn enter(directory: &Directory, id: TransactionId, cx: &mut Context<'_>) {
+    let transaction = cx.shared.transactions.all.get(&id);
+    let mut held = transaction.into_iter().flat_map(|it| &it.held);
+    if let Some(queue) = held.find_map(|operation| directory.get(operation.entity())) {
+        cx.enter(queue.namespace);
+    }
+}
+
 /// Sends are dropped; locks are their holder's again, or end if their client has settled them.
 fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) -> Transaction {
     let mut transaction = cx.shared.transactions.take(id);
@@ -102,9 +111,11 @@ fn roll_back(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>)
         // An entity of it may have gone, with its locks.
         if !operation.tokens().is_empty()
             && let Some(queue) = directory.get_mut(entity)
-            && locks::release_locks(queue, operation.tokens(), &mut transaction.on_rollback, cx)
         {
-            ended.insert(entity);
+            cx.enter(queue.namespace);
+            if locks::release_locks(queue, operation.tokens(), &mut transaction.on_rollback, cx) {
+                ended.insert(entity);
+            }
         }
     }
     for entity in ended {

@@ -38,7 +38,7 @@ pub(super) fn carry_out(
             one(directory, id)
         }
         NamespaceOrder::Remove(name) => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             if id == NamespaceId::default() {
                 let text = "the default namespace cannot be deleted; reset it".to_owned();
                 return Err(EntityError::Invalid(text));
@@ -49,30 +49,30 @@ pub(super) fn carry_out(
             NamespaceAnswer::Done
         }
         NamespaceOrder::Reset(name) => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             clear(directory, id, cx);
             let template = directory.namespaces.template(id).clone();
             template.make(directory, id, cx);
             NamespaceAnswer::Done
         }
         NamespaceOrder::ReplaceFaults { name, rules } => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             directory.faults.replace(id, rules)?;
             NamespaceAnswer::Faults(directory.faults.describe(id))
         }
         NamespaceOrder::AddFault { name, rule } => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             let known = directory.faults.describe(id).into_iter();
             let rules = known.map(|fault| fault.rule).chain([*rule]);
             directory.faults.replace(id, rules.collect())?;
             NamespaceAnswer::Faults(directory.faults.describe(id))
         }
         NamespaceOrder::ListFaults(name) => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             NamespaceAnswer::Faults(directory.faults.describe(id))
         }
         NamespaceOrder::TakeSnapshot { name, snapshot } => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             let taken = snapshot.clone();
             snapshot::take(directory, id, Some(taken), cx)?;
             let mut all = directory.snapshots.list(id);
@@ -80,16 +80,16 @@ pub(super) fn carry_out(
             NamespaceAnswer::Snapshots(all)
         }
         NamespaceOrder::ListSnapshots(name) => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             NamespaceAnswer::Snapshots(directory.snapshots.list(id))
         }
         NamespaceOrder::RemoveSnapshot { name, snapshot } => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             snapshot::remove(directory, id, &snapshot, cx)?;
             NamespaceAnswer::Done
         }
         NamespaceOrder::Restore { name, snapshot } => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             snapshot::restore(directory, id, &snapshot, cx)?;
             NamespaceAnswer::Done
         }
@@ -98,17 +98,28 @@ pub(super) fn carry_out(
             snapshot,
             definition,
         } => {
-            let from = directory.namespaces.find(&name)?;
+            let from = enter(directory, &name, cx)?;
             let id = snapshot::fork(directory, from, snapshot.as_deref(), *definition, cx)?;
             one(directory, id)
         }
         NamespaceOrder::Describe(name) => {
-            let id = directory.namespaces.find(&name)?;
+            let id = enter(directory, &name, cx)?;
             one(directory, id)
         }
         NamespaceOrder::List { skip, top } => NamespaceAnswer::Some(list(directory, skip, top)),
     };
     Ok(Answer::Namespaces(answer))
+}
+
+/// Finds the namespace that an order is about.
+fn enter(
+    directory: &Directory,
+    name: &str,
+    cx: &mut Context<'_>,
+) -> Result<NamespaceId, EntityError> {
+    let id = directory.namespaces.find(name)?;
+    cx.enter(id);
+    Ok(id)
 }
 
 fn one(directory: &Directory, id: NamespaceId) -> NamespaceAnswer {

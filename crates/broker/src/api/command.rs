@@ -347,6 +347,11 @@ pub enum Command {
         enqueued_before: Wall,
         count: usize,
     },
+    /// Time passes in a namespace alone: its clock is further ahead of the broker's from then on.
+    AdvanceClock {
+        namespace: NamespaceId,
+        ms: u64,
+    },
     /// A link asks for a dynamic node of its own. Answered by `Output::NodeOpened`.
     CreateNode {
         link: NodeLinkId,
@@ -450,6 +455,7 @@ impl Command {
         !matches!(
             self,
             Self::DeleteMessages { .. }
+                | Self::AdvanceClock { .. }
                 | Self::Durable
                 | Self::Loaded { .. }
                 | Self::StoreSpace { .. }

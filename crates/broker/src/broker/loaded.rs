@@ -34,6 +34,9 @@ pub(crate) fn loaded(
         cx.shared.ahead_reads -= 1;
         cx.shared.ahead_bytes -= bytes;
     }
+    if let Some(queue) = directory.get(purpose.entity()) {
+        cx.enter(queue.namespace);
+    }
     if let Purpose::TransferLookup(place, destination) = purpose {
         let known = found.and_then(Found::into_entries);
         let known = known.and_then(|entries| Known::of(&entries));

@@ -6,6 +6,7 @@
 use crate::administration;
 use crate::api::command::Command;
 use crate::api::id::SubqueueId;
+use crate::broker::clock;
 use crate::broker::loaded;
 use crate::broker::tick;
 use crate::client_affine;
@@ -30,6 +31,7 @@ use crate::transaction;
 
 /// Carries one command out.
 pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
+    clock::enter_for(directory, &command, cx);
     match command {
         Command::AddRule {
             request,
@@ -229,6 +231,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
                 directory, request, entity, &session, from, count, max_bytes, cx,
             );
         }
+        Command::AdvanceClock { namespace, ms } => clock::advance(directory, namespace, ms, cx),
         Command::CreateNode {
             link,
             namespace,

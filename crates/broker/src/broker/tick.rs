@@ -27,7 +27,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
     transaction::time_out_due(directory, cx);
     delete::go_on(directory, cx);
     while cx.shared.work_left > 0
-        && let Some(entity) = cx.shared.alarms.next_due(cx.now)
+        && let Some(entity) = cx.shared.alarms.next_due(cx.broker_now)
     {
         let work_left = cx.shared.work_left;
         let Some(queue) = directory.get_mut(entity) else {
@@ -35,6 +35,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
             cx.take_work();
             continue;
         };
+        cx.enter(queue.namespace);
         let topic = matches!(queue.kind, Kind::Topic(_)).then_some(entity);
         if let Some(topic) = topic {
             note_uses_below(directory, topic);
@@ -78,6 +79,7 @@ fn note_uses_below(directory: &mut Directory, topic: EntityId) {
 
 /// The wall clock went back, which must freeze nothing.
 pub(crate) fn clock_went_back(queue: &mut Queue, cx: &mut Context<'_>) {
+    cx.enter(queue.namespace);
     queue.expiry.clock_went_back();
     queue.schedule.clock_went_back();
     for sub in &mut queue.subs {

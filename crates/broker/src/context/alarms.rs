@@ -16,7 +16,17 @@ pub(crate) struct Alarm {
     pub wall: Option<Wall>,
 }
 
-/// The deadlines of all entities, one alarm each.
+impl Alarm {
+    /// The same, `ms` milliseconds earlier.
+    pub(crate) fn earlier(self, ms: u64) -> Self {
+        Self {
+            mono: self.mono.map(|at| Mono(at.0.saturating_sub(ms))),
+            wall: self.wall.map(|at| Wall(at.0.saturating_sub(ms))),
+        }
+    }
+}
+
+/// The deadlines of all entities, one alarm each, in the broker's time.
 #[derive(Debug, Default)]
 pub(crate) struct Alarms {
     mono: BTreeSet<(Mono, EntityId)>,

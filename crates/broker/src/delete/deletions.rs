@@ -25,7 +25,7 @@ impl Deletions {
     }
 
     /// The one that goes on next.
-    pub(super) fn first(&self) -> Option<&Deletion> {
+    pub(crate) fn first(&self) -> Option<&Deletion> {
         self.waiting.front()
     }
 

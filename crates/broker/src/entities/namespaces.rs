@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::Directory;
 use crate::entities::template::Template;
+use crate::queue::Queue;
 
 /// Why there is a namespace.
 const FOUND: &str = "the caller has found it";
@@ -145,6 +146,7 @@ impl Directory {
             let (limit, what) = (MAX_NAMESPACES, "namespaces besides the default one");
             return Err(EntityError::TooMany { limit, what });
         };
+        cx.enter(id);
         let namespace = Namespace {
             row: self.next_id(),
             definition,
@@ -205,6 +207,7 @@ impl Directory {
         let namespace = self.namespaces.by_id.remove(&id).expect(FOUND);
         self.namespaces.by_name.remove(&namespace.definition.name);
         self.versions.remove(&id);
+        cx.forget_clock(id);
         cx.write(Write::RemoveEntity(namespace.row));
         cx.switch_lineage(id, None);
         cx.effects.lineage.switched.push((id, false));
@@ -243,6 +246,12 @@ impl Directory {
                 *namespaces.deleted.entry(tombstone.namespace).or_default() += 1;
             }
         }
+    }
+
+    /// Every entity of a namespace, volatile ones and transfer queues too.
+    pub(crate) fn all_in(&self, namespace: NamespaceId) -> impl Iterator<Item = &Queue> {
+        let all = self.queues.values().map(|queue| &**queue);
+        all.filter(move |queue| queue.namespace == namespace)
     }
 
     /// A namespace as it is now.

@@ -99,7 +99,7 @@ impl Tombstone {
 
     /// Wants a tick at once, or after a while if something went wrong.
     pub(crate) fn set_alarm(&mut self, after_ms: u64, cx: &mut Context<'_>) {
-        let mono = cx.now.mono.after(after_ms);
+        let mono = cx.broker_now.mono.after(after_ms);
         let alarm = Alarm {
             mono: (!self.is_reading).then_some(mono),
             wall: None,

@@ -38,7 +38,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             drop_client(connection, cx);
         }
         (FaultEffect::DelayMs(delay), connection) if directory.faults.can_delay() => {
-            let until = cx.now.mono.after(delay);
+            let until = cx.broker_now.mono.after(delay);
             directory
                 .faults
                 .delay(until, namespace, connection, command);
@@ -55,7 +55,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
 /// Carries out what was delayed until now, as far as the turn's budget goes.
 pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>) {
     while cx.shared.work_left > 0
-        && let Some(command) = directory.faults.take_due(cx.now.mono)
+        && let Some(command) = directory.faults.take_due(cx.broker_now.mono)
     {
         cx.take_work();
         step::apply(directory, command, cx);
@@ -65,11 +65,12 @@ pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>)
 fn choose(
     directory: &mut Directory,
     command: &Command,
-    cx: &Context<'_>,
+    cx: &mut Context<'_>,
 ) -> Option<(FaultEffect, NamespaceId, Option<ConnectionId>)> {
     let concern = Concern::of(command)?;
     let queue = directory.get(concern.entity)?;
     let (namespace, path) = (queue.namespace, queue.path.to_lowercase());
+    cx.enter(namespace);
     let effect = directory
         .faults
         .choose(namespace, &path, &concern, cx.now)?;

@@ -156,6 +156,25 @@ impl FaultRules {
             .retain(|_, delayed| delayed.connection != Some(gone));
     }
 
+    /// What is delayed in a namespace is due earlier.
+    pub(crate) fn shorten_delays(&mut self, namespace: NamespaceId, ms: u64) {
+        let of_it = |delayed: &DelayedCommand| delayed.namespace == namespace;
+        let delayed = self.delayed.extract_if(.., |_, delayed| of_it(delayed));
+        let earlier = delayed.map(|((until, order), delayed)| {
+            let until = Mono(until.0.saturating_sub(ms));
+            ((until, order), delayed)
+        });
+        let earlier: Vec<_> = earlier.collect();
+        self.delayed.extend(earlier);
+    }
+
+    /// When the first delayed command of a namespace is to be carried out.
+    pub(crate) fn deadline_of(&self, namespace: NamespaceId) -> Option<Mono> {
+        let mut delayed = self.delayed.iter();
+        let first = delayed.find(|(_, delayed)| delayed.namespace == namespace);
+        first.map(|((until, _), _)| *until)
+    }
+
     /// When the first delayed command is to be carried out.
     pub(crate) fn deadline(&self) -> Option<Mono> {
         self.delayed.keys().next().map(|(until, _)| *until)

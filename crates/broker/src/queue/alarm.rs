@@ -12,16 +12,23 @@ use crate::subqueue::SubqueueState;
 impl Queue {
     /// Says when it wants a tick.
     pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
+        let ahead = cx.shared.clocks.ahead(self.namespace);
+        debug_assert_eq!(
+            cx.now,
+            cx.shared.clocks.now(self.namespace, cx.broker_now),
+            "a step enters the namespace of a queue before it goes there"
+        );
         self.note_receivers(cx.now.mono);
-        let alarm = Alarm {
-            mono: self.mono_alarm(cx),
+        let wanted = Alarm {
+            mono: self.mono_alarm(ahead, cx),
             wall: self.wall_alarm(cx),
         };
+        let alarm = wanted.earlier(ahead);
         cx.shared.alarms.set(self.id, self.alarm, alarm);
         self.alarm = alarm;
     }
 
-    fn mono_alarm(&self, cx: &Context<'_>) -> Option<Mono> {
+    fn mono_alarm(&self, ahead: u64, cx: &Context<'_>) -> Option<Mono> {
         if self.subs.iter().any(|sub| sub.needs_dispatch) || self.may_fold_session_ids() {
             return Some(cx.now.mono);
         }
@@ -35,7 +42,7 @@ impl Queue {
         ];
         let wanted = subs.chain(others.into_iter().flatten()).min();
         // An alarm that is too early costs less than moving it with every lock.
-        match self.alarm.mono {
+        match self.alarm.mono.map(|at| at.after(ahead)) {
             Some(set) if set > cx.now.mono && wanted.is_some_and(|wanted| set <= wanted) => {
                 Some(set)
             }

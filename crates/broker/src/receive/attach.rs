@@ -115,6 +115,7 @@ fn detach_with(
         return;
     };
     let queue = queue_of(directory, cx.shared.clients.get(slot));
+    cx.enter(queue.namespace);
     remove(queue, slot, departure, cx);
     run(queue, cx);
 }
@@ -213,6 +214,7 @@ pub(crate) fn credit(
     let has_session_role = receiver.session_role != SessionRole::None;
     let place = receiver.place;
     let queue = queue_of(directory, receiver);
+    cx.enter(queue.namespace);
     if waits {
         queue.note_access(cx);
     }
@@ -242,6 +244,7 @@ pub(crate) fn written(
         let receiver = cx.shared.clients.get_mut(slot);
         receiver.state = ReceiverState::Idle;
         let queue = queue_of(directory, receiver);
+        cx.enter(queue.namespace);
         credit::invite(queue, slot, cx);
         entities.push(queue.id);
     }
@@ -264,6 +267,7 @@ pub(crate) fn disconnect(
         for place in places {
             // An entity may have gone since its receivers were attached.
             if let Some(queue) = directory.get_mut(place.entity) {
+                cx.enter(queue.namespace);
                 drop_locks(queue, place.subqueue, connection, cx);
                 run(queue, cx);
             }

@@ -86,6 +86,7 @@ fn advance(
     mut waiting: Waiting,
     cx: &mut Context<'_>,
 ) -> Option<Waiting> {
+    cx.enter(waiting.publication.namespace);
     let answers = directory.take_answers(&mut waiting);
     let destinations = match directory.route(&waiting.publication) {
         Ok(destinations) => destinations,

@@ -69,6 +69,10 @@ pub(crate) fn fork(
         None => (take::take(directory, from, None, cx)?, Source::Live),
     };
     let namespace = directory.create_namespace(definition, template.clone(), cx)?;
+    // Its messages have the times that the clock of the other one showed.
+    let ahead = cx.shared.clocks.ahead(from);
+    cx.shared.clocks.advance(namespace, ahead);
+    cx.enter(namespace);
     template.make_policies(directory, namespace, cx);
     let before = Before::new();
     make_all(directory, snapshot, namespace, &before, source, cx);

@@ -12,7 +12,7 @@ use super::look_up::{self, Cancelled};
 use super::lookups::Lookups;
 use super::states::Costs;
 use super::table::{Decision, NOT_OVER};
-use super::{roll_back, time_out_if_due};
+use super::{enter, roll_back, time_out_if_due};
 use crate::api::command::Incoming;
 use crate::api::error::TransactionError;
 use crate::api::id::{ReadId, RequestId, TransactionId};
@@ -37,6 +37,7 @@ pub(crate) fn discharge(
     cx: &mut Context<'_>,
 ) {
     time_out_if_due(directory, id, cx);
+    enter(directory, id, cx);
     let transactions = &mut cx.shared.transactions;
     let transaction = match transactions.open(id, request.connection) {
         Ok(transaction) => transaction,
@@ -74,6 +75,7 @@ pub(crate) fn loaded(
     found: Result<Found, StoreError>,
     cx: &mut Context<'_>,
 ) {
+    enter(directory, id, cx);
     let transaction = cx.shared.transactions.all.get_mut(&id).expect(NOT_OVER);
     let decision = transaction.decision.as_mut();
     let decision = decision.expect("it waits for all that it has asked for");

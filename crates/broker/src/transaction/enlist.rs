@@ -319,7 +319,7 @@ pub(super) fn hold(
     let transaction = transactions.open(id, request.connection);
     let transaction = transaction.expect("its bounds were checked in this step");
     let (bytes, begins) = (operation.bytes(), transaction.until.is_none());
-    let until = cx.now.mono.after(life);
+    let until = cx.broker_now.mono.after(life);
     let until = *transaction.until.get_or_insert(until);
     transaction.operations += operation.len();
     transaction.bytes += bytes;

@@ -59,6 +59,11 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
+    /// Whether it is about entities that are `here`: all of them are in one namespace.
+    fn is_about(&self, here: impl Fn(EntityId) -> bool) -> bool {
+        self.held.iter().any(|operation| here(operation.entity()))
+    }
+
     /// The session whose state is set at this place.
     pub(super) fn session_at(&self, place: usize) -> HoldId {
         let session = self.sessions.get(&place);
@@ -88,6 +93,27 @@ impl Transactions {
     /// When the first one's time is up.
     pub(crate) fn deadline(&self) -> Option<Mono> {
         self.ends.first().map(|(at, _)| *at)
+    }
+
+    /// When the first one's time is up of those about entities that are `here`.
+    pub(crate) fn deadline_where(&self, here: impl Fn(EntityId) -> bool) -> Option<Mono> {
+        let mut ends = self.ends.iter();
+        let first = ends.find(|(_, id)| self.all.get(id).is_some_and(|it| it.is_about(&here)));
+        first.map(|(at, _)| *at)
+    }
+
+    /// Those about entities that are `here` have less time left.
+    pub(crate) fn shorten(&mut self, ms: u64, here: impl Fn(EntityId) -> bool) {
+        for (id, transaction) in &mut self.all {
+            if let Some(until) = transaction.until
+                && transaction.is_about(&here)
+            {
+                let earlier = Mono(until.0.saturating_sub(ms));
+                transaction.until = Some(earlier);
+                self.ends.remove(&(until, *id));
+                self.ends.insert((earlier, *id));
+            }
+        }
     }
 
     pub(super) fn declare(

@@ -41,6 +41,7 @@ mod lineage;
 mod locks;
 mod many_sessions;
 mod memory;
+mod namespace_clocks;
 mod namespaces;
 mod node_reads;
 mod now_or_never;

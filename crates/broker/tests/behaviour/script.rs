@@ -32,6 +32,7 @@ mod asked;
 mod attaching;
 pub mod audits;
 mod client_affine;
+mod clock;
 mod deleting;
 mod entities;
 mod limits;
@@ -47,6 +48,7 @@ mod snapshots;
 mod topics;
 
 use asked::asked;
+use clock::Clock;
 use entities::queue_settings;
 pub use sessions::audit_sessions;
 
@@ -89,9 +91,20 @@ pub fn check_after(settings: BrokerSettings, script: &str, skip: usize, expected
     expected.assert_eq(&rest);
 }
 
-/// What is said when a script runs.
+/// What is said when a script runs: the same whether the broker's time passes, or that of its
+/// namespace alone.
 pub fn run(settings: BrokerSettings, script: &str) -> String {
-    let mut stage = Stage::new(settings);
+    let said = run_by(Clock::Broker, settings.clone(), script);
+    // A fork has a clock of its own.
+    if !script.contains("fork") {
+        let by_namespace = run_by(Clock::OF_NAMESPACE, settings, script);
+        assert_eq!(by_namespace, said, "by the clock of the namespace");
+    }
+    said
+}
+
+fn run_by(clock: Clock, settings: BrokerSettings, script: &str) -> String {
+    let mut stage = Stage::new(settings, clock);
     for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
         stage.line(line);
     }
@@ -105,6 +118,7 @@ struct Stage {
     shard: Shard,
     mono: u64,
     wall_offset: i64,
+    clock: Clock,
     /// Whether there has been a line: a script that makes no queue gets one.
     has_begun: bool,
     late_reads: bool,
@@ -122,7 +136,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(settings: BrokerSettings) -> Self {
+    fn new(settings: BrokerSettings, clock: Clock) -> Self {
         let disk = MemoryDisk::new();
         disk.set_automatic(true);
         let now = Now {
@@ -136,6 +150,7 @@ impl Stage {
             shard,
             mono: 0,
             wall_offset: 0,
+            clock,
             has_begun: false,
             late_reads: false,
             fresh_reads: false,
@@ -146,13 +161,6 @@ impl Stage {
             requests: Vec::new(),
             nodes: nodes::Names::default(),
             said: String::new(),
-        }
-    }
-
-    fn now(&self) -> Now {
-        Now {
-            wall: Wall((START + self.mono).saturating_add_signed(self.wall_offset)),
-            mono: Mono(self.mono),
         }
     }
 
@@ -179,20 +187,6 @@ impl Stage {
             self.turn(Vec::new());
         }
         self.mono = to;
-    }
-
-    fn next_deadline(&self) -> Option<u64> {
-        let deadline = self.shard.deadline()?;
-        let wall = deadline.wall.map(|wall| {
-            let ahead = wall.0.saturating_sub(self.now().wall.0);
-            self.mono.saturating_add(ahead)
-        });
-        deadline
-            .mono
-            .map(|mono| mono.0)
-            .into_iter()
-            .chain(wall)
-            .min()
     }
 
     fn command(&mut self, verb: &str, args: &[&str]) {
@@ -525,10 +519,11 @@ impl Stage {
     }
 
     fn turn(&mut self, mut commands: Vec<Command>) {
+        commands.splice(..0, self.advance_clock());
         loop {
             let (mut said, mut asked) = (Vec::new(), Vec::new());
             self.shard
-                .turn(self.now(), &mut commands, &mut said, &mut asked);
+                .turn(self.broker_now(), &mut commands, &mut said, &mut asked);
             for output in said {
                 self.hear(output);
             }

@@ -270,6 +270,7 @@ impl Ledger {
             | Command::Durable
             | Command::StoreSpace { .. }
             | Command::SetLimits(_)
+            | Command::AdvanceClock { .. }
             | Command::Tick => {}
         }
     }

@@ -7,7 +7,7 @@ impl Stage {
     pub(super) fn activity(&mut self, args: &[&str]) {
         let most = args.first().map_or(10, |most| most.parse().unwrap());
         let entity = self.entity(&[]);
-        let activity = self.shard.broker.activity(entity, self.now(), most);
+        let activity = self.shard.broker.activity(entity, self.broker_now(), most);
         let activity = activity.unwrap();
         let (receivers, locks) = (activity.receiver_count, activity.lock_count);
         let sessions = activity.session_count;

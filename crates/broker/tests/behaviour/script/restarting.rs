@@ -18,8 +18,9 @@ impl Stage {
         settings.seed[0] = settings.seed[0].wrapping_add(1);
         self.settings = settings.clone();
         self.waiting.clear();
+        self.restart_clock();
         let store = Box::new(self.disk.crash());
-        self.shard = Shard::open(settings, describe, store, self.now()).unwrap();
+        self.shard = Shard::open(settings, describe, store, self.broker_now()).unwrap();
     }
 
     fn compare_session_ids_exactly(&mut self) {

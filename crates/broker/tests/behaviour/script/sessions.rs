@@ -69,7 +69,7 @@ impl Stage {
 
     /// Says how long ago the next message of the first queue was enqueued, as far as that is known.
     fn age(&mut self) {
-        let now = self.now();
+        let now = self.broker_now();
         let info = self.shard.broker.queues_at(now).next();
         let age = info.and_then(|info| info.oldest_age_ms);
         let text = age.map_or_else(
