@@ -142,6 +142,92 @@ fn a_frozen_clock_stands_until_it_is_let_go() {
     assert_eq!(running["frozen"], false);
 }
 
+/// A request to a namespace, by its host.
+fn at(broker: &Broker, name: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    let length = body.len();
+    let answer = http::exchange(
+        broker.address(),
+        &format!(
+            "{method} {path} HTTP/1.1\r\nhost: {name}.localhost\r\nconnection: close\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        ),
+    );
+    let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+    let body = answer.split_once("\r\n\r\n").expect("a head").1;
+    (status.expect("a status"), body.to_owned())
+}
+
+/// Two namespaces with a queue each, where messages live for a day.
+fn start_with_namespaces() -> Broker {
+    let namespaces = ["left", "right"].map(|name| {
+        format!(
+            "
+[[namespaces]]
+name = '{name}'
+
+[[namespaces.queues]]
+name = 'a-day'
+default-message-time-to-live = 'P1D'
+"
+        )
+    });
+    Setup::new()
+        .configure(&namespaces.concat())
+        .arguments(&["--virtual-clock"])
+        .start()
+}
+
+#[test]
+fn one_namespace_advances_a_day_and_its_neighbour_does_not_notice() {
+    let broker = start_with_namespaces();
+    for name in ["left", "right"] {
+        assert_eq!(
+            at(&broker, name, "POST", "/a-day/messages", "for a day").0,
+            201
+        );
+    }
+    let owner = connection_string(&broker, "RootManageSharedAccessKey", "SAS_KEY_VALUE");
+    let offset = |name: &str, arguments: &[&str]| {
+        let output = clock(&[arguments, &["--namespace", name]].concat(), &owner);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let offset = stdout.split_whitespace().nth(1).expect("an offset");
+        offset.to_owned()
+    };
+    assert_eq!(offset("left", &["advance", "24h"]), "offset=PT24H");
+    assert_eq!(offset("left", &["show"]), "offset=PT24H");
+    assert_eq!(offset("right", &["show"]), "offset=PT0S");
+    assert_eq!(ask(&broker, &[], None).1["offset"], "PT0S");
+    let left = ["left", "right"].map(|name| {
+        let (status, text) = at(&broker, name, "GET", "/$railbus/entities/a-day", "");
+        assert_eq!(status, 200, "{text}");
+        let queue: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        queue["state"]["active"].clone()
+    });
+    assert_eq!(left, [0, 1]);
+}
+
+#[test]
+fn advances_of_many_namespaces_at_once_do_not_add_up() {
+    let broker = start_with_namespaces();
+    let advance = |name: &str| {
+        let path = format!("/$railbus/namespaces/{name}/clock");
+        let body = r#"{"advance": "PT10H"}"#;
+        let (status, text) = http::request(broker.address(), "POST", &path, &[], body);
+        assert_eq!(status, 200, "{text}");
+        hours(&serde_json::from_str(&text).expect("JSON"))
+    };
+    thread::scope(|scope| {
+        let advances = ["left", "right", "default", "left"].map(|name| {
+            let advance = &advance;
+            scope.spawn(move || advance(name))
+        });
+        let mut offsets = advances.map(|it| it.join().expect("an advance is answered"));
+        offsets.sort_unstable();
+        assert_eq!(offsets, [10, 10, 10, 20]);
+    });
+}
+
 #[test]
 fn two_advances_at_once_both_happen() {
     let broker = start();

@@ -110,6 +110,12 @@ impl Interface {
         self.ask("GET", of_message, &message("shop"), &none, 200);
         self.ask("GET", of_message, &message("other"), &none, 404);
         self.snapshots();
+        let clock = "namespaces/{name}/clock";
+        self.ask("POST", clock, &shop, &json!({"advance": "PT1H"}), 200);
+        self.ask("POST", clock, &shop, &json!({"freeze": true}), 400);
+        self.ask("POST", clock, &other, &json!({"advance": "PT1H"}), 404);
+        self.ask("GET", clock, &shop, &none, 200);
+        self.ask("GET", clock, &other, &none, 404);
         self.ask("POST", reset, &shop, &none, 200);
         self.ask("POST", reset, &other, &none, 404);
         self.ask("DELETE", one, &shop, &none, 200);

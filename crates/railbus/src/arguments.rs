@@ -289,6 +289,10 @@ pub struct ClockArguments {
     #[command(flatten)]
     pub broker: BrokerArguments,
 
+    /// The clock of this namespace alone, which can be shown and advanced.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub namespace: Option<String>,
+
     /// What to do with the clock.
     #[command(subcommand)]
     pub command: ClockCommand,

@@ -1,14 +1,14 @@
-//! `railbus clock`: shows or moves the clock of a broker that was started with `--virtual-clock`.
+//! `railbus clock`: shows or moves the clock of a broker that was started with `--virtual-clock`, or
+//! that of one of its namespaces.
 
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::administration::namespace_path;
 use crate::arguments::{ClockArguments, ClockCommand};
 use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
-
-const PATH: &str = "/$railbus/clock";
 
 /// The broker's response about its clock.
 #[derive(Debug, Deserialize)]
@@ -30,9 +30,13 @@ pub fn run(arguments: &ClockArguments) -> Result<(), CommandError> {
         }
         ClockCommand::Freeze { off } => Some(json!({ "freeze": !off })),
     };
+    let path = arguments.namespace.as_deref().map_or_else(
+        || "/$railbus/clock".to_owned(),
+        |name| format!("{}/clock", namespace_path(name)),
+    );
     let call = body.map_or_else(
-        || Call::get(PATH),
-        |body| Call::post(PATH, body.to_string()),
+        || Call::get(&path),
+        |body| Call::post(&path, body.to_string()),
     );
     let face: ClockResponse = runtime()?.block_on(remote.call(call))?;
     println!(

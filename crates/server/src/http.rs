@@ -422,7 +422,7 @@ async fn respond_own(
         Route::Events => events::respond(server.server()),
         Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
-        Route::Clock => clock::respond(request, server).await,
+        Route::Clock => clock::respond(request, None, server).await,
         Route::TestRule => rules::respond(request, server).await,
         Route::Plan => plan::respond(request, server, ApplyMode::Show).await,
         Route::Apply => plan::respond(request, server, ApplyMode::Apply).await,
@@ -430,6 +430,7 @@ async fn respond_own(
         Route::Namespaces
         | Route::Namespace
         | Route::NamespaceReset
+        | Route::NamespaceClock
         | Route::Faults
         | Route::Snapshots
         | Route::Snapshot

@@ -32,6 +32,7 @@ mod log_text;
 mod lookup;
 pub mod messages;
 mod namespace;
+mod namespace_clocks;
 mod namespace_registry;
 mod namespace_view;
 mod open_connections;

@@ -69,8 +69,8 @@ pub enum Message {
     Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
     /// Asks for the figures of the shard, and of this number of entities at most.
     Measure(usize, oneshot::Sender<Report>),
-    /// Asks something of the broker's clock.
-    Clock(ClockRequest, ReplySender),
+    /// Asks something of the broker's clock, or of a namespace's.
+    Clock(Option<NamespaceId>, ClockRequest, ReplySender),
     /// Nothing more comes: finish what has arrived and end.
     Stop,
 }
@@ -172,11 +172,12 @@ impl ShardTask {
     /// Waits until something arrived, the store made progress, or a deadline is reached.
     async fn wait(&mut self, arrived: &mut Vec<Message>) {
         let (deadline, under_way) = (self.shard.deadline(), self.under_way());
+        let moves_namespace = self.clock.moves_namespace(&self.shard);
         tokio::select! {
             biased;
             _ = self.inbox.recv_many(arrived, BATCHES_PER_TURN) => {}
             () = self.progress.notified() => {}
-            () = self.clock.sleep(deadline, under_way) => {}
+            () = self.clock.sleep(deadline, under_way, moves_namespace) => {}
             () = self.deletion_pause.finished() => {}
         }
     }
@@ -205,7 +206,7 @@ impl ShardTask {
                 );
             }
             Message::Commands(mut commands) => {
-                self.clock.translate(&mut commands);
+                self.clock.translate(&mut commands, &self.shard.broker);
                 if self.commands.is_empty() {
                     std::mem::swap(&mut self.commands, &mut commands);
                 } else {
@@ -231,7 +232,9 @@ impl ShardTask {
                 drop(answer.send(self.shard.lineage(namespace)));
             }
             Message::Measure(most, answer) => drop(answer.send(self.report(most))),
-            Message::Clock(request, answer) => self.clock.ask(request, answer),
+            Message::Clock(namespace, request, answer) => {
+                self.clock.ask(namespace, request, answer, &self.shard);
+            }
             Message::Stop => return true,
         }
         false
@@ -272,12 +275,14 @@ impl ShardTask {
         }
         self.start_reads();
         self.send_outputs();
-        self.clock.advance_to_deadline(ShardProgress {
+        let progress = ShardProgress {
             deadline: self.shard.deadline(),
             reads: self.under_way(),
             submitted: self.shard.submitted(),
             released: self.shard.released(),
-        });
+        };
+        self.clock
+            .advance_to_deadline(progress, &self.shard, &mut self.commands);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use store::CommitId;
 use tokio::sync::oneshot;
 
 /// How far virtual time may be ahead, in milliseconds: 100 years.
-const MOST: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
+pub const MOST: u64 = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /// What can be asked of a clock.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,6 +44,13 @@ pub enum ClockError {
     NotVirtual,
     #[error("the clock can be at most 100 years ahead of real time")]
     TooFar,
+    #[error("the namespace does not exist any more")]
+    NamespaceGone,
+    #[error(
+        "the clock of a namespace can be advanced but not frozen; /$railbus/clock freezes that of \
+         the broker"
+    )]
+    NotAlone,
 }
 
 /// Takes an answer. The client may be gone by then; its request is carried out all the same.
@@ -168,7 +175,7 @@ impl VirtualClock {
     }
 
     fn start_advance(&mut self, amount: Duration, answer: ReplySender, real: Now) {
-        let amount = u64::try_from(amount.as_millis()).unwrap_or(u64::MAX);
+        let amount = millis(amount);
         let ahead = u64::try_from(self.reading(real).offset).unwrap_or(0);
         if ahead.saturating_add(amount) > MOST {
             // The client may be gone.
@@ -240,11 +247,16 @@ fn is_due(deadline: Option<Deadline>, now: Now) -> bool {
 }
 
 /// Milliseconds until the first of the two clocks reaches its deadline.
-fn until(deadline: Option<Deadline>, now: Now) -> u64 {
+pub fn until(deadline: Option<Deadline>, now: Now) -> u64 {
     let deadline = deadline.unwrap_or_default();
     let mono = deadline.mono.map(|at| at.0.saturating_sub(now.mono.0));
     let wall = deadline.wall.map(|at| at.0.saturating_sub(now.wall.0));
     mono.into_iter().chain(wall).min().unwrap_or(u64::MAX)
+}
+
+/// An amount of time in milliseconds.
+pub fn millis(amount: Duration) -> u64 {
+    u64::try_from(amount.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn later(now: Now, step: u64) -> Now {

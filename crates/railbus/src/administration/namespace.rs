@@ -104,7 +104,7 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
     }
 }
 
-pub(super) fn path_of(name: &str) -> String {
+pub fn path_of(name: &str) -> String {
     format!("{NAMESPACES}/{}", utf8_percent_encode(name, &PLAIN))
 }
 

@@ -1,4 +1,5 @@
-//! `/$railbus/clock`: shows and moves a virtual clock.
+//! `/$railbus/clock`: shows and moves a virtual clock; `/$railbus/namespaces/NAME/clock`: that of
+//! a namespace, which can be advanced alone but not be frozen alone.
 //!
 //! `GET` shows it. `POST {"advance": "PT1H"}` lets time pass and answers when everything that
 //! became due has happened; `POST {"freeze": true}` stops it, `false` lets it run on. Every answer
@@ -12,13 +13,14 @@ use hyper::{Method, Request as HttpRequest, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Response};
-use super::body;
+use super::{body, namespaces};
 use crate::audit::Changes;
 use crate::namespace_view::NamespaceView;
 use crate::shard::Message;
 use crate::shard_client::ask_task;
 use crate::virtual_clock::{ClockError, ClockReading, ClockRequest};
 use entity::duration;
+use store::NamespaceId;
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 4 * 1024;
@@ -41,31 +43,44 @@ struct ClockResponse {
     frozen: bool,
 }
 
-/// Answers a request. The caller has the right to manage.
-pub async fn respond(request: HttpRequest<Incoming>, server: &NamespaceView) -> Response {
+/// Answers a request about the broker's clock, or that of the namespace of a name. The caller has
+/// the right to manage the default namespace.
+pub async fn respond(
+    request: HttpRequest<Incoming>,
+    name: Option<&str>,
+    server: &NamespaceView,
+) -> Response {
     let wanted = match *request.method() {
         Method::POST => change(request, server.limits().handshake).await,
         _ => Ok(ClockRequest::Show),
     };
     match wanted {
         Ok(wanted) => {
-            let mut response = ask(wanted, server).await;
-            response.extensions_mut().insert(changes(wanted));
+            let namespace = match name {
+                Some(name) => namespaces::find(server, name).await.map(Some),
+                None => Ok(None),
+            };
+            let mut response = match namespace {
+                Ok(namespace) => ask(namespace, wanted, server).await,
+                Err(error) => error.into(),
+            };
+            response.extensions_mut().insert(changes(name, wanted));
             response
         }
         Err(refusal) => refusal,
     }
 }
 
-fn changes(wanted: ClockRequest) -> Changes {
+fn changes(name: Option<&str>, wanted: ClockRequest) -> Changes {
+    let of = name.map_or_else(String::new, |name| format!(" of namespace '{name}'"));
     Changes(match wanted {
         ClockRequest::Show => Vec::new(),
         ClockRequest::Advance(by) => vec![format!(
-            "advance clock by {}",
+            "advance clock{of} by {}",
             jiff::SignedDuration::try_from(by).unwrap_or(jiff::SignedDuration::MAX)
         )],
-        ClockRequest::Freeze(true) => vec!["freeze clock".to_owned()],
-        ClockRequest::Freeze(false) => vec!["let clock run".to_owned()],
+        ClockRequest::Freeze(true) => vec![format!("freeze clock{of}")],
+        ClockRequest::Freeze(false) => vec![format!("let clock{of} run")],
     })
 }
 
@@ -90,15 +105,21 @@ fn parse(body: &Bytes) -> Result<ClockRequest, String> {
     }
 }
 
-async fn ask(request: ClockRequest, server: &NamespaceView) -> Response {
-    let question = |answer| Message::Clock(request, answer);
+async fn ask(
+    namespace: Option<NamespaceId>,
+    request: ClockRequest,
+    server: &NamespaceView,
+) -> Response {
+    let question = |answer| Message::Clock(namespace, request, answer);
     match ask_task(&server.inbox, question).await {
         Ok(Ok(reading)) => show(&reading),
-        Ok(Err(refusal @ ClockError::NotVirtual)) => {
-            answer::error(StatusCode::CONFLICT, &refusal.to_string())
-        }
-        Ok(Err(refusal @ ClockError::TooFar)) => {
-            answer::error(StatusCode::BAD_REQUEST, &refusal.to_string())
+        Ok(Err(refusal)) => {
+            let status = match refusal {
+                ClockError::NotVirtual => StatusCode::CONFLICT,
+                ClockError::TooFar | ClockError::NotAlone => StatusCode::BAD_REQUEST,
+                ClockError::NamespaceGone => StatusCode::NOT_FOUND,
+            };
+            answer::error(status, &refusal.to_string())
         }
         Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }

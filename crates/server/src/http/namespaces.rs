@@ -20,12 +20,12 @@ use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
+use store::NamespaceId;
 
 use super::answer::{self, Response};
 use super::body;
-use super::faults;
 use super::routes::Route;
-use super::snapshots;
+use super::{clock, faults, snapshots};
 use crate::namespace_view::NamespaceView;
 use crate::random::random;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
@@ -145,6 +145,7 @@ pub async fn respond(
     let name = name.into_owned();
     match route {
         Route::Faults => return faults::respond(request, &name, server).await,
+        Route::NamespaceClock => return clock::respond(request, Some(&name), server).await,
         Route::Snapshots | Route::Snapshot | Route::Restore => {
             return snapshots::respond(request, route, name, &below, server).await;
         }
@@ -357,6 +358,12 @@ fn shown(namespace: &NamespaceDescription) -> Json {
         "lineage": definition.lineage,
         "created": created.map(|at| at.to_string()),
     })
+}
+
+/// The namespace of a name.
+pub(super) async fn find(server: &NamespaceView, name: &str) -> Result<NamespaceId, ApiError> {
+    let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
+    Ok(describe(&mut shard, name.to_owned()).await?.id)
 }
 
 pub(super) async fn describe(

@@ -48,6 +48,7 @@ pub enum Route {
     Namespaces,
     Namespace,
     NamespaceReset,
+    NamespaceClock,
     /// The fault rules of a namespace.
     Faults,
     /// What has happened to messages of a namespace.
@@ -83,6 +84,7 @@ impl Route {
             rest if let Some(name) = rest.strip_prefix("namespaces/") => {
                 match name.split_once('/') {
                     Some((_, "reset")) => Self::NamespaceReset,
+                    Some((_, "clock")) => Self::NamespaceClock,
                     Some((_, "faults")) => Self::Faults,
                     Some((_, "history")) => Self::History,
                     Some((_, rest)) if is_message_history(rest) => Self::MessageHistory,
@@ -139,6 +141,7 @@ impl Route {
                 | Self::Namespaces
                 | Self::Namespace
                 | Self::NamespaceReset
+                | Self::NamespaceClock
                 | Self::Faults
                 | Self::Snapshots
                 | Self::Snapshot
@@ -170,7 +173,7 @@ impl Route {
             Self::Policy | Self::Namespace => "GET, HEAD, PUT, DELETE",
             Self::Faults => "GET, HEAD, POST, PUT, DELETE",
             Self::Entity | Self::Rule => "GET, HEAD, PUT, PATCH, DELETE",
-            Self::Clock => "GET, HEAD, POST",
+            Self::Clock | Self::NamespaceClock => "GET, HEAD, POST",
             Self::Settle
             | Self::Purge
             | Self::Redrive
@@ -262,7 +265,7 @@ mod tests {
     use super::*;
     use crate::http::document::DOCUMENT;
 
-    const ALL: [Route; 35] = [
+    const ALL: [Route; 36] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -291,6 +294,7 @@ mod tests {
         Route::Namespaces,
         Route::Namespace,
         Route::NamespaceReset,
+        Route::NamespaceClock,
         Route::Faults,
         Route::History,
         Route::MessageHistory,
@@ -331,6 +335,7 @@ mod tests {
             Route::Namespaces => "/$railbus/namespaces",
             Route::Namespace => "/$railbus/namespaces/{name}",
             Route::NamespaceReset => "/$railbus/namespaces/{name}/reset",
+            Route::NamespaceClock => "/$railbus/namespaces/{name}/clock",
             Route::Faults => "/$railbus/namespaces/{name}/faults",
             Route::History => "/$railbus/namespaces/{name}/history",
             Route::MessageHistory => "/$railbus/namespaces/{name}/messages/{id}/history",
