@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 var namespaceKey = regexp.MustCompile(`SharedAccessKeyName=([^;]+);SharedAccessKey=([^;]+)`)
@@ -92,6 +93,16 @@ func (namespace *Namespace) Delete() error {
 // Reset takes away all messages and fault rules, and makes the entities anew that the namespace was made with.
 func (namespace *Namespace) Reset() error {
 	return namespace.request(http.MethodPost, "/reset", nil, nil)
+}
+
+// Advance lets time pass in this namespace alone. What becomes due has happened when it returns.
+func (namespace *Namespace) Advance(duration time.Duration) error {
+	return namespace.request(http.MethodPost, "/clock", map[string]any{"advance": iso(duration)}, nil)
+}
+
+// iso is a duration in ISO 8601.
+func iso(duration time.Duration) string {
+	return fmt.Sprintf("PT%.3fS", duration.Seconds())
 }
 
 // Fault adds a fault rule.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func startWithOrders(t *testing.T) *Broker {
@@ -96,4 +97,20 @@ func TestWhatIsRefusedIsAnError(t *testing.T) {
 	_, err = CreateNamespace(broker.Address, "", "nowhere")
 	fails(t, err, "nowhere")
 	fails(t, namespace.Fault(FaultRule{Name: "worst", Effect: "explode"}), "explode")
+}
+
+func TestTimePassesInOneNamespaceAlone(t *testing.T) {
+	broker := startWithOrders(t)
+	namespace, other := broker.Namespace(t), broker.Namespace(t)
+	offset := func(namespace *Namespace) string {
+		var clock struct {
+			Offset string `json:"offset"`
+		}
+		succeeds(t, namespace.request("GET", "/clock", nil, &clock))
+		return clock.Offset
+	}
+	succeeds(t, namespace.Advance(24*time.Hour))
+	if offset(namespace) != "PT24H" || offset(other) != "PT0S" {
+		t.Fatalf("the clocks are %s and %s ahead", offset(namespace), offset(other))
+	}
 }

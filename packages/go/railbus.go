@@ -145,7 +145,7 @@ func (broker *Broker) Stop() error {
 
 // Advance lets time pass. What becomes due has happened when it returns.
 func (broker *Broker) Advance(duration time.Duration) error {
-	return broker.setClock(map[string]any{"advance": fmt.Sprintf("PT%.3fS", duration.Seconds())})
+	return broker.setClock(map[string]any{"advance": iso(duration)})
 }
 
 // Freeze stops broker time until it is advanced, or lets it run again.

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -45,6 +46,20 @@ class NamespaceTest {
             namespace.reset();
             assertFalse(namespace.faults().contains("busy"), namespace.faults());
         }
+    }
+
+    @Test
+    void itHasAClockOfItsOwn() {
+        try (var namespace = RAILBUS.broker().createNamespace();
+                var other = RAILBUS.broker().createNamespace()) {
+            namespace.advance(Duration.ofDays(1));
+            assertTrue(clock(namespace).contains("\"PT24H\""), clock(namespace));
+            assertTrue(clock(other).contains("\"PT0S\""), clock(other));
+        }
+    }
+
+    private static String clock(Namespace namespace) {
+        return Api.request(RAILBUS.broker().address(), "GET", "namespaces/" + namespace.name() + "/clock", "");
     }
 
     @Test

@@ -69,6 +69,8 @@ export interface Namespace {
   delete(): Promise<void>;
   /** Takes away all messages and fault rules, and makes the entities anew that the namespace was made with. */
   reset(): Promise<void>;
+  /** Lets time pass in this namespace alone, in milliseconds or ISO 8601 (`PT5M`). */
+  advance(duration: number | string): Promise<Clock>;
   /** Adds a fault rule. */
   fault(name: string, effect: FaultEffect, match?: FaultMatch): Promise<void>;
   /** The fault rules. */

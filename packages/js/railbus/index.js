@@ -7,7 +7,7 @@ const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
 const { createInterface } = require("node:readline");
-const { Namespace, request } = require("./namespace.js");
+const { iso, Namespace, request } = require("./namespace.js");
 const { findProgram } = require("./program.js");
 
 const READY = /^railbus ready listen=([^, ]+).* connection-string="([^"]+)"$/;
@@ -96,8 +96,7 @@ class Broker {
 
   /** Lets time pass, in milliseconds or ISO 8601 (`PT5M`). What becomes due has happened when it resolves. */
   advance(duration) {
-    const iso = typeof duration === "number" ? `PT${(duration / 1000).toFixed(3)}S` : duration;
-    return this.#setClock({ advance: iso });
+    return this.#setClock({ advance: iso(duration) });
   }
 
   /** Stops broker time until it is advanced, or lets it run again. */

@@ -5,6 +5,11 @@ const { randomUUID } = require("node:crypto");
 
 const KEY = /SharedAccessKeyName=([^;]+);SharedAccessKey=([^;]+)/;
 
+/** Milliseconds in ISO 8601; text is left as it is. */
+function iso(duration) {
+  return typeof duration === "number" ? `PT${(duration / 1000).toFixed(3)}S` : duration;
+}
+
 /** What the broker at `address` answers to a request under `/$railbus/`. */
 async function request(address, method, path, body, headers) {
   const url = `http://${address}/$railbus/${path}`;
@@ -41,6 +46,14 @@ class Namespace {
     await this.#request("POST", "/reset");
   }
 
+  /**
+   * Lets time pass in this namespace alone, in milliseconds or ISO 8601 (`PT5M`). What becomes due has happened when
+   * it resolves.
+   */
+  advance(duration) {
+    return this.#request("POST", "/clock", { advance: iso(duration) });
+  }
+
   /** Adds a fault rule: `fault("busy", { refuse: "server-busy" }, { entity: "orders", times: 1 })`. */
   async fault(name, effect, match = {}) {
     await this.#request("POST", "/faults", { name, effect, match });
@@ -71,4 +84,4 @@ class Namespace {
   }
 }
 
-module.exports = { Namespace, request };
+module.exports = { Namespace, iso, request };

@@ -42,6 +42,12 @@ describe("a namespace", () => {
     assert.deepEqual(await namespace.faults(), []);
   });
 
+  test("has a clock of its own", async () => {
+    const [namespace, other] = [await broker.createNamespace(), await broker.createNamespace()];
+    const clocks = [await namespace.advance(24 * 3600 * 1000), await other.advance("PT1H"), await namespace.advance(0)];
+    assert.deepEqual(clocks.map((clock) => clock.offset), ["PT24H", "PT1H", "PT24H"]);
+  });
+
   test("that is refused is an error", async () => {
     await assert.rejects(broker.createNamespace({ name: "a/b" }), /a\/b/);
     const namespace = await broker.createNamespace();

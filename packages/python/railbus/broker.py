@@ -6,9 +6,8 @@ import re
 import subprocess
 import tempfile
 import weakref
-from datetime import timedelta
 
-from .namespace import BrokerError, create_namespace, request
+from .namespace import BrokerError, create_namespace, iso, request
 from .program import find_program
 
 READY = re.compile(r'railbus ready listen=([^, ]+).* connection-string="([^"]+)"')
@@ -92,10 +91,11 @@ class Broker:
         return create_namespace(self.address, name, like=like)
 
     def advance(self, duration):
-        """Lets time pass, as a `timedelta` or in ISO 8601 (`PT5M`). What becomes due has happened on return."""
-        if isinstance(duration, timedelta):
-            duration = f"PT{duration.total_seconds():.3f}S"
-        return self._set_clock({"advance": duration})
+        """Lets time pass in all namespaces, as a `timedelta` or in ISO 8601 (`PT5M`).
+
+        What becomes due has happened on return.
+        """
+        return self._set_clock({"advance": iso(duration)})
 
     def freeze(self, frozen=True):
         """Stops broker time until it is advanced, or lets it run again."""

@@ -5,6 +5,7 @@ import http.client
 import json
 import re
 import uuid
+from datetime import timedelta
 from urllib.parse import quote
 
 KEY = re.compile(r"SharedAccessKeyName=([^;]+);SharedAccessKey=([^;]+)")
@@ -27,6 +28,11 @@ def request(address, method, path, body=None, headers=None):
     if not 200 <= response.status < 300:
         raise BrokerError(answer)
     return json.loads(answer)
+
+
+def iso(duration):
+    """A `timedelta` in ISO 8601; text is left as it is."""
+    return f"PT{duration.total_seconds():.3f}S" if isinstance(duration, timedelta) else duration
 
 
 def create_namespace(address, name=None, *, like="default"):
@@ -64,6 +70,13 @@ class Namespace:
     def reset(self):
         """Takes away all messages and fault rules, and makes the entities anew that the namespace was made with."""
         self._request("POST", "/reset")
+
+    def advance(self, duration):
+        """Lets time pass in this namespace alone, as a `timedelta` or in ISO 8601 (`PT5M`).
+
+        What becomes due has happened on return.
+        """
+        return self._request("POST", "/clock", {"advance": iso(duration)})
 
     def fault(self, name, effect, **match):
         """Adds a fault rule, such as `fault("busy", {"refuse": "server-busy"}, entity="orders", times=1)`.

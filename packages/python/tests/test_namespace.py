@@ -1,5 +1,7 @@
 """What a namespace of this package promises. Run against the installed wheel."""
 
+from datetime import timedelta
+
 import pytest
 from railbus import BrokerError
 
@@ -44,6 +46,13 @@ def test_fault_rules_are_those_of_the_namespace(railbus, railbus_namespace):
     railbus_namespace.fault("busy", {"refuse": "server-busy"})
     railbus_namespace.reset()
     assert railbus_namespace.faults() == []
+
+
+def test_time_passes_in_one_namespace_alone(railbus, railbus_namespace):
+    assert railbus_namespace.advance(timedelta(days=1))["offset"] == "PT24H"
+    with railbus.create_namespace() as other:
+        assert other.advance("PT1H")["offset"] == "PT1H"
+    assert railbus_namespace.advance("PT0S")["offset"] == "PT24H"
 
 
 def test_what_is_refused_is_an_error(railbus, railbus_namespace):

@@ -2,6 +2,7 @@ package railbus.junit;
 
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Base64;
 import java.util.UUID;
 import java.util.regex.Pattern;
@@ -53,6 +54,11 @@ public final class Namespace implements AutoCloseable {
     /** Takes away all messages and fault rules, and makes the entities anew that the namespace was made with. */
     public void reset() {
         request("POST", "/reset", "");
+    }
+
+    /** Lets time pass in this namespace alone. What becomes due has happened when it returns. */
+    public void advance(Duration duration) {
+        request("POST", "/clock", "{\"advance\": \"" + duration + "\"}");
     }
 
     /** Adds a fault rule, in JSON: {@code {"name": "busy", "match": {...}, "effect": {...}}}. */
