@@ -235,6 +235,7 @@ fn ensure_all(
             path: info.path,
             kind: info.kind,
             settings: info.settings,
+            replaces: None,
         });
     }
     for (_, rules) in shard.broker.rules() {

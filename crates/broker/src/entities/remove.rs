@@ -141,10 +141,7 @@ pub(crate) fn evict_all(queue: &Queue, reason: Eviction, cx: &mut Context<'_>) {
     let slots: Vec<_> = cx.shared.clients.receivers_at(queue.id).collect();
     for slot in slots {
         let receiver = cx.shared.clients.detach(slot).id;
-        cx.emit(Output::Evicted {
-            receiver,
-            reason: reason.clone(),
-        });
+        cx.emit(Output::Evicted { receiver, reason });
     }
 }
 

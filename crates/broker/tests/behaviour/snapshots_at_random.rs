@@ -302,7 +302,9 @@ impl Run {
         }
         self.count += 1;
         let fork = format!("f{}", self.count);
-        let snapshot = self.any_snapshot(choice).filter(|_| choice % 3 > 0);
+        let snapshot = self
+            .any_snapshot(choice)
+            .filter(|_| !choice.is_multiple_of(3));
         let content = match &snapshot {
             Some(snapshot) => self.snapshots[snapshot].clone(),
             None => self.content(NAME),
