@@ -1,5 +1,5 @@
-//! `railbus clock`: shows or moves the clock of a broker that was started with `--virtual-clock`, or
-//! that of one of its namespaces.
+//! `railbus clock`: shows or moves the clock of a broker that was started with `--virtual-clock`,
+//! or that of one of its namespaces.
 
 use serde::Deserialize;
 use serde_json::json;
