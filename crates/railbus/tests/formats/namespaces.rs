@@ -10,11 +10,11 @@ use super::shop::{NAMESPACE, REQUEST, Shop, message};
 use super::{copies, incoming, payloads, send};
 
 /// The entity of the namespace, of which no other has the path.
-const PATH: &str = "elsewhere";
+pub const PATH: &str = "elsewhere";
 /// How many entities there are in namespaces besides the default one.
 pub const ENTITIES: usize = 1;
 
-fn order(shop: &mut Shop, namespace: store::NamespaceId, order: Order) -> Answer {
+pub fn order(shop: &mut Shop, namespace: store::NamespaceId, order: Order) -> Answer {
     let said = shop.tell(Command::Administer {
         request: REQUEST,
         namespace,
