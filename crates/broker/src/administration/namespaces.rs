@@ -30,6 +30,7 @@ pub(super) fn carry_out(
             let template = like.map_or_else(Template::default, |id| Template::of(directory, id));
             template.check_size()?;
             let id = directory.create_namespace(*definition, template.clone(), cx)?;
+            cx.enter(id);
             template.make(directory, id, cx);
             one(directory, id)
         }

@@ -73,6 +73,7 @@ pub(crate) fn fork(
     let ahead = cx.shared.clocks.ahead(from);
     cx.shared.clocks.advance(namespace, ahead);
     cx.enter(namespace);
+    cx.enter(namespace);
     template.make_policies(directory, namespace, cx);
     let before = Before::new();
     make_all(directory, snapshot, namespace, &before, source, cx);

@@ -372,3 +372,29 @@ fn a_fork_has_the_time_of_its_origin_and_a_restart_the_brokers() {
     pair.world.restart();
     assert_eq!(ahead(&pair), [None, Some(0)]);
 }
+
+#[test]
+fn what_a_reset_and_a_restore_make_goes_by_the_clock_of_its_namespace() {
+    let settings = QueueSettings {
+        auto_delete_on_idle: HOUR,
+        ..QueueSettings::default()
+    };
+    let mut pair = Pair::new(&settings);
+    pair.advance(HOUR / 2);
+    let (name, snapshot) = ("left".to_owned(), "s".to_owned());
+    let take = NamespaceOrder::TakeSnapshot { name, snapshot };
+    order(&mut pair.world, DEFAULT, Order::Namespaces(take));
+    pair.advance(DAY);
+    let queues = |pair: &Pair| {
+        let all = pair.world.shard.broker.queues();
+        all.filter(|queue| queue.namespace == pair.left).count()
+    };
+    assert_eq!(queues(&pair), 0, "it was idle for too long");
+    let (name, snapshot) = ("left".to_owned(), "s".to_owned());
+    let restore = NamespaceOrder::Restore { name, snapshot };
+    order(&mut pair.world, DEFAULT, Order::Namespaces(restore));
+    pair.advance(HOUR / 4);
+    assert_eq!(queues(&pair), 1, "its time began with the restore");
+    pair.advance(HOUR);
+    assert_eq!(queues(&pair), 0);
+}
