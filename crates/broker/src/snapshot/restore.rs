@@ -184,6 +184,8 @@ fn add(
     let id = queue.id;
     queue.recheck_lives();
     queue.start_idle(cx.now);
+    // It is not idle, but no client has used it.
+    queue.idle.note_use_at(cx.now.mono);
     queue.wake_pumps();
     queue.set_alarm(cx);
     cx.write(Write::PutEntity(definition::row_of(&queue)));
