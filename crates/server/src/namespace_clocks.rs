@@ -133,7 +133,7 @@ impl Advance {
     }
 }
 
-/// What a clock shows that is so many milliseconds ahead of one that shows `reading`.
+/// What a clock shows that is `ahead` milliseconds ahead of one that shows `reading`.
 fn later(reading: ClockReading, ahead: u64) -> ClockReading {
     ClockReading {
         wall: Wall(reading.wall.0.saturating_add(ahead)),

@@ -1,6 +1,6 @@
 //! Clocks: how far the clock of each namespace is ahead of the broker's.
 //!
-//! A namespace goes by the broker's time until somebody advances its own clock; what has passed
+//! A namespace goes by the broker's time until its own clock is advanced; what has passed
 //! then is added to both of the broker's clocks. It never goes back, and is gone after a restart.
 //! Invariant: what is kept for a namespace is not 0.
 
