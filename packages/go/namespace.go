@@ -95,6 +95,16 @@ func (namespace *Namespace) Reset() error {
 	return namespace.request(http.MethodPost, "/reset", nil, nil)
 }
 
+// Snapshot keeps the entities and messages as they are now, under a name of lower-case letters, digits and -.
+func (namespace *Namespace) Snapshot(name string) error {
+	return namespace.request(http.MethodPost, "/snapshots", map[string]any{"name": name}, nil)
+}
+
+// Restore goes back to what was kept, as often as is wanted. Locks are void then, and links are detached.
+func (namespace *Namespace) Restore(name string) error {
+	return namespace.request(http.MethodPost, "/restore", map[string]any{"snapshot": name}, nil)
+}
+
 // Advance lets time pass in this namespace alone. What becomes due has happened when it returns.
 func (namespace *Namespace) Advance(duration time.Duration) error {
 	return namespace.request(http.MethodPost, "/clock", map[string]any{"advance": iso(duration)}, nil)

@@ -114,3 +114,12 @@ func TestTimePassesInOneNamespaceAlone(t *testing.T) {
 		t.Fatalf("the clocks are %s and %s ahead", offset(namespace), offset(other))
 	}
 }
+
+func TestANamespaceGoesBackToWhatWasKept(t *testing.T) {
+	namespace := startWithOrders(t).Namespace(t)
+	succeeds(t, namespace.Snapshot("full"))
+	succeeds(t, namespace.Reset())
+	succeeds(t, namespace.Restore("full"))
+	fails(t, namespace.Snapshot("full"), "already")
+	fails(t, namespace.Restore("gone"), "no snapshot 'gone'")
+}

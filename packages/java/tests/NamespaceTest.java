@@ -58,6 +58,18 @@ class NamespaceTest {
         }
     }
 
+    @Test
+    void itGoesBackToWhatWasKept() {
+        try (var namespace = RAILBUS.broker().createNamespace()) {
+            namespace.snapshot("full");
+            namespace.reset();
+            namespace.restore("full");
+            assertTrue(namespace.explain("orders").contains("\"empty\""));
+            refused(() -> namespace.snapshot("full"), "already");
+            refused(() -> namespace.restore("gone"), "no snapshot 'gone'");
+        }
+    }
+
     private static String clock(Namespace namespace) {
         return Api.request(RAILBUS.broker().address(), "GET", "namespaces/" + namespace.name() + "/clock", "");
     }

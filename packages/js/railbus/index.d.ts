@@ -60,6 +60,15 @@ export interface Explanation {
   reasons: { code: string; text: string }[];
 }
 
+/** What was kept of a namespace. */
+export interface Snapshot {
+  name: string;
+  created: string;
+  entities: number;
+  messages: number;
+  bytes: number;
+}
+
 /** A namespace of a broker: entities, messages, keys and fault rules of its own. */
 export interface Namespace {
   readonly name: string;
@@ -69,6 +78,10 @@ export interface Namespace {
   delete(): Promise<void>;
   /** Takes away all messages and fault rules, and makes the entities anew that the namespace was made with. */
   reset(): Promise<void>;
+  /** Keeps the entities and messages as they are now, under a name. */
+  snapshot(name?: string): Promise<Snapshot>;
+  /** Goes back to what was kept, as often as is wanted. Locks are void then, and links are detached. */
+  restore(name?: string): Promise<void>;
   /** Lets time pass in this namespace alone, in milliseconds or ISO 8601 (`PT5M`). */
   advance(duration: number | string): Promise<Clock>;
   /** Adds a fault rule. */

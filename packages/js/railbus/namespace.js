@@ -46,6 +46,16 @@ class Namespace {
     await this.#request("POST", "/reset");
   }
 
+  /** Keeps the entities and messages as they are now, under a name; tells how many there are. */
+  snapshot(name = "snapshot") {
+    return this.#request("POST", "/snapshots", { name });
+  }
+
+  /** Goes back to what was kept, as often as is wanted. Locks are void then, and links are detached. */
+  async restore(name = "snapshot") {
+    await this.#request("POST", "/restore", { snapshot: name });
+  }
+
   /**
    * Lets time pass in this namespace alone, in milliseconds or ISO 8601 (`PT5M`). What becomes due has happened when
    * it resolves.

@@ -48,6 +48,16 @@ describe("a namespace", () => {
     assert.deepEqual(clocks.map((clock) => clock.offset), ["PT24H", "PT1H", "PT24H"]);
   });
 
+  test("goes back to what was kept", async () => {
+    const namespace = await broker.createNamespace();
+    const { name, entities } = await namespace.snapshot("full");
+    assert.deepEqual([name, entities], ["full", 1]);
+    await namespace.reset();
+    await namespace.restore("full");
+    await assert.rejects(namespace.snapshot("full"), /already/);
+    await assert.rejects(namespace.restore("gone"), /no snapshot 'gone'/);
+  });
+
   test("that is refused is an error", async () => {
     await assert.rejects(broker.createNamespace({ name: "a/b" }), /a\/b/);
     const namespace = await broker.createNamespace();

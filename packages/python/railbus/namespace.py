@@ -71,6 +71,14 @@ class Namespace:
         """Takes away all messages and fault rules, and makes the entities anew that the namespace was made with."""
         self._request("POST", "/reset")
 
+    def snapshot(self, name="snapshot"):
+        """Keeps the entities and messages as they are now, under a name; tells how many there are."""
+        return self._request("POST", "/snapshots", {"name": name})
+
+    def restore(self, name="snapshot"):
+        """Goes back to what was kept, as often as is wanted. Locks are void then, and links are detached."""
+        self._request("POST", "/restore", {"snapshot": name})
+
     def advance(self, duration):
         """Lets time pass in this namespace alone, as a `timedelta` or in ISO 8601 (`PT5M`).
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from railbus import BrokerError
+from railbus.namespace import request
 
 ORDERS = {"queues": [{"name": "orders"}]}
 
@@ -53,6 +54,24 @@ def test_time_passes_in_one_namespace_alone(railbus, railbus_namespace):
     with railbus.create_namespace() as other:
         assert other.advance("PT1H")["offset"] == "PT1H"
     assert railbus_namespace.advance("PT0S")["offset"] == "PT24H"
+
+
+def test_a_namespace_goes_back_to_what_was_kept(railbus_namespace):
+    def reason():
+        return railbus_namespace.explain("orders")["reasons"][0]["code"]
+
+    host = {"Host": f"{railbus_namespace.name}.localhost"}
+    request(railbus_namespace.address, "POST", "entities/orders/messages", {"body": "kept"}, host)
+    assert railbus_namespace.snapshot()["messages"] == 1
+    for _ in range(2):
+        railbus_namespace.reset()
+        assert reason() == "empty"
+        railbus_namespace.restore()
+        assert reason() == "no-receiver"
+    with pytest.raises(BrokerError, match="already"):
+        railbus_namespace.snapshot()
+    with pytest.raises(BrokerError, match="no snapshot 'gone'"):
+        railbus_namespace.restore("gone")
 
 
 def test_what_is_refused_is_an_error(railbus, railbus_namespace):

@@ -56,6 +56,16 @@ public final class Namespace implements AutoCloseable {
         request("POST", "/reset", "");
     }
 
+    /** Keeps the entities and messages as they are now, under a name of lower-case letters, digits and -. */
+    public void snapshot(String name) {
+        request("POST", "/snapshots", "{\"name\": \"" + name + "\"}");
+    }
+
+    /** Goes back to what was kept, as often as is wanted. Locks are void then, and links are detached. */
+    public void restore(String name) {
+        request("POST", "/restore", "{\"snapshot\": \"" + name + "\"}");
+    }
+
     /** Lets time pass in this namespace alone. What becomes due has happened when it returns. */
     public void advance(Duration duration) {
         request("POST", "/clock", "{\"advance\": \"" + duration + "\"}");
