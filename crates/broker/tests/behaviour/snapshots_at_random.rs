@@ -1,6 +1,6 @@
 //! Snapshots at random: whatever happens to a namespace, to its snapshots and to those made of it,
-//! with restarts between, a restore brings back exactly what there was, the store stays in good
-//! order, and in the end nothing is left.
+//! with restarts and crashes between that lose what was not durable, a restore brings back exactly
+//! what there was, the store stays in good order, and in the end nothing is left.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use broker::{
 };
 use bytes::Bytes;
 use proptest::prelude::*;
-use store::{EntityId, NamespaceId, Part};
+use store::{CommitId, EntityId, NamespaceId, Part};
 
 use crate::world::{World, receiver, request};
 
@@ -24,6 +24,8 @@ struct Run {
     snapshots: BTreeMap<String, Vec<String>>,
     /// Namespaces that were made of the first one.
     forks: Vec<String>,
+    /// Whether what is submitted becomes durable.
+    syncs: bool,
     locks: Vec<(SubqueueId, LockToken)>,
     sent: u64,
     count: u64,
@@ -35,15 +37,15 @@ impl Run {
             world: World::empty(BrokerSettings::default()),
             snapshots: BTreeMap::new(),
             forks: Vec::new(),
+            syncs: true,
             locks: Vec::new(),
             sent: 0,
             count: 0,
         };
-        let made = run.order(NamespaceOrder::Create {
+        run.order(NamespaceOrder::Create {
             definition: named(NAME),
             like: None,
         });
-        assert!(matches!(made, NamespaceAnswer::One(_)));
         let settings = QueueSettings {
             requires_duplicate_detection: true,
             ..QueueSettings::default()
@@ -73,7 +75,8 @@ impl Run {
         run
     }
 
-    fn administer(&mut self, namespace: NamespaceId, order: Order) -> Answer {
+    /// An order that can be carried out. While nothing becomes durable it is not answered.
+    fn administer(&mut self, namespace: NamespaceId, order: Order) {
         let said = self.world.turn(Command::Administer {
             request: request(1),
             namespace,
@@ -83,25 +86,27 @@ impl Run {
             Output::Administered { result, .. } => Some(*result),
             _ => None,
         });
-        answers.next().unwrap().unwrap()
-    }
-
-    fn order(&mut self, order: NamespaceOrder) -> NamespaceAnswer {
-        match self.administer(NamespaceId(0), Order::Namespaces(order)) {
-            Answer::Namespaces(answer) => answer,
-            other => panic!("{other:?}"),
+        match answers.next() {
+            Some(answer) => assert!(answer.is_ok(), "{answer:?}"),
+            None => assert!(!self.syncs, "it is answered"),
         }
     }
 
-    fn namespace(&mut self, name: &str) -> NamespaceId {
-        match self.order(NamespaceOrder::Describe(name.to_owned())) {
-            NamespaceAnswer::One(description) => description.id,
-            other => panic!("{other:?}"),
-        }
+    fn order(&mut self, order: NamespaceOrder) {
+        self.administer(NamespaceId(0), Order::Namespaces(order));
+    }
+
+    fn namespace(&self, name: &str) -> NamespaceId {
+        let mut all = self.world.shard.broker.namespaces();
+        let found = all.find(|change| {
+            let definition = change.definition.as_ref();
+            definition.is_some_and(|definition| definition.name == name)
+        });
+        found.expect("it was made").id
     }
 
     /// One of the namespaces.
-    fn any_namespace(&mut self, choice: u64) -> NamespaceId {
+    fn any_namespace(&self, choice: u64) -> NamespaceId {
         let index = usize::try_from(choice).unwrap() % (self.forks.len() + 1);
         let name = match index.checked_sub(1) {
             None => NAME.to_owned(),
@@ -117,7 +122,7 @@ impl Run {
     }
 
     /// All that the store has of a namespace's entities, without what only a restore changes.
-    fn content(&mut self, name: &str) -> Vec<String> {
+    fn content(&self, name: &str) -> Vec<String> {
         let namespace = self.namespace(name);
         let all = self.world.shard.broker.queues();
         let of_it = all.filter(|queue| queue.namespace == namespace);
@@ -164,13 +169,56 @@ impl Run {
             12 => self.drop_one(choice),
             13 => self.fork(choice),
             14 => self.end_fork(choice),
-            _ if choice.is_multiple_of(3) => {
-                self.locks.clear();
-                self.world.restart();
-            }
+            _ if choice.is_multiple_of(3) => self.crash(),
+            _ if choice % 3 == 1 => self.stop_syncing(),
             _ => self.pass_time(choice % 20_000),
         }
         self.world.audit();
+    }
+
+    /// From now on nothing becomes durable, until the next crash.
+    fn stop_syncing(&mut self) {
+        self.world.disk.set_automatic(false);
+        self.syncs = false;
+    }
+
+    /// The process ends, and what was not durable is lost, or all but the last of it is not.
+    fn crash(&mut self) {
+        let disk = self.world.disk.clone();
+        if self.sent.is_multiple_of(2) {
+            let CommitId(submitted) = disk.submitted();
+            disk.sync_to(CommitId(submitted.saturating_sub(1)));
+        }
+        self.locks.clear();
+        self.world.restart();
+        disk.set_automatic(true);
+        self.syncs = true;
+        let all = self.world.shard.broker.namespaces();
+        let forks = all.filter_map(|change| Some(change.definition?.name));
+        self.forks = forks.filter(|name| name != NAME).collect();
+        let listed = self.listed();
+        // Those that were removed and are there again cannot be checked.
+        self.snapshots.retain(|name, _| listed.contains(name));
+    }
+
+    /// The names of the snapshots.
+    fn listed(&mut self) -> Vec<String> {
+        let order = NamespaceOrder::ListSnapshots(NAME.to_owned());
+        let said = self.world.turn(Command::Administer {
+            request: request(4),
+            namespace: NamespaceId(0),
+            order: Box::new(Order::Namespaces(order)),
+        });
+        let mut found = said.into_iter().filter_map(|output| match output {
+            Output::Administered { result, .. } => Some(*result),
+            _ => None,
+        });
+        match found.next() {
+            Some(Ok(Answer::Namespaces(NamespaceAnswer::Snapshots(all)))) => {
+                all.into_iter().map(|snapshot| snapshot.name).collect()
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     fn send(&mut self, choice: u64) {
@@ -348,6 +396,9 @@ impl Run {
 
     /// Everything goes, and nothing is left.
     fn finish(mut self) {
+        if !self.syncs {
+            self.crash();
+        }
         for fork in std::mem::take(&mut self.forks) {
             self.order(NamespaceOrder::Remove(fork));
         }
