@@ -18,6 +18,7 @@
 //! snapshot that was taken of it, or the only one.
 
 mod free;
+mod recovery;
 mod restore;
 mod take;
 
@@ -123,13 +124,11 @@ impl Snapshots {
         self.by_id.insert(id, snapshot);
     }
 
-    /// What a snapshot has of an entity. Nothing becomes of it without its snapshot, which is
-    /// older.
-    pub(crate) fn insert_part(&mut self, snapshot: EntityId, part: EntityId, frozen: Frozen) {
-        if let Some(of) = self.by_id.get_mut(&snapshot) {
-            of.frozen.insert(part, frozen);
-            self.parts.insert(part, snapshot);
-        }
+    /// What a snapshot that is there has of an entity.
+    fn insert_part(&mut self, snapshot: EntityId, part: EntityId, frozen: Frozen) {
+        let of = self.by_id.get_mut(&snapshot).expect(FOUND);
+        of.frozen.insert(part, frozen);
+        self.parts.insert(part, snapshot);
     }
 
     /// What the store has of a part besides its definition.

@@ -51,7 +51,9 @@ impl Directory {
                 } => {
                     directory.last = directory.last.max(row.id.0);
                     frozen.head = head;
-                    directory.snapshots.insert_part(snapshot, row.id, *frozen);
+                    directory
+                        .snapshots
+                        .recover_part(snapshot, row.id, *frozen)?;
                     continue;
                 }
                 Definition::Tombstone { topic, borrows } => {
@@ -89,8 +91,10 @@ impl Directory {
             directory.insert(queue);
         }
         directory.check_topics()?;
+        directory.snapshots.check_topics()?;
         directory.recover_deleted();
         let rules = directory.recover_bindings(recovery.rules)?;
+        directory.snapshots.check_rules()?;
         directory.govern_all();
         directory.recover_rules(&rules)?;
         for row in recovery.expiries {

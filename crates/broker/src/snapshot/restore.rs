@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use store::{EntityId, EntityRow, Head, NamespaceId, Write};
+use store::{EntityId, Head, NamespaceId, Write};
 
 use super::{FOUND, Frozen, take};
 use crate::api::entity_error::EntityError;
 use crate::api::namespace::NamespaceDefinition;
 use crate::api::output::{EntityChange, Eviction, Output};
 use crate::context::Context;
-use crate::entities::definition::{self, Definition};
+use crate::entities::definition;
 use crate::entities::directory::{Directory, change_of};
 use crate::entities::remove;
 use crate::entities::template::Template;
@@ -18,7 +18,7 @@ use crate::queue::kind::Kind;
 use crate::queue::{Description, Queue};
 
 /// Why what is frozen can be made an entity again.
-const WAS_ENTITY: &str = "it was written as an entity, or was decoded at the start";
+const WAS_ENTITY: &str = "it was an entity in this process, or was looked at when it began";
 
 /// What the entities had that are replaced, by their paths in lower case: numbers and times of
 /// enqueueing go on from there.
@@ -116,7 +116,7 @@ fn make_all(
         made.insert(frozen.source, id);
         let rules = frozen.rules.iter().map(|rule| (id, rule.clone()));
         let rules: Vec<_> = rules.collect();
-        let description = described(frozen, (id, namespace));
+        let description = frozen.describe(id, namespace).expect(WAS_ENTITY);
         let old = before.get(&frozen.path.to_lowercase());
         let old_head = old.map(|(_, head)| head);
         let mut queue = queue_of(frozen, (id, namespace), description, old_head, &made, cx);
@@ -132,20 +132,7 @@ fn make_all(
             to: id,
         });
         let recovered = directory.recover_rules(&rules);
-        recovered.expect("the rules were in force when the snapshot was taken");
-    }
-}
-
-fn described(frozen: &Frozen, (id, namespace): (EntityId, NamespaceId)) -> Description {
-    let row = EntityRow {
-        id,
-        namespace,
-        path: frozen.path.clone(),
-        definition: frozen.definition.clone(),
-    };
-    match Definition::decode(&row) {
-        Ok(Definition::Entity(description)) => *description,
-        _ => unreachable!("{WAS_ENTITY}"),
+        recovered.expect(WAS_ENTITY);
     }
 }
 
@@ -159,7 +146,7 @@ fn queue_of(
 ) -> Queue {
     if let Kind::Subscription(subscription) = &mut description.kind {
         let topic = made.get(&subscription.topic);
-        subscription.topic = *topic.expect("a topic is older than its subscriptions");
+        subscription.topic = *topic.expect(WAS_ENTITY);
     }
     let mut head = frozen.head.clone();
     if let Some(old) = old {

@@ -1,12 +1,13 @@
 //! Restarts: what is durable is there again, locks are not.
 
-use broker::{BrokerSettings, Command, Ensured, Order, QueueSettings, RequestId, Shard};
-use broker::{ConnectionId, SubscriptionSettings};
+use broker::{
+    BrokerSettings, Ensured, NamespaceOrder, Order, QueueSettings, Shard, SubscriptionSettings,
+};
 use expect_test::expect;
-use store::{EntityId, NamespaceId, Store, Write, WriteSet};
+use store::{Store, Write, WriteSet};
 
 use crate::script::{check, check_after, describe, run};
-use crate::world::World;
+use crate::world::{World, administer, request};
 
 #[test]
 fn locks_do_not_survive_and_numbers_go_on() {
@@ -152,6 +153,35 @@ fn a_locked_message_behind_many_fetched_ones_is_found_again() {
 
 #[test]
 fn a_subscription_whose_topic_is_missing_is_refused_by_name() {
+    let mut world = world_with_subscription();
+    check_refused(
+        &mut world,
+        "topic",
+        "the subscription events/Subscriptions/all is damaged: its topic is missing; restore a backup",
+    );
+}
+
+#[test]
+fn what_a_snapshot_lacks_is_refused_by_name() {
+    for (lost, detail) in [
+        ("snapshot", "its snapshot is missing"),
+        ("frozen topic", "its topic is missing"),
+    ] {
+        let mut world = world_with_subscription();
+        let (name, snapshot) = ("default".to_owned(), "base".to_owned());
+        let order = NamespaceOrder::TakeSnapshot { name, snapshot };
+        world.turn(administer(request(0), Order::Namespaces(order)));
+        let of = match lost {
+            "snapshot" => "events",
+            _ => "events/Subscriptions/all",
+        };
+        let text = format!("what a snapshot has of {of} is damaged: {detail}; restore a backup");
+        check_refused(&mut world, lost, &text);
+    }
+}
+
+/// A topic with a subscription.
+fn world_with_subscription() -> World {
     let mut world = World::empty(BrokerSettings::default());
     let topic = Ensured::Topic {
         path: "events".to_owned(),
@@ -163,25 +193,32 @@ fn a_subscription_whose_topic_is_missing_is_refused_by_name() {
         settings: Box::new(SubscriptionSettings::default()),
         rules: None,
     };
-    let request = RequestId {
-        connection: ConnectionId(1),
-        token: 0,
-    };
-    world.turn(Command::Administer {
-        request,
-        namespace: NamespaceId(0),
-        order: Box::new(Order::ensure(vec![topic, subscription])),
-    });
+    let order = Order::ensure(vec![topic, subscription]);
+    world.turn(administer(request(0), order));
+    world
+}
+
+/// A store that has lost an entity of this kind, the first one, is refused with this text.
+fn check_refused(world: &mut World, lost: &str, expected: &str) {
     let open = |store| Shard::open(BrokerSettings::default(), describe, store, world.now());
     assert!(open(Box::new(world.disk.crash())).is_ok());
+    let begins = |definition: &[u8]| {
+        let definition = String::from_utf8_lossy(definition);
+        match lost {
+            "topic" => definition.starts_with(r#"{"topic""#),
+            "snapshot" => definition.starts_with(r#"{"snapshot""#),
+            _ => definition.starts_with(r#"{"frozen""#),
+        }
+    };
+    let found = world.disk.with_current(|image| {
+        let mut rows = image.entities.values();
+        rows.find(|row| begins(&row.definition)).map(|row| row.id)
+    });
     let mut damaged = world.disk.crash();
     let mut writes = WriteSet::default();
-    writes.push(Write::RemoveEntity(EntityId(1)));
+    writes.push(Write::RemoveEntity(found.expect("there is one")));
     damaged.submit(writes);
     drop(damaged);
     let refused = open(Box::new(world.disk.crash())).err().expect("refused");
-    assert_eq!(
-        refused.to_string(),
-        "the subscription events/Subscriptions/all is damaged: its topic is missing; restore a backup"
-    );
+    assert_eq!(refused.to_string(), expected);
 }
