@@ -67,7 +67,6 @@ impl Broker {
             cx.shared.lineage.set(change.id, own);
         }
         directory.wake_tombstones(cx);
-        snapshot::free_unused(&mut directory, cx);
         client_affine::note_restart(&directory, cx);
         // The server asks for them when it needs them.
         directory.publish_rules();

@@ -55,9 +55,8 @@ pub(crate) struct Snapshot {
 pub(crate) struct Frozen {
     /// The entity.
     pub source: EntityId,
-    /// The bodies whose home is the entity belong to the snapshot from this number on. A
-    /// subscription is the home of none.
-    pub owned_from: Option<SequenceNumber>,
+    /// The bodies whose home is the entity belong to the snapshot from this number on.
+    pub owned_from: SequenceNumber,
     pub path: String,
     /// As the row of an entity has it.
     pub definition: Bytes,
@@ -107,7 +106,7 @@ impl Snapshot {
     fn owned(&self) -> BTreeMap<EntityId, SequenceNumber> {
         let frozen = self.frozen.values();
         frozen
-            .filter_map(|frozen| Some((frozen.source, frozen.owned_from?)))
+            .map(|frozen| (frozen.source, frozen.owned_from))
             .collect()
     }
 
@@ -146,7 +145,7 @@ impl Snapshots {
     pub(crate) fn lent(&self) -> BTreeMap<EntityId, SequenceNumber> {
         let mut lent = BTreeMap::new();
         let frozen = self.by_id.values().flat_map(|it| it.frozen.values());
-        for frozen in frozen.filter(|frozen| frozen.owned_from.is_some()) {
+        for frozen in frozen {
             let below = lent.entry(frozen.source).or_insert(SequenceNumber(0));
             *below = frozen.head.next_number.max(*below);
         }
@@ -157,6 +156,12 @@ impl Snapshots {
     pub(crate) fn list(&self, namespace: NamespaceId) -> Vec<SnapshotDescription> {
         let of_it = self.by_id.values().filter(|it| it.namespace == namespace);
         of_it.filter_map(Snapshot::describe).collect()
+    }
+
+    /// How many snapshots a namespace has, with those that were removed and are still needed.
+    fn count(&self, namespace: NamespaceId) -> usize {
+        let all = self.by_id.values();
+        all.filter(|it| it.namespace == namespace).count()
     }
 
     fn find(&self, namespace: NamespaceId, name: &str) -> Result<EntityId, EntityError> {
@@ -176,9 +181,7 @@ impl Directory {
             frozen.any(|frozen| {
                 frozen.source == row.body.home
                     && row.body.number < frozen.head.next_number
-                    && frozen
-                        .owned_from
-                        .is_some_and(|from| row.body.number >= from)
+                    && row.body.number >= frozen.owned_from
             })
         });
         let mut owners = owners.map(|(id, _)| *id);

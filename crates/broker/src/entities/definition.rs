@@ -127,9 +127,7 @@ enum StoredKind {
     Frozen {
         snapshot: u64,
         source: u64,
-        /// Left out where the entity is the home of no bodies.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        owned_from: Option<u64>,
+        owned_from: u64,
         entity: Box<Stored>,
     },
 }
@@ -196,7 +194,7 @@ impl Definition {
             } => {
                 let frozen = Frozen {
                     source: EntityId(source),
-                    owned_from: owned_from.map(SequenceNumber),
+                    owned_from: SequenceNumber(owned_from),
                     path: row.path.clone(),
                     definition: encoded(&entity),
                     origins: entity.origins,
@@ -266,7 +264,7 @@ fn stored_of(queue: &Queue, origins: Origins) -> Stored {
 pub(crate) fn freeze(
     queue: &Queue,
     (id, snapshot): (EntityId, EntityId),
-    owned_from: Option<SequenceNumber>,
+    owned_from: SequenceNumber,
 ) -> (Frozen, EntityRow) {
     let head = queue.rows.head.clone();
     let origins = queue.rows.origins.of_copy(queue.id, head.next_number);
@@ -284,7 +282,7 @@ pub(crate) fn freeze(
     let stored = Stored::of(StoredKind::Frozen {
         snapshot: snapshot.0,
         source: queue.id.0,
-        owned_from: owned_from.map(|number| number.0),
+        owned_from: owned_from.0,
         entity: Box::new(entity),
     });
     let row = encode(id, queue.namespace, queue.path.clone(), &stored);

@@ -127,6 +127,10 @@ impl Namespaces {
             let text = format!("host '{host}': it is that of the default namespace");
             return Err(EntityError::Invalid(text));
         }
+        if own.is_none() && (self.by_id.len() >= MAX_NAMESPACES || self.last == u32::MAX) {
+            let (limit, what) = (MAX_NAMESPACES, "namespaces besides the default one");
+            return Err(EntityError::TooMany { limit, what });
+        }
         Ok(())
     }
 }
@@ -141,12 +145,7 @@ impl Directory {
     ) -> Result<NamespaceId, EntityError> {
         self.namespaces.check(&definition, None)?;
         let next = self.namespaces.last.checked_add(1);
-        let id = next.filter(|_| self.namespaces.by_id.len() < MAX_NAMESPACES);
-        let Some(id) = id.map(NamespaceId) else {
-            let (limit, what) = (MAX_NAMESPACES, "namespaces besides the default one");
-            return Err(EntityError::TooMany { limit, what });
-        };
-        cx.enter(id);
+        let id = NamespaceId(next.expect("it was checked that there is one more"));
         let namespace = Namespace {
             row: self.next_id(),
             definition,
@@ -211,7 +210,10 @@ impl Directory {
         cx.write(Write::RemoveEntity(namespace.row));
         cx.switch_lineage(id, None);
         cx.effects.lineage.switched.push((id, false));
-        let of_it = self.tombstones.values().filter(|it| it.namespace == id);
+        // Parts of snapshots go by themselves.
+        let snapshots = &self.snapshots;
+        let of_it = self.tombstones.values();
+        let of_it = of_it.filter(|it| it.namespace == id && !snapshots.is_part(it.id));
         match of_it.count() {
             0 => self.routers.remove_namespace(id, cx),
             count => drop(self.namespaces.deleted.insert(id, count)),

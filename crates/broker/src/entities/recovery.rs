@@ -87,7 +87,10 @@ impl Directory {
             // Ids rise, so the via entity is there before.
             description.kind = directory.recovered_kind(row.namespace, &row.path, kind);
             let window = settings.window;
-            let queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
+            let mut queue = Queue::new(row.id, row.namespace, row.path, description, head, window);
+            if queue.is_empty() {
+                queue.rows.origins.forget_snapshots();
+            }
             directory.insert(queue);
         }
         directory.check_topics()?;

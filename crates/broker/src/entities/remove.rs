@@ -46,7 +46,9 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             let subscriptions: Vec<_> = topic.subscriptions.iter().copied().collect();
             for subscription in subscriptions {
                 if let Some(subscription) = directory.take(subscription) {
-                    let at_once = !is_home || subscription.is_empty();
+                    cx.shared.lent.is_to_check |= subscription.rows.origins.borrows();
+                    let is_nothing_left = !is_home || subscription.is_empty();
+                    let at_once = is_nothing_left && !cx.shared.lent.is_home(subscription.id);
                     if !at_once {
                         directory.create_tombstone(&subscription, Some(entity), cx);
                     }
@@ -69,11 +71,12 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             if let Some(topic) = directory.get_mut(topic) {
                 topic.note_access_at(queue.accessed(), cx);
             }
-            let empty = queue.is_empty();
-            if !empty {
+            // It is the home of bodies that rules have changed.
+            let at_once = queue.is_empty() && !cx.shared.lent.is_home(entity);
+            if !at_once {
                 directory.create_tombstone(&queue, Some(topic), cx);
             }
-            end_queue(queue, empty, cx);
+            end_queue(queue, at_once, cx);
         }
     }
 }

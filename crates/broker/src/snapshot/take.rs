@@ -9,8 +9,6 @@ use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, check_name};
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::Directory;
-use crate::queue::Queue;
-use crate::queue::kind::Kind;
 
 /// Takes a snapshot of a namespace; without a name it is one that was removed already, and stays as
 /// long as an entity needs it.
@@ -25,10 +23,12 @@ pub(crate) fn take(
         if directory.snapshots.find(namespace, name).is_ok() {
             return Err(EntityError::SnapshotExists(name.clone()));
         }
-        if directory.snapshots.list(namespace).len() >= MAX_SNAPSHOTS {
-            let (limit, what) = (MAX_SNAPSHOTS, "snapshots of a namespace");
-            return Err(EntityError::TooMany { limit, what });
-        }
+    }
+    if directory.snapshots.count(namespace) >= MAX_SNAPSHOTS {
+        let what =
+            "snapshots of a namespace, with those that were removed or forked and are needed";
+        let limit = MAX_SNAPSHOTS;
+        return Err(EntityError::TooMany { limit, what });
     }
     let entities = to_freeze(directory, namespace)?;
     let id = directory.next_id();
@@ -82,7 +82,8 @@ fn freeze(directory: &mut Directory, snapshot: EntityId, entity: EntityId, cx: &
     let rules = rules_of(directory, entity);
     let queue = directory.get_mut(entity).expect(FOUND);
     queue.write_head(cx);
-    let owned_from = lend(queue, cx);
+    let below = queue.rows.head.next_number;
+    let owned_from = cx.shared.lent.lend(queue.id, below);
     let (mut frozen, row) = definition::freeze(queue, (part, snapshot), owned_from);
     frozen.rules = rules;
     queue.rows.origins.borrow_from(snapshot);
@@ -97,17 +98,6 @@ fn freeze(directory: &mut Directory, snapshot: EntityId, entity: EntityId, cx: &
         to: part,
     });
     directory.snapshots.insert_part(snapshot, part, frozen);
-}
-
-/// The bodies whose home is the entity belong to the snapshot. A subscription's are its topic's.
-fn lend(queue: &Queue, cx: &mut Context<'_>) -> Option<store::SequenceNumber> {
-    match queue.kind {
-        Kind::Queue | Kind::Topic(_) | Kind::Transfer { .. } => {
-            let below = queue.rows.head.next_number;
-            Some(cx.shared.lent.lend(queue.id, below))
-        }
-        Kind::Subscription(_) => None,
-    }
 }
 
 /// The rules of a subscription, as the store has them.

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use broker::{
-    Access, Answer, BrokerSettings, Command, Ensured, Incoming, LockToken, NamespaceAnswer,
-    NamespaceDefinition, NamespaceOrder, Order, Outcome, Output, QueueSettings, ReceiveMode,
-    Subqueue, SubqueueId, SubscriptionSettings, Wall,
+    Access, Answer, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken,
+    NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Order, Outcome, Output, QueueSettings,
+    ReceiveMode, RuleDescription, Subqueue, SubqueueId, SubscriptionSettings, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ struct Run {
     forks: Vec<String>,
     /// Whether what is submitted becomes durable.
     syncs: bool,
-    locks: Vec<(SubqueueId, LockToken)>,
+    locks: Vec<(SubqueueId, LockToken, Bytes)>,
     sent: u64,
     count: u64,
 }
@@ -54,11 +54,18 @@ impl Run {
             requires_session: true,
             ..QueueSettings::default()
         };
-        let subscription = |name: &str| Ensured::Subscription {
+        let subscription = |name: &str, rules| Ensured::Subscription {
             topic: "t".to_owned(),
             name: name.to_owned(),
             settings: Box::new(SubscriptionSettings::default()),
-            rules: None,
+            rules,
+        };
+        // Its messages have bodies of their own.
+        let changing = RuleDescription {
+            name: "changing".to_owned(),
+            filter: FilterDescription::Sql("1 = 1".to_owned()),
+            action: Some("SET x = 1".to_owned()),
+            ..RuleDescription::default()
         };
         let batch = Order::ensure(vec![
             queue("q", settings),
@@ -67,8 +74,8 @@ impl Run {
                 path: "t".to_owned(),
                 settings: QueueSettings::default(),
             },
-            subscription("s"),
-            subscription("other"),
+            subscription("s", None),
+            subscription("other", Some(vec![changing])),
         ]);
         let namespace = run.namespace(NAME);
         run.administer(namespace, batch);
@@ -248,7 +255,8 @@ impl Run {
 
     fn receive(&mut self, choice: u64) {
         let namespace = self.any_namespace(choice);
-        let path = ["q", "t/Subscriptions/s"][usize::try_from(choice / 8 % 2).unwrap()];
+        let paths = ["q", "t/Subscriptions/s", "t/Subscriptions/other"];
+        let path = paths[usize::try_from(choice / 8 % 3).unwrap()];
         let subqueue = SubqueueId {
             entity: self.entity(namespace, path),
             subqueue: [Subqueue::Main, Subqueue::DeadLetter][usize::from(choice / 16 % 4 == 1)],
@@ -271,7 +279,8 @@ impl Run {
         said.extend(self.world.turn(Command::Detach { receiver }));
         for output in said {
             if let Output::Deliver { delivery, .. } = output {
-                self.locks.push((subqueue, delivery.token));
+                let payload = delivery.message.payload.clone();
+                self.locks.push((subqueue, delivery.token, payload));
             }
         }
     }
@@ -283,7 +292,16 @@ impl Run {
         else {
             return;
         };
-        let (subqueue, token) = self.locks.swap_remove(index);
+        let (subqueue, token, payload) = self.locks.swap_remove(index);
+        if subqueue.subqueue == Subqueue::DeadLetter && choice % 3 > 0 {
+            self.world.turn(Command::Redrive {
+                request: request(3),
+                subqueue,
+                token,
+                payload,
+            });
+            return;
+        }
         let outcome = match choice / 16 % 4 {
             0 | 1 => Outcome::Complete,
             2 => Outcome::Defer {

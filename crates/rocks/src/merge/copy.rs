@@ -9,8 +9,12 @@ use store::{BodyPointer, EntityId, StoreError, Write, WriteSet};
 use super::Merge;
 use crate::database::Database;
 use crate::key::{self, KeyKind};
+use crate::key_search::readable_from;
 use crate::scan::Scan;
 use crate::value::{self, damaged};
+
+/// A copy is written in batches of about this.
+const BATCH_BYTES: usize = if cfg!(test) { 4 << 10 } else { 8 << 20 };
 
 impl Merge<'_> {
     /// Carries out every copy of a set.
@@ -24,6 +28,7 @@ impl Merge<'_> {
         Ok(())
     }
 
+    /// Rows in a damaged block stay behind, as they do when a receiver comes to them.
     fn copy_messages(
         &mut self,
         from: EntityId,
@@ -31,12 +36,37 @@ impl Merge<'_> {
         database: &Database,
     ) -> Result<(), StoreError> {
         let family = self.families.message;
-        let (first, until) = key::messages_of(from);
-        let mut scan = Scan::new(&database.db, family, first, until);
+        let (mut first, until) = key::messages_of(from);
+        loop {
+            let mut scan = Scan::new(&database.db, family, first, until);
+            match self.copy_rows(&mut scan, (from, to), &mut first, database) {
+                Err(error) if error.is_damage() => {
+                    tracing::error!(%error, entity = from.0, "messages that cannot be read are not copied");
+                }
+                copied => return copied,
+            }
+            first = readable_from(first, until, |key| {
+                Scan::new(&database.db, family, *key, until)
+                    .next()
+                    .map(drop)
+            })?;
+        }
+    }
+
+    /// Copies rows as far as they can be read; `next` is the first that is not copied.
+    fn copy_rows(
+        &mut self,
+        scan: &mut Scan<'_>,
+        (from, to): (EntityId, EntityId),
+        next: &mut [u8; 17],
+        database: &Database,
+    ) -> Result<(), StoreError> {
+        let family = self.families.message;
         while let Some((key, row_value)) = scan.next()? {
             let place = key::parse_message(key);
             let (_, part, number) =
                 place.ok_or_else(|| damaged("a message's key", format!("{key:02x?}")))?;
+            *next = key::message(from, part, key::after_number(number));
             let row = value::decode_row(from, number, row_value)?;
             if let Some(location) = value::location_in_row(row_value) {
                 let own = BodyPointer { home: from, number };
@@ -51,12 +81,13 @@ impl Merge<'_> {
                 key::message(to, part, number),
                 value::encode_row(to, number, &row),
             );
+            self.write_if_large(database)?;
         }
         Ok(())
     }
 
     /// Copies delivery counts, patches, expiries and entries: their keys have the entity behind the
-    /// kind.
+    /// kind. What comes behind damage stays behind.
     fn copy_state(
         &mut self,
         from: EntityId,
@@ -74,13 +105,32 @@ impl Merge<'_> {
         });
         let mut copy_key = Vec::new();
         for mut scan in [expiries, entries].into_iter().chain(numbered) {
-            while let Some((key, value)) = scan.next()? {
+            loop {
+                let (key, value) = match scan.next() {
+                    Ok(Some(found)) => found,
+                    Ok(None) => break,
+                    Err(error) if error.is_damage() => {
+                        tracing::error!(%error, entity = from.0, "what cannot be read is not copied");
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                };
                 copy_key.clear();
                 copy_key.extend_from_slice(key);
                 copy_key[1..9].copy_from_slice(&to.0.to_be_bytes());
                 self.batch.put_cf(state, &copy_key, value);
+                self.write_if_large(database)?;
             }
         }
         Ok(())
+    }
+
+    /// Writes what is there so far, so that a batch is bounded. Until the position of the group is
+    /// written with the last batch, a start copies again, to the same places.
+    fn write_if_large(&mut self, database: &Database) -> Result<(), StoreError> {
+        if self.batch.size_in_bytes() < BATCH_BYTES {
+            return Ok(());
+        }
+        database.write(std::mem::take(&mut self.batch))
     }
 }

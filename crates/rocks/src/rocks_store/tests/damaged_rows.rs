@@ -138,6 +138,33 @@ fn a_walk_goes_on_behind_a_damaged_block_of_the_same_entity() {
 
 /// The counts are in a table of another family.
 #[test]
+fn a_copy_has_all_rows_but_those_that_cannot_be_read() {
+    let copy = store::EntityId(30);
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    flip(&table, 60_000);
+    let mut store = open(directory.path());
+    let (found, damaged) = read_past_damage(&store);
+    assert_eq!(damaged.len(), 2);
+    let mut set = WriteSet::default();
+    set.push(store::Write::Copy {
+        from: QUEUE,
+        to: copy,
+    });
+    store.submit(set);
+    let copied = read(
+        &store,
+        store.last(),
+        &range(copy, Part::Active, 0, u64::MAX),
+    );
+    assert_eq!(conformance::numbers(&copied), found);
+    store.close().expect("closed");
+    let store = open(directory.path());
+    let copied = read(&store, CommitId(0), &range(copy, Part::Active, 0, u64::MAX));
+    assert_eq!(copied.len(), found.len());
+}
+
+#[test]
 fn messages_whose_delivery_counts_are_damaged_are_told_of_and_all_others_found() {
     let directory = new_directory();
     let mut store = open(directory.path());
