@@ -293,7 +293,7 @@ impl Run {
             return;
         };
         let (subqueue, token, payload) = self.locks.swap_remove(index);
-        if subqueue.subqueue == Subqueue::DeadLetter && choice % 3 > 0 {
+        if subqueue.subqueue == Subqueue::DeadLetter && !choice.is_multiple_of(3) {
             self.world.turn(Command::Redrive {
                 request: request(3),
                 subqueue,
