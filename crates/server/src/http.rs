@@ -21,6 +21,7 @@ mod document;
 mod entities;
 pub mod events;
 mod faults;
+mod health;
 mod history;
 mod identity;
 mod metrics;
@@ -316,7 +317,7 @@ async fn respond(
     let is_own = path.starts_with(OWN);
     let is_management = !is_own && admin::is_management_request(&request);
     if path == HEALTH && !is_management {
-        return health(request.method(), !*server.stopping.borrow());
+        return health::respond(request.method(), !*server.stopping.borrow());
     }
     if let Some(file) = ConsoleFile::of(&request, &path).filter(|_| !is_management) {
         return file.respond();
@@ -448,48 +449,5 @@ async fn respond_own(
         | Route::Settle
         | Route::Purge
         | Route::Redrive => entities::respond(request, route, path, server).await,
-    }
-}
-
-fn health(method: &Method, healthy: bool) -> Response {
-    if method != Method::GET && method != Method::HEAD {
-        return answer::method_not_allowed("GET, HEAD");
-    }
-    let (status, body) = if healthy {
-        (
-            StatusCode::OK,
-            r#"{"status":"healthy","message":"Service is healthy."}"#,
-        )
-    } else {
-        (
-            StatusCode::SERVICE_UNAVAILABLE,
-            r#"{"status":"unhealthy","message":"Service not available. Please try after some time."}"#,
-        )
-    };
-    answer::json(status, body.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(method: &Method, healthy: bool, expected: StatusCode) {
-        assert_eq!(health(method, healthy).status(), expected);
-    }
-
-    #[test]
-    fn health_is_ok_while_the_server_serves() {
-        check(&Method::GET, true, StatusCode::OK);
-        check(&Method::HEAD, true, StatusCode::OK);
-    }
-
-    #[test]
-    fn health_is_unavailable_while_the_server_stops() {
-        check(&Method::GET, false, StatusCode::SERVICE_UNAVAILABLE);
-    }
-
-    #[test]
-    fn health_can_only_be_read() {
-        check(&Method::POST, true, StatusCode::METHOD_NOT_ALLOWED);
     }
 }
