@@ -66,6 +66,46 @@ fn namespaces_of_a_file_are_there_from_the_start() {
 }
 
 #[test]
+fn what_a_namespace_has_is_below_its_name_for_those_who_manage_the_default_one() {
+    let setup = Setup::new().arguments(&["--entities", "shop.toml"]);
+    fs::write(setup.directory().join("shop.toml"), FILE).expect("the directory is ours");
+    let broker = setup.start();
+    let ask = |host: &str, request: &str| {
+        let request = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        http::exchange(broker.address(), &request)
+    };
+    let own = "/$railbus/namespaces/shop";
+    for path in [
+        "entities/baskets",
+        "counts",
+        "overview",
+        "entities/baskets/messages",
+    ] {
+        let answer = ask("localhost", &format!("GET {own}/{path}"));
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{path}: {answer}");
+        assert!(!answer.contains("orders"), "{path}: {answer}");
+    }
+    let answer = ask("localhost", &format!("GET {own}/counts"));
+    assert!(answer.contains("\"path\":\"baskets\""), "{answer}");
+    let answer = ask("localhost", &format!("GET {own}/counts?path=Baskets"));
+    assert!(answer.contains("\"total\":1"), "{answer}");
+    let answer = ask("localhost", &format!("GET {own}/counts?path=orders"));
+    assert!(answer.contains("\"total\":0"), "{answer}");
+    let answer = ask("localhost", &format!("DELETE {own}/entities/baskets"));
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    check(&broker, "shop.localhost", &[], &["baskets"]);
+    broker.wait_for_log("DELETE /$railbus/namespaces/shop/entities/baskets");
+
+    let answer = ask("localhost", "GET /$railbus/namespaces/nowhere/counts");
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    let answer = ask("shop.localhost", &format!("GET {own}/counts"));
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let others = "GET /$railbus/namespaces/default/entities/orders";
+    let answer = ask("shop.localhost", others);
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+}
+
+#[test]
 fn an_emulators_file_may_have_several_namespaces() {
     let setup = Setup::new().arguments(&["--entities", "Config.json"]);
     let text = r#"{"UserConfig": {"Namespaces": [

@@ -261,6 +261,17 @@ fn attempts(operation: Operation) -> Vec<Attempt> {
             over_http("POST", "/$railbus/entities/orders/purge", "{}"),
             over_http("DELETE", "/$railbus/entities/nothing", ""),
             over_http("GET", "/$railbus/nothing", ""),
+            over_http("GET", "/$railbus/namespaces/other/counts", ""),
+            over_http(
+                "GET",
+                "/$railbus/namespaces/other/entities/orders/messages",
+                "",
+            ),
+            over_http(
+                "POST",
+                "/$railbus/namespaces/other/entities/orders/messages",
+                "{}",
+            ),
         ],
         Operation::Observe => [
             "/$railbus/overview",
@@ -269,6 +280,8 @@ fn attempts(operation: Operation) -> Vec<Attempt> {
             "/$railbus/entities/orders",
             "/$railbus/entities/orders/messages",
             "/$railbus/entities/orders/reasons",
+            "/$railbus/namespaces/default/counts",
+            "/$railbus/namespaces/default/entities/orders/messages",
         ]
         .map(|path| over_http("GET", path, ""))
         .into(),

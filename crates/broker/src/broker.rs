@@ -8,6 +8,8 @@ mod loaded;
 pub(crate) mod step;
 mod tick;
 
+use std::collections::BTreeMap;
+
 use store::{EntityId, MessageRow, NamespaceId, Recovery, StoreError};
 
 use crate::api::activity::Activity;
@@ -225,9 +227,13 @@ impl Broker {
     }
 
     /// Every queue of a namespace that a path leads to, as it was in the last step.
-    pub fn queues_of(&self, namespace: NamespaceId) -> impl Iterator<Item = QueueInfo> + '_ {
+    pub fn queues_of(
+        &self,
+        namespace: NamespaceId,
+        now: Now,
+    ) -> impl Iterator<Item = QueueInfo> + '_ {
         let found = self.directory.by_path(namespace, "");
-        let now = self.now_in(namespace, self.now);
+        let now = self.now_in(namespace, now);
         found.map(move |(_, queue)| info(&self.directory, queue, now))
     }
 
@@ -247,11 +253,12 @@ impl Broker {
         self.directory.borrows(entity, row)
     }
 
-    /// How many fault rules there are, and how many operations have failed by one since the start.
+    /// How many fault rules each namespace has, if it has some, and how many operations have failed
+    /// by one since the start.
     #[must_use]
-    pub fn faults(&self) -> (usize, u64) {
+    pub fn faults(&self) -> (BTreeMap<NamespaceId, usize>, u64) {
         let faults = &self.directory.faults;
-        (faults.count(), faults.injected())
+        (faults.counts(), faults.injected())
     }
 
     /// Every entity, for a caller that follows changes from here on.

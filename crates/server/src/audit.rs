@@ -7,6 +7,7 @@
 //! have dynamic nodes, which last no longer than their connection.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use broker::{Command, ConnectionId, EntityPath, Order, Output, RequestId, RouterOrder};
 use hyper::{Method, Request};
@@ -33,39 +34,47 @@ pub struct Changes(pub Vec<String>);
 pub struct HttpChange {
     peer: SocketAddr,
     caller: Caller,
+    /// Where the caller has its rights.
+    server: Arc<NamespaceView>,
     method: Method,
     path: String,
 }
 
 impl HttpChange {
     /// None if the method only reads.
-    pub fn of<T>(request: &Request<T>, peer: SocketAddr, caller: &Caller) -> Option<Self> {
+    pub fn of<T>(
+        request: &Request<T>,
+        peer: SocketAddr,
+        caller: &Caller,
+        server: &Arc<NamespaceView>,
+    ) -> Option<Self> {
         let method = request.method().clone();
         (!matches!(method, Method::GET | Method::HEAD)).then(|| Self {
             peer,
             caller: caller.clone(),
+            server: Arc::clone(server),
             path: request.uri().path().to_owned(),
             method,
         })
     }
 
     /// Writes the lines if the response tells that the request was carried out.
-    pub fn log(&self, response: &Response, server: &NamespaceView) {
+    pub fn log(&self, response: &Response) {
         if !response.status().is_success() {
             return;
         }
         match response.extensions().get::<Changes>() {
             Some(Changes(changes)) => {
-                changes.iter().for_each(|change| self.write(change, server));
+                changes.iter().for_each(|change| self.write(change));
             }
-            None => self.write(&format!("{} {}", self.method, self.path), server),
+            None => self.write(&format!("{} {}", self.method, self.path)),
         }
     }
 
     /// Writes the line of one change.
-    pub fn write(&self, change: &str, server: &NamespaceView) {
+    pub fn write(&self, change: &str) {
         let (peer, method) = (self.peer, &self.method);
-        let client = printable(&self.caller.name(server, &self.path), NAME);
+        let client = printable(&self.caller.name(&self.server, &self.path), NAME);
         let path = printable(&self.path, NAME);
         let change = printable(change, SENTENCE);
         tracing::info!(target: TARGET, %peer, client, %method, path, "audit: {change}");

@@ -25,6 +25,7 @@ mod health;
 mod history;
 mod identity;
 mod metrics;
+mod namespace_path;
 mod namespaces;
 mod origin;
 mod overview;
@@ -70,6 +71,7 @@ use answer::Response;
 use caller::Caller;
 use console::ConsoleFile;
 pub use metrics::page as metrics_page;
+use namespace_path::NamespacePath;
 pub use origin::is_loopback_host;
 use request_head::{HeadReader, Heads};
 use routes::Route;
@@ -314,6 +316,8 @@ async fn respond(
     }
     // Some clients escape the dollar sign.
     let path = request.uri().path().replace("%24", "$");
+    let NamespacePath { namespace, path } = NamespacePath::of(path, request.method());
+    let namespace = namespace.filter(|name| *name != server.name());
     let is_own = path.starts_with(OWN);
     let is_management = !is_own && admin::is_management_request(&request);
     if path == HEALTH && !is_management {
@@ -330,7 +334,8 @@ async fn respond(
     }
     let is_metrics = path == METRICS && !is_management;
     let route = Route::of(&path, request.method());
-    let is_of_other = route.is_some_and(|route| history::is_of_other(route, &path, server));
+    let is_of_other = namespace.is_some()
+        || route.is_some_and(|route| history::is_of_other(route, &path, server));
     let operation = match (is_own, is_metrics) {
         (true, _) if is_of_other => Operation::Operate,
         (true, _) => route.map_or(Operation::Operate, |route| {
@@ -346,25 +351,17 @@ async fn respond(
             Err(refusal) => return *refusal,
         }
     }
-    let change = || HttpChange::of(&request, transport.peer, &caller);
+    let change = || HttpChange::of(&request, transport.peer, &caller, server);
     if rabbitmq::is_call(&request) && !is_management {
         let change = change();
-        return audited(
-            change,
-            rabbitmq::respond(request, caller, server).await,
-            server,
-        );
+        return audited(change, rabbitmq::respond(request, caller, server).await);
     }
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
     }
     if operation == Operation::Administer {
         let change = change();
-        return audited(
-            change,
-            admin::respond(request, caller, server).await,
-            server,
-        );
+        return audited(change, admin::respond(request, caller, server).await);
     }
     if let Err(reason) = caller.check(server, operation, &path) {
         return match session::is_of_script(request.headers()) {
@@ -372,7 +369,6 @@ async fn respond(
             false => answer::unauthorized(&reason),
         };
     }
-    let route = Route::of(&path, request.method());
     let is_of_broker = is_metrics || is_of_other || route.is_some_and(Route::is_of_broker);
     if is_of_broker && server.namespace() != NamespaceId::default() {
         return answer::of_broker();
@@ -380,25 +376,29 @@ async fn respond(
     if is_metrics {
         return metrics::respond(request.method(), server).await;
     }
+    let Some(view) = namespace.map_or(Some(Arc::clone(server)), |name| server.of_name(&name))
+    else {
+        return answer::no_namespace();
+    };
     match route {
         Some(route) => {
-            let change = HttpChange::of(&request, transport.peer, &caller);
+            let change = HttpChange::of(&request, transport.peer, &caller, server);
             // These log what they have done themselves, since their client may leave.
             if let Some(change) = change.clone().filter(|_| route.is_bulk()) {
                 request.extensions_mut().insert(change);
             }
             let change = change.filter(|_| route.changes());
-            let response = respond_own(request, route, &path, transport, server).await;
-            audited(change, response, server)
+            let response = respond_own(request, route, &path, transport, &view).await;
+            audited(change, response)
         }
         None => answer::not_found(),
     }
 }
 
 /// The same response, once the log tells what the request has changed.
-fn audited(change: Option<HttpChange>, response: Response, server: &NamespaceView) -> Response {
+fn audited(change: Option<HttpChange>, response: Response) -> Response {
     if let Some(change) = change {
-        change.log(&response, server);
+        change.log(&response);
     }
     response
 }
@@ -420,7 +420,7 @@ async fn respond_own(
         Route::Counts => overview::respond_counts(&request, server).await,
         Route::Connections => connections::respond(&request, server).await,
         Route::Connection => connections::close(path, server),
-        Route::Events => events::respond(server.server()),
+        Route::Events => events::respond(server),
         Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
         Route::Clock => clock::respond(request, None, server).await,

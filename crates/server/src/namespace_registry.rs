@@ -194,6 +194,14 @@ impl NamespaceRegistry {
         Some(found.definition.name.clone())
     }
 
+    /// The namespace of a name.
+    pub fn of_name(&self, name: &str) -> Option<NamespaceId> {
+        match name {
+            DEFAULT_NAMESPACE => Some(NamespaceId::default()),
+            name => self.by_name.get(name).map(|found| *found),
+        }
+    }
+
     /// The directory of a namespace that is there.
     pub fn directory(&self, namespace: NamespaceId) -> Option<Arc<Directory>> {
         if namespace == NamespaceId::default() {
@@ -229,10 +237,7 @@ impl NamespaceRegistry {
 impl Namespaces for NamespaceRegistry {
     fn of_host(&self, host: &str) -> Option<Arc<Directory>> {
         let listed = self.by_host.get(host).map(|found| *found);
-        let named = || match name_in_host(host)? {
-            DEFAULT_NAMESPACE => Some(NamespaceId::default()),
-            name => self.by_name.get(name).map(|found| *found),
-        };
+        let named = || self.of_name(name_in_host(host)?);
         self.directory(listed.or_else(named)?)
     }
 

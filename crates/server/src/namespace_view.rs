@@ -8,6 +8,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use access::{Directory, key_name};
+use broker::DEFAULT_NAMESPACE;
 use dialect::{KeyOwner, Namespaces as _};
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HOST};
@@ -69,6 +70,14 @@ impl NamespaceView {
         }
     }
 
+    /// The view of the namespace of a name.
+    pub fn of_name(&self, name: &str) -> Option<Arc<Self>> {
+        Some(Arc::new(Self {
+            server: Arc::clone(&self.server),
+            namespace: self.server.namespaces.of_name(name)?,
+        }))
+    }
+
     /// What all namespaces share.
     pub fn server(&self) -> &Arc<ServerState> {
         &self.server
@@ -77,6 +86,18 @@ impl NamespaceView {
     /// The namespace.
     pub fn namespace(&self) -> NamespaceId {
         self.namespace
+    }
+
+    /// Its name; empty if it is deleted.
+    pub fn name(&self) -> String {
+        match self.namespace == NamespaceId::default() {
+            true => DEFAULT_NAMESPACE.to_owned(),
+            false => self
+                .server
+                .namespaces
+                .name(self.namespace)
+                .unwrap_or_default(),
+        }
     }
 
     /// The entities and access rules of the namespace as they are now; none if it is deleted.

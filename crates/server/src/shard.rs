@@ -11,9 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 use access::Directory;
-use broker::{
-    Activity, Command, ConnectionId, LineageReader, Output, QueueInfo, ReadRequest, Shard,
-};
+use broker::{Activity, Command, ConnectionId, LineageReader, Output, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
 use tokio::runtime::Handle;
@@ -24,7 +22,7 @@ use crate::broker_clock::BrokerClock;
 use crate::commit_mode::CommitMode;
 use crate::deletion_pause::DeletionPause;
 use crate::namespace_registry::{DirectoryChange, NamespaceRegistry};
-use crate::report::Report;
+use crate::report::{Measured, Report};
 use crate::task_usage::TaskUsage;
 use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 
@@ -61,14 +59,12 @@ pub enum Message {
     Loaded(Command),
     /// A connection is gone; nothing more comes from it.
     Close { connection: ConnectionId },
-    /// Asks which queues there are.
-    Queues(NamespaceId, oneshot::Sender<Vec<QueueInfo>>),
     /// Asks for the receivers, locks and sessions of an entity, this number of each at most.
     Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
     /// Asks for the record of what has happened to the messages of a namespace, if there is one.
     Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
-    /// Asks for the figures of the shard, and of this number of entities at most.
-    Measure(usize, oneshot::Sender<Report>),
+    /// Asks for the figures of the shard, and of these entities.
+    Measure(Measured, oneshot::Sender<Report>),
     /// Asks something of the broker's clock, or of a namespace's.
     Clock(Option<NamespaceId>, ClockRequest, ReplySender),
     /// Nothing more comes: finish what has arrived and end.
@@ -221,9 +217,6 @@ impl ShardTask {
                 self.connections.remove(&connection);
             }
             // The requester may have gone meanwhile.
-            Message::Queues(namespace, answer) => {
-                drop(answer.send(self.shard.broker.queues_of(namespace).collect()));
-            }
             Message::Activity(entity, most, answer) => {
                 let now = self.clock.now();
                 drop(answer.send(self.shard.broker.activity(entity, now, most)));
@@ -231,7 +224,7 @@ impl ShardTask {
             Message::Lineage(namespace, answer) => {
                 drop(answer.send(self.shard.lineage(namespace)));
             }
-            Message::Measure(most, answer) => drop(answer.send(self.report(most))),
+            Message::Measure(measured, answer) => drop(answer.send(self.report(measured))),
             Message::Clock(namespace, request, answer) => {
                 self.clock.ask(namespace, request, answer, &self.shard);
             }
@@ -240,15 +233,21 @@ impl ShardTask {
         false
     }
 
-    fn report(&self, most: usize) -> Report {
-        let broker = &self.shard.broker;
-        let entities: Vec<_> = broker.queues_at(self.clock.now()).take(most).collect();
+    fn report(&self, measured: Measured) -> Report {
+        let (broker, now) = (&self.shard.broker, self.clock.now());
+        let (entities, unmeasured) = match measured {
+            Measured::Oldest(most) => (
+                broker.queues_at(now).take(most).collect(),
+                broker.queues().skip(most).count(),
+            ),
+            Measured::Of(namespace) => (broker.queues_of(namespace, now).collect(), 0),
+        };
         let store = self.shard.store();
         let (fault_rules, injected_faults) = broker.faults();
         Report {
             fault_rules,
             injected_faults,
-            unmeasured: broker.queues().skip(most).count(),
+            unmeasured,
             entities,
             connections: self.connections.len(),
             reads: self.reads_under_way,

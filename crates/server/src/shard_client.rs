@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::namespace_view::NamespaceView;
+use crate::report::Measured;
 use crate::shard::{Inbox, Message};
 use crate::staging::{CommandStager, staged};
 
@@ -140,7 +141,8 @@ impl ShardClient {
     /// Every entity of the namespace, in no order.
     pub async fn entities(&mut self) -> Result<Vec<QueueInfo>, ShardError> {
         let namespace = self.namespace;
-        ask_task(&self.inbox, |answer| Message::Queues(namespace, answer)).await
+        let question = |answer| Message::Measure(Measured::Of(namespace), answer);
+        Ok(ask_task(&self.inbox, question).await?.entities)
     }
 
     /// The receivers, locks and sessions of an entity, `most` of each, if it is there.

@@ -54,9 +54,13 @@ impl FaultRules {
         self.injected
     }
 
-    /// How many rules there are in all namespaces.
-    pub(crate) fn count(&self) -> usize {
-        self.by_namespace.values().map(Vec::len).sum()
+    /// How many rules each namespace has that has some.
+    pub(crate) fn counts(&self) -> BTreeMap<NamespaceId, usize> {
+        let by_namespace = self.by_namespace.iter();
+        by_namespace
+            .filter(|(_, rules)| !rules.is_empty())
+            .map(|(namespace, rules)| (*namespace, rules.len()))
+            .collect()
     }
 
     /// Gives a namespace these rules instead of those it has. A rule that stays as it is goes on

@@ -113,7 +113,7 @@ fn ensure(world: &mut World, namespace: NamespaceId, settings: &QueueSettings) -
         settings: settings.clone(),
     };
     order(world, namespace, Order::ensure(vec![queue]));
-    let mut queues = world.shard.broker.queues_of(namespace);
+    let mut queues = world.shard.broker.queues_of(namespace, world.now());
     queues.next().unwrap().id
 }
 

@@ -69,6 +69,11 @@ pub fn not_found() -> Response {
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }
 
+/// For a request about a namespace that is not there.
+pub fn no_namespace() -> Response {
+    error(StatusCode::NOT_FOUND, "there is no namespace of that name")
+}
+
 /// For a request about the whole broker by a client of a namespace that is not the default one.
 pub fn of_broker() -> Response {
     let text = "this is about the whole broker; use a key of the default namespace";

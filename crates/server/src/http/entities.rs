@@ -219,7 +219,7 @@ async fn handle(
         EntityRequest::Bulk(operation, body, change) => {
             let log = |done: &str| {
                 if let Some(change) = change {
-                    change.write(done, server);
+                    change.write(done);
                 }
             };
             bulk_operation::handle(&mut shard_client, resource, operation, &body, &client, log)

@@ -1,21 +1,25 @@
 //! `GET /$railbus/events`: a stream of overviews as Server-Sent Events, one each second.
 //!
-//! One task reads the overview for all viewers and runs only while there is one. A viewer that does
-//! not read misses events; nothing is kept for it. A stream ends after [`EVENTS`] events, so that a
-//! browser connects again and its rights are checked again. (docs/spec/admin.md#17)
+//! One task reads the overviews of the namespaces that have viewers, each once for all its viewers,
+//! and runs only while there is one. A viewer that does not read misses events; nothing is kept for
+//! it. A stream ends after [`EVENTS`] events, so that a browser connects again and its rights are
+//! checked again. (docs/spec/admin.md#17)
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use store::NamespaceId;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::answer::{self, Response};
 use super::overview;
 use super::response_body::ResponseBody;
+use crate::namespace_view::NamespaceView;
 use crate::server_state::ServerState;
 
 /// Streams at a time.
@@ -31,6 +35,7 @@ pub struct Viewers(Mutex<Vec<Viewer>>);
 
 #[derive(Debug)]
 struct Viewer {
+    namespace: NamespaceId,
     sender: mpsc::Sender<Bytes>,
     /// Events until the stream ends.
     left: u32,
@@ -38,23 +43,33 @@ struct Viewer {
 
 impl Viewers {
     /// Adds a viewer. Returns its events, and whether it is the only one.
-    fn add(&self) -> Option<(mpsc::Receiver<Bytes>, bool)> {
+    fn add(&self, namespace: NamespaceId) -> Option<(mpsc::Receiver<Bytes>, bool)> {
         let mut viewers = self.lock();
         if viewers.len() >= VIEWERS {
             return None;
         }
         let (sender, events) = mpsc::channel(1);
         viewers.push(Viewer {
+            namespace,
             sender,
             left: EVENTS,
         });
         Some((events, viewers.len() == 1))
     }
 
-    /// Gives an event to each viewer that has read the last one. Returns whether a viewer is left.
-    fn send(&self, event: &Bytes) -> bool {
+    /// The namespaces that are looked at.
+    fn namespaces(&self) -> BTreeSet<NamespaceId> {
+        self.lock().iter().map(|viewer| viewer.namespace).collect()
+    }
+
+    /// Gives an event to each viewer of a namespace that has read the last one. Returns whether a
+    /// viewer of any namespace is left.
+    fn send(&self, namespace: NamespaceId, event: &Bytes) -> bool {
         let mut viewers = self.lock();
         viewers.retain_mut(|viewer| {
+            if viewer.namespace != namespace {
+                return true;
+            }
             viewer.left -= 1;
             let result = viewer.sender.try_send(event.clone());
             let is_gone = matches!(result, Err(mpsc::error::TrySendError::Closed(_)));
@@ -74,13 +89,13 @@ impl Viewers {
 }
 
 /// Answers a request.
-pub fn respond(server: &Arc<ServerState>) -> Response {
-    let Some((events, is_first)) = server.viewers.add() else {
+pub fn respond(server: &NamespaceView) -> Response {
+    let Some((events, is_first)) = server.viewers.add(server.namespace()) else {
         let text = format!("the broker has the maximum of {VIEWERS} streams of events");
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
     };
     if is_first {
-        tokio::spawn(run(Arc::clone(server)));
+        tokio::spawn(run(Arc::clone(server.server())));
     }
     let mut response = Response::new(ResponseBody::Events(events));
     let headers = response.headers_mut();
@@ -99,14 +114,14 @@ async fn run(server: Arc<ServerState>) {
             _ = ticks.tick() => {}
             _ = stopping.wait_for(|stopping| *stopping) => return server.viewers.end(),
         }
-        match overview::read(&server).await {
-            Ok(overview) => {
-                let event = Bytes::from(format!("retry: 1000\ndata: {overview}\n\n"));
-                if !server.viewers.send(&event) {
-                    return;
-                }
+        for namespace in server.viewers.namespaces() {
+            let Ok(overview) = overview::read(&server, namespace).await else {
+                return server.viewers.end();
+            };
+            let event = Bytes::from(format!("retry: 1000\ndata: {overview}\n\n"));
+            if !server.viewers.send(namespace, &event) {
+                return;
             }
-            Err(_) => return server.viewers.end(),
         }
     }
 }
@@ -115,24 +130,27 @@ async fn run(server: Arc<ServerState>) {
 mod tests {
     use super::*;
 
+    const DEFAULT: NamespaceId = NamespaceId(0);
     const EVENT: Bytes = Bytes::from_static(b"data: {}\n\n");
 
     #[test]
     fn viewers_are_bounded_and_those_that_have_gone_make_room() {
         let viewers = Viewers::default();
-        let all: Vec<_> = (0..VIEWERS).map(|_| viewers.add().unwrap()).collect();
+        let all: Vec<_> = (0..VIEWERS)
+            .map(|_| viewers.add(DEFAULT).unwrap())
+            .collect();
         assert!(all[0].1 && !all[1].1);
-        assert!(viewers.add().is_none());
+        assert!(viewers.add(DEFAULT).is_none());
         drop(all);
-        assert!(!viewers.send(&EVENT));
-        assert!(viewers.add().unwrap().1);
+        assert!(!viewers.send(DEFAULT, &EVENT));
+        assert!(viewers.add(DEFAULT).unwrap().1);
     }
 
     #[test]
     fn a_viewer_that_does_not_read_misses_events() {
         let viewers = Viewers::default();
-        let (mut events, _) = viewers.add().unwrap();
-        assert!(viewers.send(&EVENT) && viewers.send(&EVENT));
+        let (mut events, _) = viewers.add(DEFAULT).unwrap();
+        assert!(viewers.send(DEFAULT, &EVENT) && viewers.send(DEFAULT, &EVENT));
         assert_eq!(events.try_recv(), Ok(EVENT));
         assert!(events.try_recv().is_err());
     }
@@ -140,15 +158,33 @@ mod tests {
     #[test]
     fn a_stream_ends_after_its_last_event() {
         let viewers = Viewers::default();
-        let (mut events, _) = viewers.add().unwrap();
+        let (mut events, _) = viewers.add(DEFAULT).unwrap();
         for _ in 1..EVENTS {
-            assert!(viewers.send(&EVENT));
+            assert!(viewers.send(DEFAULT, &EVENT));
         }
-        assert!(!viewers.send(&EVENT));
+        assert!(!viewers.send(DEFAULT, &EVENT));
         assert!(events.try_recv().is_ok());
         assert_eq!(
             events.try_recv(),
             Err(mpsc::error::TryRecvError::Disconnected)
         );
+    }
+
+    #[test]
+    fn a_viewer_gets_the_events_of_its_namespace_alone() {
+        let other = NamespaceId(1);
+        let viewers = Viewers::default();
+        let (mut of_default, _) = viewers.add(DEFAULT).unwrap();
+        let (mut of_other, is_first) = viewers.add(other).unwrap();
+        assert!(!is_first);
+        assert_eq!(viewers.namespaces(), BTreeSet::from([DEFAULT, other]));
+        assert!(viewers.send(other, &EVENT));
+        assert!(of_default.try_recv().is_err());
+        assert_eq!(of_other.try_recv(), Ok(EVENT));
+        drop(of_other);
+        assert!(viewers.send(other, &EVENT));
+        assert_eq!(viewers.namespaces(), BTreeSet::from([DEFAULT]));
+        drop(of_default);
+        assert!(!viewers.send(DEFAULT, &EVENT));
     }
 }

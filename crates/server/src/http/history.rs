@@ -9,7 +9,7 @@
 
 mod told;
 
-use broker::{DEFAULT_NAMESPACE, HistoryQuery};
+use broker::HistoryQuery;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
@@ -100,9 +100,7 @@ pub fn is_of_other(route: Route, path: &str, server: &NamespaceView) -> bool {
     if !matches!(route, Route::History | Route::MessageHistory) {
         return false;
     }
-    let own = server.namespaces.name(server.namespace());
-    let own = own.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-    namespace_of(path).as_deref() != Some(own)
+    namespace_of(path) != Some(server.name())
 }
 
 /// Answers a request. The client may ask about the namespace of the path.

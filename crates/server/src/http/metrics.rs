@@ -19,7 +19,7 @@ use hyper::{Method, StatusCode};
 
 use super::answer::{self, Response};
 use crate::namespace_view::NamespaceView;
-use crate::report::{MEASURED_ENTITIES, Report};
+use crate::report::{MEASURED_ENTITIES, Measured, Report};
 use crate::server_state::ServerState;
 use crate::shard::Message;
 use crate::shard_client::{ShardError, ask_task};
@@ -54,7 +54,7 @@ pub enum PageError {
 /// The page as text.
 pub async fn page(server: &ServerState) -> Result<String, PageError> {
     let report = ask_task(&server.inbox, |answer| {
-        Message::Measure(MEASURED_ENTITIES, answer)
+        Message::Measure(Measured::Oldest(MEASURED_ENTITIES), answer)
     })
     .await?;
     Ok(encode(&report, server)?)

@@ -1,4 +1,5 @@
-//! `GET /$railbus/overview`: the health of the broker and where messages pile up, in one object.
+//! `GET /$railbus/overview`: where messages of a namespace pile up, in one object. That of the
+//! default namespace has the health of the broker too.
 //! `GET /$railbus/counts`: a table of entities with their present counts, sorted and filtered.
 //!
 //! Counters rise since the start of the broker; a reader makes rates of two readings.
@@ -12,7 +13,8 @@ use serde_json::{Value as Json, json};
 use store::{NamespaceId, Part};
 
 use super::answer::{self, Response};
-use crate::report::Report;
+use crate::namespace_view::NamespaceView;
+use crate::report::{Measured, Report};
 use crate::server_state::ServerState;
 use crate::shard::Message;
 use crate::shard_client::{ShardError, ask_task};
@@ -22,44 +24,46 @@ use counts::CountsQuery;
 const LISTED: usize = 8;
 
 /// Answers a request for the overview.
-pub async fn respond(server: &ServerState) -> Response {
-    match read(server).await {
+pub async fn respond(server: &NamespaceView) -> Response {
+    match read(server, server.namespace()).await {
         Ok(overview) => answer::value(StatusCode::OK, &overview),
         Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 
 /// Answers a request for counts.
-pub async fn respond_counts<T>(request: &Request<T>, server: &ServerState) -> Response {
+pub async fn respond_counts<T>(request: &Request<T>, server: &NamespaceView) -> Response {
     let query = match CountsQuery::parse(request.uri().query().unwrap_or_default()) {
         Ok(query) => query,
         Err(text) => return answer::error(StatusCode::BAD_REQUEST, &text),
     };
-    match report(server).await {
+    match report(server, server.namespace()).await {
         Ok(report) => answer::value(StatusCode::OK, &query.table(report.entities)),
         Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 
-/// The overview of this moment.
-pub async fn read(server: &ServerState) -> Result<Json, ShardError> {
-    Ok(overview(&report(server).await?, server))
+/// The overview of a namespace at this moment. That of the default one tells of the broker too.
+pub async fn read(server: &ServerState, namespace: NamespaceId) -> Result<Json, ShardError> {
+    let report = report(server, namespace).await?;
+    let mut overview = overview(&report, namespace);
+    if namespace == NamespaceId::default() {
+        add_broker(&mut overview, &report, server);
+    }
+    Ok(overview)
 }
 
-/// The figures of the broker, and of the entities of the default namespace.
-async fn report(server: &ServerState) -> Result<Report, ShardError> {
-    let question = |answer| Message::Measure(usize::MAX, answer);
-    let mut report = ask_task(&server.inbox, question).await?;
-    let entities = &mut report.entities;
-    entities.retain(|queue| queue.namespace == NamespaceId::default());
-    Ok(report)
+/// The figures of the broker, and of the entities of a namespace.
+async fn report(server: &ServerState, namespace: NamespaceId) -> Result<Report, ShardError> {
+    let question = |answer| Message::Measure(Measured::Of(namespace), answer);
+    ask_task(&server.inbox, question).await
 }
 
-fn overview(report: &Report, server: &ServerState) -> Json {
+fn overview(report: &Report, namespace: NamespaceId) -> Json {
     let all = &report.entities;
     let sum = |count: fn(&QueueInfo) -> u64| all.iter().map(count).sum::<u64>();
     let kinds = |kind| all.iter().filter(|queue| queue.kind == kind).count();
-    let counts = &server.counts;
+    let fault_rules = report.fault_rules.get(&namespace);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "entities": {
@@ -81,19 +85,25 @@ fn overview(report: &Report, server: &ServerState) -> Json {
             "completed": sum(|queue| queue.traffic.completed),
             "expired": sum(|queue| queue.traffic.expired),
         },
-        "connections": server.connection_limiter.open_connections(),
-        "refused": {
-            "connections": counts.refused.iter().map(|(_, count)| count).sum::<u64>(),
-            "credentials": counts.refused_credentials.get() + counts.unauthorized.get(),
-        },
-        "commits": {
-            "groups": report.commits.groups,
-            "microseconds": report.commits.commit_us_sum,
-        },
+        "fault-rules": fault_rules.copied().unwrap_or_default(),
         "backlogs": longest(all, |queue| queue.active),
         "dead-letters": longest(all, |queue| queue.dead_letter),
-        "alarms": alarms::of(report),
+        "alarms": alarms::of_entities(report),
     })
+}
+
+fn add_broker(overview: &mut Json, report: &Report, server: &ServerState) {
+    let counts = &server.counts;
+    overview["connections"] = server.connection_limiter.open_connections().into();
+    overview["refused"] = json!({
+        "connections": counts.refused.iter().map(|(_, count)| count).sum::<u64>(),
+        "credentials": counts.refused_credentials.get() + counts.unauthorized.get(),
+    });
+    overview["commits"] = json!({
+        "groups": report.commits.groups,
+        "microseconds": report.commits.commit_us_sum,
+    });
+    overview["alarms"] = json!(alarms::of(report));
 }
 
 /// The entities with the most messages, those without left out.

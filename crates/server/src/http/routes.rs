@@ -131,10 +131,7 @@ impl Route {
     pub fn is_of_broker(self) -> bool {
         matches!(
             self,
-            Self::Overview
-                | Self::Counts
-                | Self::Events
-                | Self::Connections
+            Self::Connections
                 | Self::Connection
                 | Self::Clock
                 | Self::Backups
@@ -148,6 +145,15 @@ impl Route {
                 | Self::Restore
                 | Self::Fork
         )
+    }
+
+    /// Whether it is about what a namespace has, and so is below the path of a namespace too.
+    pub fn is_of_namespace(self) -> bool {
+        let has_own_place = matches!(
+            self,
+            Self::Document | Self::Session | Self::History | Self::MessageHistory
+        );
+        !self.is_of_broker() && !has_own_place
     }
 
     /// The methods that it can be asked for with.

@@ -154,6 +154,7 @@ fn show(session: &Session, server: &NamespaceView) -> Response {
         "listen": rights.listen || rights.manage,
         "manage": rights.manage,
         "csrf": session.csrf_text,
+        "namespace": server.name(),
         "version": env!("CARGO_PKG_VERSION"),
     });
     answer::value(StatusCode::OK, &body)

@@ -185,6 +185,8 @@ fn escaped(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use broker::{EntityKind, QueueSettings, Traffic, Wall};
     use store::{EntityId, NamespaceId, Statistics};
 
@@ -236,7 +238,7 @@ mod tests {
             connections: 0,
             reads: 0,
             undecided: 0,
-            fault_rules: 0,
+            fault_rules: BTreeMap::new(),
             injected_faults: 0,
             usage: crate::task_usage::TaskUsage::default(),
             commits: Statistics::default(),

@@ -32,7 +32,7 @@ pub fn add(page: &mut Page, report: &Report) {
         "fault_rules",
         "Rules by which operations fail on purpose",
         None,
-        report.fault_rules as u64,
+        report.fault_rules.values().sum::<usize>() as u64,
     );
     page.counter(
         "injected_faults",

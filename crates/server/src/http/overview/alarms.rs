@@ -44,8 +44,9 @@ pub fn of(report: &Report) -> Vec<Alarm> {
             "{places} places of the store are damaged"
         )));
     }
-    if report.fault_rules > 0 {
-        let (rules, failed) = (report.fault_rules, report.injected_faults);
+    let rules: usize = report.fault_rules.values().sum();
+    if rules > 0 {
+        let failed = report.injected_faults;
         alarms.push(Alarm {
             severity: Severity::Warning,
             entity: None,
@@ -54,9 +55,14 @@ pub fn of(report: &Report) -> Vec<Alarm> {
             ),
         });
     }
-    let of_entities = report.entities.iter().filter_map(of_entity);
-    alarms.extend(of_entities.take(ENTITIES));
+    alarms.extend(of_entities(report));
     alarms
+}
+
+/// Those of them that are about entities.
+pub fn of_entities(report: &Report) -> Vec<Alarm> {
+    let alarms = report.entities.iter().filter_map(of_entity);
+    alarms.take(ENTITIES).collect()
 }
 
 /// An entity that has used nine tenths of its size refuses sends soon.
