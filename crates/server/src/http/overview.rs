@@ -7,7 +7,7 @@
 mod alarms;
 mod counts;
 
-use broker::{EntityKind, QueueInfo};
+use broker::{Answer, EntityKind, Order, QueueInfo};
 use hyper::{Request, StatusCode};
 use serde_json::{Value as Json, json};
 use store::{NamespaceId, Part};
@@ -17,7 +17,7 @@ use crate::namespace_view::NamespaceView;
 use crate::report::{Measured, Report};
 use crate::server_state::ServerState;
 use crate::shard::Message;
-use crate::shard_client::{ShardError, ask_task};
+use crate::shard_client::{LocksAtEnd, ShardClient, ShardError, ask_task};
 use counts::CountsQuery;
 
 /// Entities in each list of an overview.
@@ -37,10 +37,27 @@ pub async fn respond_counts<T>(request: &Request<T>, server: &NamespaceView) -> 
         Ok(query) => query,
         Err(text) => return answer::error(StatusCode::BAD_REQUEST, &text),
     };
-    match report(server, server.namespace()).await {
-        Ok(report) => answer::value(StatusCode::OK, &query.table(report.entities)),
+    match entities(&query, server).await {
+        Ok(entities) => answer::value(StatusCode::OK, &query.table(entities)),
         Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
+}
+
+/// The entities of a table, and perhaps others.
+async fn entities(
+    query: &CountsQuery,
+    server: &NamespaceView,
+) -> Result<Vec<QueueInfo>, ShardError> {
+    // Looked up alone: a page that follows one entity costs the same however many there are.
+    let Some(path) = query.path() else {
+        return Ok(report(server, server.namespace()).await?.entities);
+    };
+    let path = path.to_owned();
+    let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
+    Ok(match shard.order(Order::Describe { path }).await? {
+        Ok(Answer::Entity(info)) => vec![info.queue],
+        _ => Vec::new(),
+    })
 }
 
 /// The overview of a namespace at this moment. That of the default one tells of the broker too.

@@ -78,6 +78,11 @@ impl CountsQuery {
         Ok(parsed)
     }
 
+    /// The path of the only entity that fits.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
     /// The page of those entities that fit, and how many fit.
     pub fn table(&self, mut entities: Vec<QueueInfo>) -> Json {
         entities.retain(|queue| self.fits(queue));
