@@ -1,10 +1,13 @@
 // The broker's interface under /$railbus/, and the session that stands for the reader's key.
+import { namespace } from "./route";
 
 export interface Session {
   send: boolean;
   listen: boolean;
   manage: boolean;
   csrf: string;
+  /** The namespace of the key. */
+  namespace: string;
   version: string;
 }
 
@@ -39,9 +42,11 @@ export interface Overview {
   entities: { queues: number; topics: number; subscriptions: number };
   messages: Record<"active" | "locked" | "dead-letter" | "deferred" | "scheduled" | "bytes", number>;
   traffic: Record<"arrived" | "delivered" | "completed" | "expired", number>;
-  connections: number;
-  refused: { connections: number; credentials: number };
-  commits: { groups: number; microseconds: number };
+  /** This and the next two are there in the default namespace alone. */
+  connections?: number;
+  refused?: { connections: number; credentials: number };
+  commits?: { groups: number; microseconds: number };
+  "fault-rules": number;
   backlogs: Counts[];
   "dead-letters": Counts[];
   alarms: { severity: "critical" | "warning"; entity?: string; text: string }[];
@@ -84,6 +89,8 @@ export class ApiError extends Error {
 }
 
 const BASE = "/$railbus/";
+/** Where the broker has what the reader sees, if it is of another namespace than the session's. */
+const OF_NAMESPACE = namespace && `namespaces/${encodeURIComponent(namespace)}/`;
 let csrf = "";
 let onSignedOut = () => {};
 
@@ -118,7 +125,13 @@ async function request(method: string, path: string, body: unknown, options: Opt
   if (options.isNew) headers["if-none-match"] = "*";
   if (body !== undefined) headers["content-type"] = "application/json";
   const sent = body === undefined ? undefined : JSON.stringify(body);
-  return fetch(BASE + path, { method, headers, body: sent, signal: options.signal });
+  return fetch(address(path), { method, headers, body: sent, signal: options.signal });
+}
+
+/** What is about the whole broker, a namespace by its name or the session has one place for all namespaces. */
+export function address(path: string): string {
+  const isOfBroker = /^(session|connections|clock|namespaces)\b/.test(path);
+  return BASE + (isOfBroker ? "" : OF_NAMESPACE) + path;
 }
 
 /** Asks the broker for JSON. An error becomes an `ApiError`. */
@@ -170,6 +183,11 @@ export function basic(name: string, key: string): string {
 /** The path of an entity in a request. */
 export function entityPath(path: string, below = ""): string {
   return "entities/" + path.split("/").map(encodeURIComponent).join("/") + below;
+}
+
+/** A request about a namespace by its name. */
+export function namespacePath(name: string, below: string): string {
+  return `namespaces/${encodeURIComponent(name)}/${below}`;
 }
 
 /** The topic of a subscription; the path of any other entity. */

@@ -9,26 +9,49 @@ import { Connections } from "./pages/connections";
 import { Entities } from "./pages/entities";
 import { Entity } from "./pages/entity";
 import { Overview } from "./pages/overview";
+import { FaultRules } from "./pages/faults";
+import { Lineage } from "./pages/lineage";
+import { DEFAULT, Namespaces } from "./pages/namespaces";
 import { Rules } from "./pages/rules";
 import { Send } from "./pages/send";
 import { Settings } from "./pages/settings";
 import { SignIn } from "./pages/signin";
+import { Snapshots } from "./pages/snapshots";
 import { Topology } from "./pages/topology";
-import { go, link, usePlace } from "./route";
+import { go, link, namespace, usePlace } from "./route";
 import { Dialog } from "./ui";
 
-type Right = "send" | "listen" | "manage";
+/** The right "all" is that of managing all namespaces. */
+type Right = "send" | "listen" | "manage" | "all";
 
 const PAGES: { word: string; name: string; key: string; right: Right }[] = [
   { word: "", name: "Overview", key: "o", right: "listen" },
   { word: "entities", name: "Entities", key: "e", right: "listen" },
   { word: "topology", name: "Topology", key: "t", right: "listen" },
-  { word: "connections", name: "Connections", key: "n", right: "manage" },
+  { word: "connections", name: "Connections", key: "n", right: "all" },
   { word: "send", name: "Send", key: "s", right: "send" },
   { word: "rules", name: "Rules", key: "r", right: "manage" },
   { word: "settings", name: "Settings", key: "p", right: "manage" },
-  { word: "clock", name: "Clock", key: "c", right: "manage" },
+  { word: "lineage", name: "Lineage", key: "l", right: "listen" },
+  { word: "clock", name: "Clock", key: "c", right: "all" },
+  { word: "faults", name: "Faults", key: "f", right: "all" },
+  { word: "snapshots", name: "Snapshots", key: "k", right: "all" },
 ];
+
+/** Whether the session's key manages the default namespace, and so all of them. */
+function managesAll(session: Session): boolean {
+  return session.manage && session.namespace === DEFAULT;
+}
+
+/** The pages that the session has in the namespace of the address. Connections are those of the whole broker. */
+function pagesOf(session: Session) {
+  const has = (right: Right) => (right === "all" ? managesAll(session) : session[right]);
+  return PAGES.filter(({ word, right }) => has(right) && !(word === "connections" && !isDefault(session)));
+}
+
+function isDefault(session: Session): boolean {
+  return (namespace || session.namespace) === DEFAULT;
+}
 
 export function App() {
   const [session, setSession] = useState<Session | null>(null);
@@ -40,7 +63,7 @@ export function App() {
       .catch(() => {})
       .finally(() => setAsked(true));
   }, []);
-  useEffect(() => follow(session?.listen ?? false), [session]);
+  useEffect(() => follow(session !== null && session.listen && mayBeHere(session)), [session]);
   if (session) return <Frame session={session} />;
   return isAsked ? <SignIn done={setSession} /> : <p class="loading">Connecting…</p>;
 }
@@ -48,7 +71,8 @@ export function App() {
 function Frame({ session }: { session: Session }) {
   const place = usePlace();
   const [isHelp, setHelp] = useState(false);
-  const pages = PAGES.filter((page) => session[page.right]);
+  const [isChoosing, setChoosing] = useState(false);
+  const pages = pagesOf(session);
   const word = place.words[0] ?? "";
   const current = word === "entity" ? "entities" : word;
   useEffect(() => {
@@ -83,6 +107,11 @@ function Frame({ session }: { session: Session }) {
         <a class="brand" href={link([])}>
           <Mark /> Railbus
         </a>
+        {managesAll(session) && (
+          <button type="button" class="namespace" aria-haspopup="dialog" onClick={() => setChoosing(true)}>
+            <span class="note">Namespace</span> {namespace || session.namespace}
+          </button>
+        )}
         <nav aria-label="Pages">
           {pages.map((page) => (
             <a key={page.word} href={link([page.word])} aria-current={page.word === current ? "page" : undefined}>
@@ -101,14 +130,30 @@ function Frame({ session }: { session: Session }) {
         </div>
       </aside>
       <div class="body">
-        {session.listen && <Connection />}
+        {session.listen && <Connection session={session} />}
         <main id="content" tabIndex={-1}>
-          <Page session={session} words={place.words} parameters={place.parameters} />
+          {mayBeHere(session) ? (
+            <Page session={session} words={place.words} parameters={place.parameters} />
+          ) : (
+            <p class="failure" role="alert">
+              The namespace {namespace} is not that of your key, {session.namespace}. A key of the default namespace that
+              has the right Manage shows it.
+            </p>
+          )}
         </main>
       </div>
+      {isChoosing && (
+        <Dialog title="Namespaces" wide close={() => setChoosing(false)}>
+          <Namespaces chosen={() => setChoosing(false)} />
+        </Dialog>
+      )}
       {isHelp && <Help pages={pages} close={() => setHelp(false)} />}
     </>
   );
+}
+
+function mayBeHere(session: Session): boolean {
+  return !namespace || namespace === session.namespace || managesAll(session);
 }
 
 function skip(event: Event) {
@@ -118,9 +163,10 @@ function skip(event: Event) {
 
 function Page(props: { session: Session; words: string[]; parameters: URLSearchParams }): ComponentChildren {
   const { session, words, parameters } = props;
+  const name = namespace || session.namespace;
   switch (words[0] ?? "") {
     case "":
-      return session.listen ? <Overview /> : null;
+      return session.listen ? <Overview hasNamespaces={managesAll(session) && isDefault(session)} /> : null;
     case "entities":
       return <Entities session={session} parameters={parameters} />;
     case "entity":
@@ -143,18 +189,30 @@ function Page(props: { session: Session; words: string[]; parameters: URLSearchP
       return <Rules />;
     case "settings":
       return <Settings />;
+    case "lineage":
+      return <Lineage key={parameters.toString()} name={name} parameters={parameters} />;
     case "clock":
-      return <Clock />;
+      return <Clock name={name} />;
+    case "faults":
+      return <FaultRules name={name} />;
+    case "snapshots":
+      return <Snapshots name={name} />;
     default:
       return <p class="empty">There is no such page.</p>;
   }
 }
 
-function Connection() {
+function Connection({ session }: { session: Session }) {
   const { isConnected, overview } = useLive();
   const alarms = overview?.alarms.length ?? 0;
+  const faults = overview?.["fault-rules"] ?? 0;
   return (
     <div class="connection" role="status">
+      {faults > 0 && (
+        <strong class="banner">
+          Operations fail on purpose: {managesAll(session) ? <a href={link(["faults"])}>{rules(faults)}</a> : rules(faults)}
+        </strong>
+      )}
       {isConnected ? (
         <span class={overview ? "dot live" : "dot"}>{overview ? "Live" : "Connecting"}</span>
       ) : (
@@ -163,6 +221,10 @@ function Connection() {
       {alarms > 0 && <a href={link([])}>{many(alarms, "alarm")}</a>}
     </div>
   );
+}
+
+function rules(faults: number): string {
+  return many(faults, "fault rule");
 }
 
 function Help({ pages, close }: { pages: { name: string; key: string }[]; close: () => void }) {

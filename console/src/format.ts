@@ -8,8 +8,8 @@ export function count(value: number): string {
 }
 
 /** A number with its noun. */
-export function many(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export function many(value: number, noun: string, plural = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : plural}`;
 }
 
 export function rate(value: number): string {

@@ -1,6 +1,6 @@
 // The stream of overviews: one connection for all of the page, closed while nobody looks at it.
 import { useEffect, useState } from "preact/hooks";
-import type { Overview } from "./api";
+import { type Overview, address } from "./api";
 
 /** Points that a chart has at most; one a second. */
 const POINTS = 300;
@@ -45,15 +45,16 @@ function point(overview: Overview, before: Overview | null, last: Point | undefi
   const seconds = last ? Math.max(time - last.time, 0.001) : 1;
   const rate = (now: number, then: number | undefined) =>
     then === undefined || now < then ? 0 : (now - then) / seconds;
-  const groups = overview.commits.groups - (before?.commits.groups ?? overview.commits.groups);
-  const micros = overview.commits.microseconds - (before?.commits.microseconds ?? 0);
+  const [now, then] = [overview.commits, before?.commits];
+  const groups = now && then ? now.groups - then.groups : 0;
+  const micros = now && then ? now.microseconds - then.microseconds : 0;
   return {
     time,
     in: rate(overview.traffic.arrived, before?.traffic.arrived),
     out: rate(overview.traffic.completed, before?.traffic.completed),
     active: overview.messages.active,
     dead: overview.messages["dead-letter"],
-    connections: overview.connections,
+    connections: overview.connections ?? 0,
     commit: groups > 0 ? micros / groups / 1000 : null,
   };
 }
@@ -67,7 +68,7 @@ function open() {
   close();
   if (document.hidden || !isWanted) return;
   watchSilence();
-  source = new EventSource("/$railbus/events");
+  source = new EventSource(address("events"));
   source.onmessage = (event) => {
     watchSilence();
     const overview = JSON.parse(event.data) as Overview;

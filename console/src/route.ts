@@ -1,4 +1,5 @@
-// Where the reader is: the part of the address behind `#`, as words and parameters.
+// Where the reader is: the part of the address behind `#`, as words and parameters. A first word such as `@shop`
+// names the namespace; without one it is that of the session.
 import { useEffect, useState } from "preact/hooks";
 
 export interface Place {
@@ -6,10 +7,12 @@ export interface Place {
   parameters: URLSearchParams;
 }
 
-function read(): Place {
+/** What is behind `#`: the namespace, if one is named, and the place in it. */
+function read(): Place & { namespace: string } {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const words = (path ?? "").split("/").filter(Boolean);
-  return { words: words.map(decode), parameters: new URLSearchParams(query ?? "") };
+  const words = (path ?? "").split("/").filter(Boolean).map(decode);
+  const namespace = words[0]?.startsWith("@") ? words.shift()!.slice(1) : "";
+  return { namespace, words, parameters: new URLSearchParams(query ?? "") };
 }
 
 function decode(word: string): string {
@@ -20,8 +23,16 @@ function decode(word: string): string {
   }
 }
 
+/** The namespace that the address names; empty if it names none. */
+export const namespace = read().namespace;
+
+// In another namespace the page begins anew, so nothing that is under way goes on there.
+addEventListener("hashchange", () => {
+  if (read().namespace !== namespace) location.reload();
+});
+
 export function usePlace(): Place {
-  const [place, setPlace] = useState(read);
+  const [place, setPlace] = useState<Place>(read);
   useEffect(() => {
     const update = () => setPlace(read());
     addEventListener("hashchange", update);
@@ -31,11 +42,16 @@ export function usePlace(): Place {
 }
 
 /** The address of a place. Empty parameters are left out. */
-export function link(words: string[], parameters: Record<string, string | undefined> = {}): string {
+export function link(
+  words: string[],
+  parameters: Record<string, string | undefined> = {},
+  inNamespace = namespace,
+): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters)) if (value) query.set(name, value);
   const text = query.toString();
-  return "#/" + words.map(encodeURIComponent).join("/") + (text ? "?" + text : "");
+  const all = inNamespace ? [`@${inNamespace}`, ...words.map(encodeURIComponent)] : words.map(encodeURIComponent);
+  return "#/" + all.join("/") + (text ? "?" + text : "");
 }
 
 export function go(address: string) {

@@ -101,6 +101,8 @@ export interface Question {
   detail?: ComponentChildren;
   /** What the reader may say about it. */
   fields?: string[];
+  /** Nothing that is there is changed. */
+  isHarmless?: boolean;
   run: (said: Record<string, string>) => Promise<string | void>;
 }
 
@@ -137,7 +139,7 @@ export function Ask({ question, close }: { question: Question; close: (said?: st
         <button type="button" onClick={() => close()}>
           Cancel
         </button>
-        <button type="button" class="danger" disabled={isBusy} onClick={run}>
+        <button type="button" class={question.isHarmless ? "primary" : "danger"} disabled={isBusy} onClick={run}>
           {question.action}
         </button>
       </footer>

@@ -2,12 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { deadLetter, entity, send, test, visit } = require("./support.js");
-
-/** Agrees to what a dialog asks. One that lies over another is told by its title. */
-async function agree(page, name, title) {
-  await page.getByRole("dialog", { name: title }).getByRole("button", { name, exact: true }).click();
-}
+const { agree, deadLetter, entity, send, test, visit } = require("./support.js");
 
 test("a queue is made, changed and deleted", async ({ broker, open }) => {
   const page = await open();

@@ -1,7 +1,7 @@
 // Every page, with traffic going on: nothing that axe finds, in light and dark, on a desk and on a phone.
 "use strict";
 
-const { PHONE, checkAccess, deadLetter, entity, screenshot, send, test, visit } = require("./support.js");
+const { PHONE, api, checkAccess, deadLetter, entity, screenshot, send, test, visit } = require("./support.js");
 
 const PLACES = [
   { name: "overview", place: "", shows: "Longest backlogs" },
@@ -14,12 +14,17 @@ const PLACES = [
   { name: "properties", place: entity("invoices", "settings"), shows: "max-delivery-count" },
   { name: "receivers", place: entity("orders"), shows: "peek-lock" },
   { name: "sessions", place: entity("sessions"), shows: "customer-2" },
+  { name: "why", place: entity("invoices", "why"), shows: "no receiver" },
   { name: "topology", place: "topology", shows: "billing" },
   { name: "connections", place: "connections", shows: "orders" },
   { name: "send", place: "send?path=orders", shows: "Application properties" },
   { name: "rules", place: "rules", shows: "priority" },
   { name: "settings", place: "settings", shows: "Delete what the file does not have" },
+  { name: "lineage", place: "lineage", shows: "it was accepted" },
   { name: "clock", place: "clock", shows: "Time of the broker" },
+  { name: "faults", place: "faults", shows: "full-of-holes" },
+  { name: "snapshots", place: "snapshots", shows: "before-the-test" },
+  { name: "namespace", place: "@second/", shows: "Longest backlogs" },
 ];
 
 /** Events before a picture is taken. */
@@ -62,6 +67,10 @@ const LOOKS = [
 for (const look of LOOKS) {
   test(`axe finds nothing on any page, and none is too wide: ${look.name}`, async ({ begin, broker, client, open }) => {
     await prepare(client);
+    const rule = { name: "full-of-holes", match: { entity: "payments", times: 2 }, effect: { refuse: "server-busy" } };
+    await api(broker, "POST", "namespaces/default/faults", rule);
+    await api(broker, "POST", "namespaces/default/snapshots", { name: "before-the-test" });
+    await api(broker, "POST", "namespaces/default/fork", { name: "second" });
     begin();
     const page = await open(look.options);
     for (const { name, place, shows } of PLACES) {

@@ -69,7 +69,7 @@ test("a key that listens sees and changes nothing", async ({ broker, open }) => 
   const page = await open();
   await signIn(page, "key-of-the-listener", "listener");
   await page.getByText("Longest backlogs").waitFor();
-  for (const name of ["Send", "Rules", "Settings", "Clock"]) {
+  for (const name of ["Send", "Rules", "Settings", "Clock", "Faults", "Snapshots"]) {
     assert.equal(await page.getByRole("link", { name, exact: true }).count(), 0, name);
   }
   await visit(page, broker, entity("orders", "messages"));
@@ -78,6 +78,10 @@ test("a key that listens sees and changes nothing", async ({ broker, open }) => 
   assert.equal(await ask(page, "GET", "entities/orders/messages"), 200);
   assert.equal(await ask(page, "GET", "entities/orders/receivers"), 200);
   assert.equal(await page.getByRole("link", { name: "Connections" }).count(), 0);
+  assert.equal(await page.getByRole("button", { name: /^Namespace/ }).count(), 0);
+  assert.equal(await ask(page, "GET", "entities/orders/explain"), 200);
+  assert.equal(await ask(page, "GET", "namespaces/default/history"), 200);
+  assert.equal(await ask(page, "GET", "namespaces/default/counts"), 200);
   for (const [method, path] of [
     ["POST", "entities/orders/messages"],
     ["POST", "entities/orders/purge"],
@@ -90,6 +94,25 @@ test("a key that listens sees and changes nothing", async ({ broker, open }) => 
     ["POST", "backups"],
     ["GET", "connections"],
     ["DELETE", "connections/1"],
+    ["GET", "namespaces"],
+    ["PUT", "namespaces/mine"],
+    ["POST", "namespaces/default/reset"],
+    ["GET", "namespaces/default/faults"],
+    ["POST", "namespaces/default/faults"],
+    ["PUT", "namespaces/default/faults"],
+    ["DELETE", "namespaces/default/faults"],
+    ["GET", "namespaces/default/snapshots"],
+    ["POST", "namespaces/default/snapshots"],
+    ["DELETE", "namespaces/default/snapshots/a"],
+    ["POST", "namespaces/default/restore"],
+    ["POST", "namespaces/default/fork"],
+    ["POST", "namespaces/default/clock"],
+    ["PUT", "namespaces/default/entities/new"],
+    ["DELETE", "namespaces/default/entities/orders"],
+    ["POST", "namespaces/default/apply"],
+    ["GET", "namespaces/other/counts"],
+    ["GET", "namespaces/other/history"],
+    ["PUT", "namespaces/other/entities/new"],
   ]) {
     assert.equal(await ask(page, method, path), 401, `${method} ${path}`);
   }

@@ -51,6 +51,26 @@ async function send(client, name, ...messages) {
   await sender.close();
 }
 
+/** Receives `count` messages. */
+async function receive(receiver, count) {
+  const received = [];
+  while (received.length < count) {
+    const some = await receiver.receiveMessages(count - received.length, { maxWaitTimeInMs: 10_000 });
+    assert.notEqual(some.length, 0, `${count - received.length} more messages`);
+    received.push(...some);
+  }
+  return received;
+}
+
+/** The answer of the broker's own interface, which must be no error. */
+async function api(broker, method, path, body, headers = {}) {
+  const request = { method, headers, body: body && JSON.stringify(body) };
+  const answer = await fetch(`${broker.url}$railbus/${path}`, request);
+  const text = await answer.text();
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
+  return JSON.parse(text);
+}
+
 /** Receives `count` messages of a queue and dead-letters them. */
 async function deadLetter(client, name, count, deadLetterReason, deadLetterErrorDescription = "made by a test") {
   const receiver = client.createReceiver(name);
@@ -163,6 +183,11 @@ function test(name, body, settings = {}) {
   });
 }
 
+/** Agrees to what a dialog asks. One that lies over another is told by its title. */
+async function agree(page, name, title) {
+  await page.getByRole("dialog", { name: title }).getByRole("button", { name, exact: true }).click();
+}
+
 /** Goes to a place of the console. */
 async function visit(page, broker, place) {
   await page.goto(`${broker.url}#/${place}`);
@@ -173,4 +198,18 @@ function entity(path, tab = "", query = "") {
   return `entity/${encodeURIComponent(path)}${tab && `/${tab}`}${query && `?${query}`}`;
 }
 
-module.exports = { Broker, DESKTOP, PHONE, checkAccess, deadLetter, entity, screenshot, send, test, visit };
+module.exports = {
+  Broker,
+  DESKTOP,
+  PHONE,
+  agree,
+  api,
+  checkAccess,
+  deadLetter,
+  entity,
+  receive,
+  screenshot,
+  send,
+  test,
+  visit,
+};

@@ -1,9 +1,10 @@
-// The clock of the broker: shown, and moved if it is virtual.
+// The clock of the broker, and that of the namespace, which can be ahead of it: shown, and moved if it is virtual.
 import { useState } from "preact/hooks";
-import { call, get } from "../api";
+import { call, get, namespacePath } from "../api";
 import { useData } from "../data";
 import { time } from "../format";
 import { Failure, Figure, Panel } from "../ui";
+import { DEFAULT } from "./namespaces";
 
 interface Reading {
   now: string;
@@ -11,13 +12,16 @@ interface Reading {
   frozen: boolean;
 }
 
-export function Clock() {
-  const page = useData<Reading>((signal) => get("clock", signal), [], true);
+export function Clock({ name }: { name: string }) {
+  // From the default namespace the whole broker can be moved; other clocks can be moved alone.
+  const [isAlone, setAlone] = useState(name !== DEFAULT);
+  const path = isAlone ? namespacePath(name, "clock") : "clock";
+  const page = useData<Reading>((signal) => get(path, signal), [path], true);
   const [span, setSpan] = useState("PT1H");
   const [error, setError] = useState<string | null>(null);
   const change = (body: unknown) => {
     setError(null);
-    call("POST", "clock", body)
+    call("POST", path, body)
       .then(() => page.reload())
       .catch((error: Error) => setError(error.message));
   };
@@ -25,11 +29,27 @@ export function Clock() {
   return (
     <>
       <h1>Clock</h1>
+      {name === DEFAULT && (
+        <div class="toolbar">
+          <select
+            aria-label="Whose clock"
+            value={isAlone ? "alone" : "all"}
+            onChange={(event) => setAlone(event.currentTarget.value === "alone")}
+          >
+            <option value="all">The whole broker</option>
+            <option value="alone">The namespace {name} alone</option>
+          </select>
+        </div>
+      )}
       <Failure error={page.error ?? error} />
       {reading && (
         <>
           <div class="figures">
-            <Figure name="Time of the broker" value={time(reading.now)} note={reading.frozen ? "frozen" : "runs"} />
+            <Figure
+              name={isAlone ? `Time of ${name}` : "Time of the broker"}
+              value={time(reading.now)}
+              note={reading.frozen ? "frozen" : "runs"}
+            />
             <Figure name="Ahead of real time" value={reading.offset} />
           </div>
           <Panel title="Move the clock">
@@ -49,11 +69,18 @@ export function Clock() {
               <button type="submit" class="primary">
                 Advance
               </button>
-              <button type="button" onClick={() => change({ freeze: !reading.frozen })}>
-                {reading.frozen ? "Run" : "Freeze"}
-              </button>
+              {!isAlone && (
+                <button type="button" onClick={() => change({ freeze: !reading.frozen })}>
+                  {reading.frozen ? "Run" : "Freeze"}
+                </button>
+              )}
             </form>
-            <p class="note">The clock moves only in a broker that is started with --virtual-clock.</p>
+            <p class="note">
+              {isAlone
+                ? `Time passes in the namespace ${name} alone: locks, times to live and schedules that become due are over.`
+                : "Time passes in all namespaces."}{" "}
+              The clock moves only in a broker that is started with --virtual-clock.
+            </p>
           </Panel>
         </>
       )}

@@ -12,6 +12,7 @@ import { Messages } from "./messages";
 import { Properties } from "./properties";
 import { Receivers } from "./receivers";
 import { Deferred, Timeline } from "./set-aside";
+import { Why } from "./why";
 
 /** Readings of the counts that rates and lines are made of. */
 const READINGS = 120;
@@ -40,6 +41,7 @@ export function Entity({ session, path, tab, parameters }: Props) {
     { name: "State", word: "state" },
     ...(isTopic ? [] : [{ name: "Messages", word: "messages", count: counts.active }]),
     ...(isTopic ? [] : [{ name: "Dead letters", word: "dead-letters", count: counts["dead-letter"] }]),
+    ...(isTopic ? [] : [{ name: "Why", word: "why" }]),
     { name: "Settings", word: "settings" },
   ];
   const current = tabs.find((one) => one.word === tab) ?? tabs[0]!;
@@ -88,6 +90,7 @@ export function Entity({ session, path, tab, parameters }: Props) {
       {current.word === "dead-letters" && (
         <DeadLetters session={session} path={path} counts={counts} parameters={parameters} />
       )}
+      {current.word === "why" && <Why key={parameters.toString()} path={path} parameters={parameters} />}
       {current.word === "settings" && <Properties path={path} canChange={session.manage} />}
     </>
   );

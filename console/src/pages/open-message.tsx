@@ -31,6 +31,7 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
   const [language, setLanguage] = useState<string>(LANGUAGES[0]);
   const message = page.value?.messages.find((message) => message["sequence-number"] === number);
   const isDead = part.endsWith("dead-letter");
+  const subqueue = isDead ? part : undefined;
   const { ask, view } = useAsk();
   const settle = (action: Action) =>
     ask({
@@ -74,6 +75,12 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
               ))}
             </select>
             <Copy label="Copy as code" text={code(language, topicOf(path), message)} />
+            <a class="button" href={link(["entity", path, "why"], { sequence: String(number), part: subqueue })}>
+              Why
+            </a>
+            <a class="button" href={link(["lineage"], { entity: path, sequence: String(number) })}>
+              History
+            </a>
             <span class="grow" />
             {session.send && isWhole(message) && (
               <>

@@ -7,6 +7,7 @@ import { useLive } from "../live";
 import { link } from "../route";
 import { Table } from "../table";
 import { Badge, Count, Figure, Panel } from "../ui";
+import { Namespaces } from "./namespaces";
 
 const THROUGHPUT = [
   { name: "In", color: "--in" },
@@ -17,7 +18,7 @@ const BACKLOG = [
   { name: "Dead letters", color: "--dead" },
 ];
 
-export function Overview() {
+export function Overview({ hasNamespaces }: { hasNamespaces: boolean }) {
   const { overview, points } = useLive();
   const [throughput, backlog] = useMemo(() => {
     const times = points.map((point) => point.time);
@@ -60,18 +61,22 @@ export function Overview() {
           note={`${rate(last?.out ?? 0)} completed`}
           values={points.map((point) => point.in)}
         />
-        <Figure
-          name="Commit"
-          value={commit === undefined || commit === null ? "–" : `${commit.toFixed(2)} ms`}
-          note="average"
-          values={points.map((point) => point.commit ?? 0)}
-        />
-        <Figure
-          name="Connections"
-          value={count(overview.connections)}
-          note={`${count(overview.refused.connections + overview.refused.credentials)} refused`}
-          values={points.map((point) => point.connections)}
-        />
+        {overview.commits && (
+          <Figure
+            name="Commit"
+            value={commit === undefined || commit === null ? "–" : `${commit.toFixed(2)} ms`}
+            note="average"
+            values={points.map((point) => point.commit ?? 0)}
+          />
+        )}
+        {overview.connections !== undefined && overview.refused && (
+          <Figure
+            name="Connections"
+            value={count(overview.connections)}
+            note={`${count(overview.refused.connections + overview.refused.credentials)} refused`}
+            values={points.map((point) => point.connections)}
+          />
+        )}
         <Figure
           name="Entities"
           value={count(entities.queues + entities.topics + entities.subscriptions)}
@@ -99,6 +104,11 @@ export function Overview() {
         </Panel>
         <Longest title="Longest backlogs" entities={overview.backlogs} part="active" />
         <Longest title="Most dead letters" entities={overview["dead-letters"]} part="dead-letter" />
+        {hasNamespaces && (
+          <Panel title="Namespaces">
+            <Namespaces />
+          </Panel>
+        )}
       </div>
     </>
   );
