@@ -22,10 +22,12 @@ const PLACES = [
   { name: "settings", place: "settings", shows: "Delete what the file does not have" },
   { name: "lineage", place: "lineage", shows: "it was accepted" },
   { name: "clock", place: "clock", shows: "Time of the broker" },
-  { name: "faults", place: "faults", shows: "full-of-holes" },
   { name: "snapshots", place: "snapshots", shows: "before-the-test" },
   { name: "namespace", place: "@second/", shows: "Longest backlogs" },
+  { name: "faults", place: "@second/faults", shows: "full-of-holes" },
 ];
+
+const RULE = { name: "full-of-holes", match: { entity: "payments", times: 2 }, effect: { refuse: "server-busy" } };
 
 /** Events before a picture is taken. */
 const POINTS = 12;
@@ -67,13 +69,12 @@ const LOOKS = [
 for (const look of LOOKS) {
   test(`axe finds nothing on any page, and none is too wide: ${look.name}`, async ({ begin, broker, client, open }) => {
     await prepare(client);
-    const rule = { name: "full-of-holes", match: { entity: "payments", times: 2 }, effect: { refuse: "server-busy" } };
-    await api(broker, "POST", "namespaces/default/faults", rule);
     await api(broker, "POST", "namespaces/default/snapshots", { name: "before-the-test" });
     await api(broker, "POST", "namespaces/default/fork", { name: "second" });
     begin();
     const page = await open(look.options);
     for (const { name, place, shows } of PLACES) {
+      if (name === "faults") await api(broker, "POST", "namespaces/second/faults", RULE);
       await visit(page, broker, place);
       await page.getByText(shows, { exact: false }).locator("visible=true").first().waitFor();
       // Charts have a line once there are some events.
@@ -83,6 +84,7 @@ for (const look of LOOKS) {
       if (width > 0) page.faults.push(`${name} is ${width} pixels too wide: ${look.name}`);
       await screenshot(page, `${name}-${look.name}`);
     }
+    await api(broker, "DELETE", "namespaces/second/faults");
     await visit(page, broker, entity("invoices", "messages"));
     await page.getByRole("button", { name: "2", exact: true }).click();
     await page.getByRole("dialog").getByText("Application properties").waitFor();
