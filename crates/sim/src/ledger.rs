@@ -17,6 +17,7 @@ use store::image::Image;
 use store::{CommitId, EntityId, SequenceNumber};
 
 use crate::books::{Books, Kind};
+use crate::inbox::NamespaceIndex;
 use crate::message::{self, MessageId, SendOptions};
 use crate::report::Report;
 use crate::rng::Rng;
@@ -71,6 +72,9 @@ use watch::Watch;
 pub use schedule::Scheduled;
 pub use transactions::LIFE as TRANSACTION_LIFE;
 pub use turn_end::TurnEnd;
+
+/// Bits of the count of messages below its namespace.
+const NAMESPACE_SHIFT: u32 = 28;
 
 /// What holds for the messages of one simulated queue.
 #[derive(Clone, Debug)]
@@ -238,6 +242,11 @@ impl Ledger {
             undelivered: Vec::new(),
             report: Report::default(),
         }
+    }
+
+    /// Gives messages other ids than the ledgers of other namespaces do.
+    pub fn name_messages_as(&mut self, namespace: NamespaceIndex) {
+        self.next_id = 1 + ((namespace as u64) << NAMESPACE_SHIFT);
     }
 
     /// A name for the next message to a queue, which says its session too.

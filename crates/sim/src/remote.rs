@@ -25,10 +25,11 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Opens a connection with everything pipelined.
+    /// Opens a connection to a host with everything pipelined.
     #[must_use]
-    pub fn open(rng: &mut Rng, connection: ConnectionId, now: Now) -> Self {
+    pub fn open(rng: &mut Rng, connection: ConnectionId, host: &str, now: Now) -> Self {
         let config = Config {
+            hostname: Some(host.to_owned()),
             container_id: format!("sim-{}", connection.0),
             client_sasl: Some((Symbol::new("PLAIN"), b"\0sim\0simkey".to_vec())),
             max_frame_size: [512, 4_096, 65_536][rng.below(3)],

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use access::{AccessRule, AccessRules, Directory, Entity, Rights, Secret};
+use access::Directory;
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, EntityChange, Now, Order, Output, ReadRequest,
-    RequestId, RuleSnapshot, Shard, SubscriptionSettings,
+    BrokerSettings, Command, ConnectionId, Ensured, EntityChange, NamespaceDefinition,
+    NamespaceOrder, Now, Order, Output, ReadRequest, RequestId, RuleSnapshot, Shard,
+    SubscriptionSettings,
 };
 use bytes::BytesMut;
 use dialect::{ClockReading, Dialect};
@@ -17,13 +18,21 @@ use endpoint::Mono;
 use servicebus::{Client, MessageIds, Settings};
 use store::{MemoryStore, NamespaceId, Reader};
 
+use crate::directories::Directories;
+use crate::inbox::{Inbox, NamespaceIndex};
 use crate::recording_store::{Recording, RecordingStore};
 use crate::rng::Rng;
 use crate::storage::Storage;
 use crate::world::queues::{Definition, What};
 
+/// The namespaces of every simulated broker, in the order of their ids. Each has entities of the
+/// same names.
+pub const NAMESPACES: [&str; 3] = ["default", "second", "third"];
+
 /// One connection as the broker's side sees it.
 pub struct Served {
+    /// The namespace of its client.
+    pub namespace: NamespaceIndex,
     /// The dialect.
     pub client: Client,
     /// Bytes that arrived and are not a whole frame yet.
@@ -37,7 +46,7 @@ pub struct Server {
     /// The deterministic core.
     pub shard: Shard,
     /// Commands that wait for the next turn.
-    pub inbox: Vec<Command>,
+    pub inbox: Inbox,
     /// Reads that have not been answered.
     pub reads: Vec<ReadRequest>,
     /// Its connections.
@@ -45,7 +54,7 @@ pub struct Server {
     /// What it wrote.
     pub recording: Recording,
     reader: Arc<dyn Reader>,
-    directory: Arc<Directory>,
+    directories: Arc<Directories>,
     settings: Arc<Settings>,
 }
 
@@ -80,66 +89,61 @@ impl Server {
         ));
         let mut shard = Shard::open(settings, servicebus::describe_forward_error, store, now)
             .expect("a memory store recovers");
-        let (mut directory, reads) = ensure_all(&mut shard, disk, queues, now);
-        let rule = AccessRule {
-            name: "sim".to_owned(),
-            primary: Secret::new("simkey".to_owned()),
-            secondary: None,
-            rights: Rights::ALL,
-            entity: None,
-        };
-        directory.set_access_rules(AccessRules {
-            rules: vec![rule],
-            ..AccessRules::default()
-        });
+        let reads = ensure_all(&mut shard, disk, queues, now);
         Self {
+            directories: Arc::new(Directories::of(&shard)),
             shard,
-            inbox: Vec::new(),
+            inbox: Inbox::default(),
             reads,
             served: BTreeMap::new(),
             recording,
             reader,
-            directory: Arc::new(directory),
             settings: Arc::new(Settings::default()),
         }
     }
 
-    /// An entity has changed, and every connection hears of it.
+    /// An entity has changed, and the connections of its namespace hear of it.
     pub fn follow(&mut self, change: EntityChange, now: Now) {
-        let mut directory = Directory::clone(&self.directory);
-        directory.apply(change);
-        self.publish(directory, now);
+        let namespace = change.namespace;
+        let changed = self.directories.change(namespace, |it| it.apply(change));
+        self.tell(changed, now);
     }
 
-    /// The rules of a topic have changed, and every connection hears of it.
-    pub fn follow_rules(&mut self, rules: RuleSnapshot, now: Now) {
-        let mut directory = Directory::clone(&self.directory);
-        directory.set_rules(rules);
-        self.publish(directory, now);
+    /// The rules of a topic have changed, and the connections of its namespace hear of it.
+    pub fn follow_rules(&mut self, namespace: NamespaceId, rules: RuleSnapshot, now: Now) {
+        let changed = self.directories.change(namespace, |it| it.set_rules(rules));
+        self.tell(changed, now);
     }
 
-    fn publish(&mut self, directory: Directory, now: Now) {
-        self.directory = Arc::new(directory);
+    fn tell(&mut self, directory: Option<Arc<Directory>>, now: Now) {
+        let Some(directory) = directory else {
+            return;
+        };
         for served in self.served.values_mut() {
-            let directory = Arc::clone(&self.directory);
-            served.client.set_directory(moment(now), directory);
-            self.inbox.append(served.client.commands());
+            if served.client.directory().namespace() == directory.namespace() {
+                let directory = Arc::clone(&directory);
+                served.client.set_directory(moment(now), directory);
+                let commands = served.client.commands();
+                self.inbox.append(served.namespace, commands);
+            }
         }
     }
 
-    /// Accepts a connection.
-    pub fn accept(&mut self, id: ConnectionId, now: Now) {
+    /// Accepts a connection of a client that will name its namespace.
+    pub fn accept(&mut self, id: ConnectionId, namespace: NamespaceIndex, now: Now) {
         let client = Client::new(
             id,
             Arc::clone(&self.settings),
-            Arc::clone(&self.directory),
+            self.directories.default(),
             MessageIds::new(u128::from(id.0).to_be_bytes()),
             moment(now),
         );
+        let directories: Arc<dyn dialect::Namespaces> = Arc::clone(&self.directories) as _;
         self.served.insert(
             id,
             Served {
-                client,
+                namespace,
+                client: client.in_namespaces(directories, None),
                 input: BytesMut::new(),
                 outputs: VecDeque::new(),
             },
@@ -159,14 +163,16 @@ impl Server {
         for output in served.outputs.drain(..some) {
             served.client.handle_output(moment(now), output);
         }
-        self.inbox.append(served.client.commands());
+        self.inbox
+            .append(served.namespace, served.client.commands());
     }
 
     /// The socket of a connection is gone.
     pub fn cut(&mut self, id: ConnectionId, now: Now) {
         if let Some(mut served) = self.served.remove(&id) {
             served.client.handle_eof(moment(now));
-            self.inbox.append(served.client.commands());
+            self.inbox
+                .append(served.namespace, served.client.commands());
         }
     }
 
@@ -179,7 +185,8 @@ impl Server {
                 .is_some_and(|deadline| deadline <= moment(now).mono)
             {
                 served.client.handle_timeout(moment(now));
-                self.inbox.append(served.client.commands());
+                self.inbox
+                    .append(served.namespace, served.client.commands());
             }
         }
     }
@@ -187,8 +194,9 @@ impl Server {
     /// One turn of the shard. Returns what it said.
     pub fn turn(&mut self, now: Now) -> Vec<Output> {
         let mut said = Vec::new();
+        let mut commands = self.inbox.take();
         self.shard
-            .turn(now, &mut self.inbox, &mut said, &mut self.reads);
+            .turn(now, &mut commands, &mut said, &mut self.reads);
         said
     }
 
@@ -199,56 +207,84 @@ impl Server {
         }
         let request = self.reads.swap_remove(rng.below(self.reads.len()));
         let found = self.reader.read(request.after, &request.query);
-        self.inbox.push(Command::Loaded {
+        self.inbox.push_own(Command::Loaded {
             read: request.read,
             found,
         });
     }
 }
 
-/// Makes sure that the entities exist, in one batch and before any client connects, as the real
-/// server does. Reads that a recovered broker asks for meanwhile are still to be answered.
+/// Makes sure that the namespaces and their entities exist, in one batch each and before any client
+/// connects, as the real server does. Returns the reads that a recovered broker asks for meanwhile.
 fn ensure_all(
     shard: &mut Shard,
     disk: &Storage,
     definitions: &[Definition],
     now: Now,
-) -> (Directory, Vec<ReadRequest>) {
+) -> Vec<ReadRequest> {
+    let known: Vec<_> = shard.broker.namespaces().collect();
+    let is_there = |name: &str| {
+        let mut known = known.iter().filter_map(|it| it.definition.as_ref());
+        known.any(|definition| definition.name == name)
+    };
+    let missing = NAMESPACES[1..].iter().filter(|name| !is_there(name));
+    let create = |name: &&str| NamespaceOrder::Create {
+        definition: Box::new(NamespaceDefinition {
+            name: (*name).to_owned(),
+            ..NamespaceDefinition::default()
+        }),
+        like: None,
+    };
+    let orders: Vec<_> = missing
+        .map(|name| (0, Order::Namespaces(create(name))))
+        .collect();
+    let mut reads = Vec::new();
+    carry_out(shard, disk, (orders, now), &mut reads);
+    let ensured = |index| {
+        let all = definitions.iter().map(ensured).collect();
+        (index, Order::ensure(all))
+    };
+    let orders = (0..NAMESPACES.len()).map(ensured).collect();
+    carry_out(shard, disk, (orders, now), &mut reads);
+    reads
+}
+
+/// Has orders carried out that can be.
+fn carry_out(
+    shard: &mut Shard,
+    disk: &Storage,
+    (orders, now): (Vec<(NamespaceIndex, Order)>, Now),
+    reads: &mut Vec<ReadRequest>,
+) {
+    let wanted = orders.len();
     let request = RequestId {
         connection: ConnectionId::SERVER,
         token: 0,
     };
-    let order = Order::ensure(definitions.iter().map(ensured).collect());
-    let mut commands = vec![administer(request, order)];
-    let (mut said, mut reads) = (Vec::new(), Vec::new());
-    shard.turn(now, &mut commands, &mut said, &mut reads);
+    let orders = orders.into_iter();
+    let mut commands: Vec<_> = orders
+        .map(|(index, order)| administer(request, index, order))
+        .collect();
+    let mut said = Vec::new();
+    shard.turn(now, &mut commands, &mut said, reads);
     disk.sync_all();
-    shard.turn(now, &mut commands, &mut said, &mut reads);
-    let is_done = said
+    shard.turn(now, &mut commands, &mut said, reads);
+    let done = said
         .iter()
-        .any(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
-    assert!(is_done, "every entity can be ensured: {said:?}");
-    let mut directory = Directory::default();
-    for info in shard.broker.queues() {
-        directory.insert(Entity {
-            id: info.id,
-            path: info.path,
-            kind: info.kind,
-            settings: info.settings,
-            replaces: None,
-        });
-    }
-    for (_, rules) in shard.broker.rules() {
-        directory.set_rules(rules);
-    }
-    (directory, reads)
+        .filter(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
+    assert_eq!(done.count(), wanted, "orders can be carried out: {said:?}");
+}
+
+/// The id of one of the namespaces. They are made in their order, before all others.
+pub(crate) fn namespace_id(index: NamespaceIndex) -> NamespaceId {
+    NamespaceId(u32::try_from(index).expect("there are few"))
 }
 
 /// The command that has an order carried out.
-pub(crate) fn administer(request: RequestId, order: Order) -> Command {
+pub(crate) fn administer(request: RequestId, namespace: NamespaceIndex, order: Order) -> Command {
     Command::Administer {
         request,
-        namespace: NamespaceId(0),
+        namespace: namespace_id(namespace),
         order: Box::new(order),
     }
 }

@@ -3,7 +3,7 @@
 //! One thread, one generator, one pair of clocks: the seed decides every interleaving.
 
 use broker::{
-    BrokerSettings, ConnectionId, LocksOnDisconnect, Mono, Now, Output, SessionCountOnDisconnect,
+    BrokerSettings, LocksOnDisconnect, Mono, Now, Output, SessionCountOnDisconnect,
     TransactionSettings, Wall,
 };
 use dialect::Dialect;
@@ -11,12 +11,14 @@ use dialect::Dialect;
 use crate::actor::Actor;
 use crate::context::Context;
 use crate::faults::Faults;
-use crate::ledger::{self, Ledger};
+use crate::inbox::NamespaceIndex;
+use crate::ledger;
+use crate::owners::Owners;
 use crate::pipe::Pipe;
 use crate::remote::Remote;
 use crate::report::Report;
 use crate::rng::Rng;
-use crate::server::Server;
+use crate::server::{NAMESPACES, Server};
 use crate::storage::{Storage, StorageKind};
 use crate::violation::Violation;
 
@@ -24,6 +26,7 @@ mod administration;
 mod callers;
 mod drain;
 mod fault_injection;
+mod namespace;
 mod nodes;
 pub(crate) mod queues;
 mod routing;
@@ -35,12 +38,9 @@ mod turn;
 pub use script::Ending;
 pub use sweep::Swept;
 
-use administration::Administration;
-use callers::Callers;
-use nodes::Nodes;
+use namespace::Namespace;
 use queues::Definition;
-use routing::Routing;
-use setup::{clients, ledger_queue, ledger_queues};
+use setup::ledger_queue;
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +74,8 @@ pub struct World {
     now: Now,
     disk: Storage,
     server: Server,
-    clients: Vec<SimClient>,
-    ledger: Ledger,
-    next_connection: u64,
+    namespaces: Vec<Namespace>,
+    owners: Owners,
     /// Nothing becomes durable before this.
     slow_until: u64,
     nearly_full_until: u64,
@@ -85,14 +84,12 @@ pub struct World {
     definitions: Vec<Definition>,
     /// Those that come and go.
     temporary: Vec<Definition>,
-    administration: Administration,
-    callers: Callers,
-    routing: Routing,
-    nodes: Nodes,
     /// Outputs for connections that are neither a client's nor a caller's.
     script_outputs: Vec<Output>,
     /// No more faults are injected.
     faults_stopped: bool,
+    /// What the ledgers do not count.
+    report: Report,
 }
 
 impl World {
@@ -119,29 +116,27 @@ impl World {
         let settings = small_memory(&mut rng, locks_on_disconnect, session_counts);
         let server = Server::start(settings, disk.open(), &disk, &definitions, now);
         let drops_locks = locks_on_disconnect == LocksOnDisconnect::Drop;
-        let mut ledger = Ledger::new(ledger_queues(&server, &definitions), drops_locks, now);
-        ledger.count_lost_sessions(session_counts);
+        let rules = (drops_locks, session_counts);
+        let namespaces = (0..NAMESPACES.len())
+            .map(|index| Namespace::new(index, &server, &definitions, rules, now))
+            .collect();
         Self {
             plan,
             rng,
             now,
-            disk,
             server,
-            clients: clients(),
-            ledger,
-            next_connection: 1,
+            namespaces,
+            owners: disk.with_current(Owners::of),
             slow_until: 0,
             nearly_full_until: 0,
             locks_on_disconnect,
             session_counts,
             definitions,
             temporary: administration::temporary(),
-            administration: Administration::default(),
-            callers: Callers::default(),
-            routing: Routing::default(),
-            nodes: Nodes::default(),
+            disk,
             script_outputs: Vec::new(),
             faults_stopped: false,
+            report: Report::default(),
         }
     }
 
@@ -151,46 +146,41 @@ impl World {
     /// The first violation.
     pub fn run(mut self) -> Result<Report, Violation> {
         let done = self.run_all();
-        let step = self.ledger.report.steps;
+        let step = self.report.steps;
         done.map_err(|violation| violation.with_step(step))?;
-        self.ledger.report.add_disk(&self.disk.counts());
-        Ok(self.ledger.report)
+        self.report.add_disk(&self.disk.counts());
+        for namespace in &self.namespaces {
+            self.report.add(&namespace.ledger.report);
+        }
+        Ok(self.report)
     }
 
     fn run_all(&mut self) -> Result<(), Violation> {
         let mut recounted = 0;
         self.check_start()?;
-        while self.ledger.report.operations < self.plan.operations {
+        while self.report.operations < self.plan.operations {
             self.step()?;
-            if self.ledger.report.operations >= recounted + 1_000 {
-                recounted = self.ledger.report.operations;
+            if self.report.operations >= recounted + 1_000 {
+                recounted = self.report.operations;
                 self.recount()?;
             }
         }
         self.drain()
     }
 
-    /// One thing happens.
+    /// One thing happens, with the broker or in each namespace.
     fn step(&mut self) -> Result<(), Violation> {
-        self.ledger.report.steps += 1;
-        let client = self.rng.below(self.clients.len());
-        match self
-            .rng
-            .weighted(&[25, 20, 18, 18, 20, 10, 8, 6, 2, 1, 1, 1])
-        {
-            0 => self.act(client),
-            1 => self.bytes_to_server(client),
-            2 => self.serve(client),
-            3 => self.bytes_to_client(client)?,
-            4 => self.turn()?,
-            5 => self.disk_progress(),
-            6 => self.server.answer_read(&mut self.rng),
-            7 => self.pass_time(),
-            8 => self.call(),
-            9 if self.rng.chance(100) => self.administer(),
-            10 => self.route(),
-            11 => self.use_nodes(),
-            _ => {}
+        self.report.steps += 1;
+        match self.rng.weighted(&[86, 20, 10, 8, 6]) {
+            0 => {
+                for n in 0..self.namespaces.len() {
+                    self.step_in(n)?;
+                }
+            }
+            1 => self.turn()?,
+            2 => self.disk_progress(),
+            3 => self.server.answer_read(&mut self.rng),
+            _ => self.pass_time(),
         }
         if !self.faults_stopped {
             self.inject_fault()?;
@@ -202,20 +192,37 @@ impl World {
         Ok(())
     }
 
-    fn act(&mut self, client: usize) {
-        if self.clients[client].remote.is_none() {
-            return self.connect(client);
+    /// A client of a namespace does something, or bytes of its connection arrive.
+    fn step_in(&mut self, n: NamespaceIndex) -> Result<(), Violation> {
+        let client = self.rng.below(self.namespaces[n].clients.len());
+        match self.rng.weighted(&[25, 20, 18, 18, 2, 1, 1, 1]) {
+            0 => self.act(n, client),
+            1 => self.bytes_to_server(n, client),
+            2 => self.serve(n, client),
+            3 => self.bytes_to_client(n, client)?,
+            4 => self.call(n),
+            5 if self.rng.chance(100) => self.administer(n),
+            6 => self.route(n),
+            7 => self.use_nodes(n),
+            _ => {}
         }
+        Ok(())
+    }
+
+    fn act(&mut self, n: NamespaceIndex, client: usize) {
+        let Namespace {
+            clients, ledger, ..
+        } = &mut self.namespaces[n];
         let SimClient {
             actor,
             remote: Some((remote, _)),
-        } = &mut self.clients[client]
+        } = &mut clients[client]
         else {
-            return;
+            return self.connect(n, client);
         };
         let mut context = Context {
             rng: &mut self.rng,
-            ledger: &mut self.ledger,
+            ledger,
             now: self.now,
         };
         let stays = actor.act(&mut context, remote);
@@ -224,14 +231,15 @@ impl World {
         }
     }
 
-    fn connect(&mut self, client: usize) {
-        let id = ConnectionId(self.next_connection);
-        self.next_connection += 1;
-        let mut remote = Remote::open(&mut self.rng, id, self.now);
-        let client = &mut self.clients[client];
+    fn connect(&mut self, n: NamespaceIndex, client: usize) {
+        let namespace = &mut self.namespaces[n];
+        let id = namespace.next_connection();
+        let host = namespace.host();
+        let mut remote = Remote::open(&mut self.rng, id, &host, self.now);
+        let client = &mut namespace.clients[client];
         let mut context = Context {
             rng: &mut self.rng,
-            ledger: &mut self.ledger,
+            ledger: &mut namespace.ledger,
             now: self.now,
         };
         client.actor.connected(&mut context, &mut remote);
@@ -241,11 +249,11 @@ impl World {
             stalled_until: 0,
         };
         client.remote = Some((remote, pipes));
-        self.server.accept(id, self.now);
+        self.server.accept(id, n, self.now);
     }
 
-    fn bytes_to_server(&mut self, client: usize) {
-        let Some((remote, pipes)) = &mut self.clients[client].remote else {
+    fn bytes_to_server(&mut self, n: NamespaceIndex, client: usize) {
+        let Some((remote, pipes)) = &mut self.namespaces[n].clients[client].remote else {
             return;
         };
         pipes
@@ -254,22 +262,25 @@ impl World {
         if let Some(served) = self.server.served.get_mut(&remote.connection) {
             pipes.to_server.arrive(&mut self.rng, &mut served.input);
         }
-        self.serve(client);
+        self.serve(n, client);
     }
 
-    fn serve(&mut self, client: usize) {
-        let Some((remote, _)) = &self.clients[client].remote else {
+    fn serve(&mut self, n: NamespaceIndex, client: usize) {
+        let Some((remote, _)) = &self.namespaces[n].clients[client].remote else {
             return;
         };
         self.server
             .serve(&mut self.rng, remote.connection, self.now);
     }
 
-    fn bytes_to_client(&mut self, client: usize) -> Result<(), Violation> {
+    fn bytes_to_client(&mut self, n: NamespaceIndex, client: usize) -> Result<(), Violation> {
+        let Namespace {
+            clients, ledger, ..
+        } = &mut self.namespaces[n];
         let SimClient {
             actor,
             remote: Some((remote, pipes)),
-        } = &mut self.clients[client]
+        } = &mut clients[client]
         else {
             return Ok(());
         };
@@ -279,7 +290,7 @@ impl World {
                 .push(served.client.output(crate::server::moment(self.now)));
             if pipes.to_client.is_empty() {
                 served.client.written();
-                self.server.inbox.append(served.client.commands());
+                self.server.inbox.append(n, served.client.commands());
             }
         }
         if pipes.stalled_until > self.now.mono.0 && !self.faults_stopped {
@@ -288,7 +299,7 @@ impl World {
         pipes.to_client.arrive(&mut self.rng, &mut remote.input);
         let mut context = Context {
             rng: &mut self.rng,
-            ledger: &mut self.ledger,
+            ledger,
             now: self.now,
         };
         let mut over = false;
@@ -300,17 +311,20 @@ impl World {
             actor.handle(&mut context, event)?;
         }
         if over {
-            self.close_connection(client);
+            self.close_connection(n, client);
         }
         Ok(())
     }
 
     /// The connection is gone on both sides.
-    fn close_connection(&mut self, client: usize) {
-        let client = &mut self.clients[client];
+    fn close_connection(&mut self, n: NamespaceIndex, client: usize) {
+        let Namespace {
+            clients, ledger, ..
+        } = &mut self.namespaces[n];
+        let client = &mut clients[client];
         if let Some((remote, _)) = client.remote.take() {
             self.server.cut(remote.connection, self.now);
-            client.actor.disconnected(&mut self.ledger);
+            client.actor.disconnected(ledger);
         }
     }
 
@@ -339,9 +353,12 @@ impl World {
     fn advance(&mut self, milliseconds: u64) {
         self.now.mono.0 += milliseconds;
         self.now.wall.0 += milliseconds;
-        self.ledger.clock(self.now.wall, false);
         self.server.tick(self.now);
-        for client in &mut self.clients {
+        for namespace in &mut self.namespaces {
+            namespace.ledger.clock(self.now.wall, false);
+        }
+        let clients = self.namespaces.iter_mut().flat_map(|it| &mut it.clients);
+        for client in clients {
             if let Some((remote, _)) = &mut client.remote {
                 let mono = endpoint::Mono(self.now.mono.0);
                 if remote
@@ -381,7 +398,40 @@ fn small_memory(
 
 #[cfg(test)]
 mod tests {
+    use broker::{Command, RequestId};
+
     use super::*;
+    use crate::message::{self, SendOptions};
+
+    /// A message that gets from a client of one namespace into an entity of another is found by the
+    /// ledger of the other one.
+    #[test]
+    fn what_crosses_from_one_namespace_to_another_is_found() {
+        let mut world = World::new(Plan {
+            seed: 1,
+            operations: 0,
+            faults: Faults::NONE,
+            storage: StorageKind::Memory,
+        });
+        let entity = world.namespaces[0].ledger.live("plain");
+        let entity = entity.expect("every namespace has it");
+        let client = &mut world.namespaces[1];
+        let id = client.ledger.next_id(None);
+        let options = SendOptions::default();
+        let payload = message::build(&mut world.rng, id, options, 20);
+        let request = RequestId {
+            connection: client.next_connection(),
+            token: 1,
+        };
+        let send = Command::Send {
+            request,
+            entity,
+            messages: vec![script::incoming(id, payload, options)],
+        };
+        world.server.inbox.push(1, send);
+        let violation = world.turn().expect_err("it is found");
+        assert_eq!(violation.invariant, "I12", "{violation}");
+    }
 
     /// Counts that are not what the ledger was told are found, whichever they are: by themselves,
     /// or by a message that has become a dead letter too early.
@@ -398,7 +448,9 @@ mod tests {
                 storage: StorageKind::Memory,
             });
             assert_ne!(world.session_counts, other);
-            world.ledger.count_lost_sessions(other);
+            for namespace in &mut world.namespaces {
+                namespace.ledger.count_lost_sessions(other);
+            }
             let violation = world.run().expect_err("it is found");
             assert!(matches!(violation.invariant, "I5" | "I6"), "{violation}");
         }

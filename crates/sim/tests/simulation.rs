@@ -19,7 +19,7 @@ fn from_environment(name: &str) -> Option<u64> {
 }
 
 /// Operations of every run but for what the drain takes, so that a seed alone names one.
-const RUN: u64 = 10_000;
+const RUN: u64 = 30_000;
 
 /// Runs `runs` seeds from `first` on, on all processors. Each run is one thread's.
 fn run_all(first: u64, runs: u64) -> Report {

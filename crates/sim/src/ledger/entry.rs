@@ -75,7 +75,7 @@ pub(super) struct Waited {
     /// Its row before.
     pub row: MessageRow,
     /// How many crashes there had been.
-    pub crashes: u64,
+    pub epoch: u64,
 }
 
 #[derive(Debug)]

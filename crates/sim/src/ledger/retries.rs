@@ -84,9 +84,9 @@ impl Ledger {
             self.check_not_locked(moved.id, "made to wait")?;
         }
         self.report.waited += 1;
-        let crashes = self.report.crashes;
+        let epoch = self.epoch;
         if let Some(entry) = self.entries.get_mut(&moved.id) {
-            entry.waited = moved.old_row.map(|row| Waited { row, crashes });
+            entry.waited = moved.old_row.map(|row| Waited { row, epoch });
         }
         Ok(())
     }
@@ -101,8 +101,8 @@ impl Ledger {
         } else if waited.is_none_or(|waited| waited.row != moved.row) {
             "returned with another row"
         } else {
-            let crashes = waited.map_or(0, |waited| waited.crashes);
-            self.report.waited_over_crash += u64::from(self.report.crashes > crashes);
+            let epoch = waited.map_or(self.epoch, |waited| waited.epoch);
+            self.report.waited_over_crash += u64::from(self.epoch > epoch);
             let turn = self.turn.index;
             if let Some(entry) = self.entries.get_mut(&moved.id) {
                 entry.freed = turn;

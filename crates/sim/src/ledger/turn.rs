@@ -75,7 +75,7 @@ impl Turn {
 
 impl Ledger {
     /// The shard is about to be told all this.
-    pub fn begin_turn(&mut self, commands: &[Command], now: Now) {
+    pub fn begin_turn<'a>(&mut self, commands: impl IntoIterator<Item = &'a Command>, now: Now) {
         self.turn = Turn::new(now, Some(&self.turn));
         // Elsewhere what is not enqueued at once never is.
         let mut sends = std::mem::take(&mut self.sends);

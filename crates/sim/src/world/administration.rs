@@ -10,7 +10,8 @@ use broker::{
 use store::EntityId;
 
 use super::queues::{self, Definition, What};
-use super::{World, ledger_queue};
+use super::{World, ledger_queue, namespace};
+use crate::inbox::NamespaceIndex;
 use crate::rule::Rule;
 use crate::server;
 use crate::violation::Violation;
@@ -44,46 +45,46 @@ impl Administration {
         self.waiting = 0;
     }
 
-    fn request(&mut self) -> RequestId {
+    fn request(&mut self, namespace: NamespaceIndex) -> RequestId {
         self.count += 1;
         RequestId {
             connection: ConnectionId::SERVER,
-            token: self.count,
+            token: namespace::id_in(namespace, self.count),
         }
     }
 }
 
 impl World {
     /// Changes something, or asks for it, or not.
-    pub(super) fn administer(&mut self) {
-        if self.administration.waiting >= MOST_WAITING || self.faults_stopped {
+    pub(super) fn administer(&mut self, n: NamespaceIndex) {
+        if self.namespaces[n].administration.waiting >= MOST_WAITING || self.faults_stopped {
             return;
         }
-        let request = self.administration.request();
+        let request = self.namespaces[n].administration.request(n);
         let command = match self.rng.below(20) {
-            0..=2 => self.add_rule(request),
-            3..=4 => self.remove_rule(request),
+            0..=2 => self.add_rule(n, request),
+            3..=4 => self.remove_rule(n, request),
             kind => {
-                let order = self.order(kind);
-                order.map(|order| server::administer(request, order))
+                let order = self.order(n, kind);
+                order.map(|order| server::administer(request, n, order))
             }
         };
         if let Some(command) = command {
-            self.administration.waiting += 1;
-            self.server.inbox.push(command);
+            self.namespaces[n].administration.waiting += 1;
+            self.server.inbox.push(n, command);
         }
     }
 
-    fn order(&mut self, kind: usize) -> Option<Order> {
+    fn order(&mut self, n: NamespaceIndex, kind: usize) -> Option<Order> {
         match kind {
-            5..=6 => Some(self.create()),
+            5..=6 => Some(self.create(n)),
             7 => Some(self.remove()),
-            8..=9 => self.change_a_rule(),
-            10..=11 => Some(self.switch()),
-            12 => self.update_any(),
-            13..=15 => Some(self.batch()),
+            8..=9 => self.change_a_rule(n),
+            10..=11 => Some(self.switch(n)),
+            12 => self.update_any(n),
+            13..=15 => Some(self.batch(n)),
             16 => Some(Order::DescribeNamespace),
-            _ => self.inquire(),
+            _ => self.inquire(n),
         }
     }
 
@@ -107,36 +108,45 @@ impl World {
         }
     }
 
-    fn fresh_rule(&mut self) -> Rule {
-        Rule::any(&mut self.rng, 1_000 + self.administration.count)
+    fn fresh_rule(&mut self, n: NamespaceIndex) -> Rule {
+        Rule::any(
+            &mut self.rng,
+            1_000 + self.namespaces[n].administration.count,
+        )
     }
 
     /// The name of a rule of a subscription that has others besides.
-    fn some_rule(&mut self, path: &str) -> Option<String> {
-        let rules = self.ledger.books.rules(self.ledger.live(path)?);
+    fn some_rule(&mut self, n: NamespaceIndex, path: &str) -> Option<String> {
+        let rules = self.namespaces[n]
+            .ledger
+            .books
+            .rules(self.namespaces[n].ledger.live(path)?);
         let at = self.rng.below(rules.len().max(1));
         (rules.len() > 1).then(|| rules[at].clone())
     }
 
-    fn has_room(&self, path: &str) -> bool {
-        let live = self.ledger.live(path);
-        live.is_none_or(|entity| self.ledger.books.rules(entity).len() < MOST_RULES)
+    fn has_room(&self, n: NamespaceIndex, path: &str) -> bool {
+        let live = self.namespaces[n].ledger.live(path);
+        live.is_none_or(|entity| self.namespaces[n].ledger.books.rules(entity).len() < MOST_RULES)
     }
 
-    fn add_rule(&mut self, request: RequestId) -> Option<Command> {
+    fn add_rule(&mut self, n: NamespaceIndex, request: RequestId) -> Option<Command> {
         let path = self.any_subscription();
-        let entity = self.ledger.live(path)?;
-        let rule = Box::new(self.fresh_rule().describe());
-        self.has_room(path).then_some(Command::AddRule {
+        let entity = self.namespaces[n].ledger.live(path)?;
+        let rule = Box::new(self.fresh_rule(n).describe());
+        self.has_room(n, path).then_some(Command::AddRule {
             request,
             entity,
             rule,
         })
     }
 
-    fn remove_rule(&mut self, request: RequestId) -> Option<Command> {
+    fn remove_rule(&mut self, n: NamespaceIndex, request: RequestId) -> Option<Command> {
         let path = self.any_subscription();
-        let (name, entity) = (self.some_rule(path)?, self.ledger.live(path)?);
+        let (name, entity) = (
+            self.some_rule(n, path)?,
+            self.namespaces[n].ledger.live(path)?,
+        );
         Some(Command::RemoveRule {
             request,
             entity,
@@ -145,9 +155,9 @@ impl World {
     }
 
     /// Also what is there already.
-    fn create(&mut self) -> Order {
+    fn create(&mut self, n: NamespaceIndex) -> Order {
         let definition = self.any_temporary();
-        self.expect(&definition);
+        self.expect(n, &definition);
         Order::Create {
             path: path_of(&definition),
             description: Box::new(describe(&definition)),
@@ -162,10 +172,10 @@ impl World {
         Order::Remove { path }
     }
 
-    fn change_a_rule(&mut self) -> Option<Order> {
+    fn change_a_rule(&mut self, n: NamespaceIndex) -> Option<Order> {
         let path = self.any_subscription();
-        let known = self.some_rule(path);
-        let fresh = self.fresh_rule();
+        let known = self.some_rule(n, path);
+        let fresh = self.fresh_rule(n);
         let subscription = self.in_some_case(path);
         let named = known.as_deref().and_then(Rule::named);
         match self.rng.below(4) {
@@ -181,7 +191,7 @@ impl World {
                 subscription,
                 rule: Box::new(named.unwrap_or(fresh).describe()),
             }),
-            _ => self.has_room(path).then(|| Order::CreateRule {
+            _ => self.has_room(n, path).then(|| Order::CreateRule {
                 subscription,
                 rule: Box::new(fresh.describe()),
             }),
@@ -189,7 +199,7 @@ impl World {
     }
 
     /// Sets an entity's status, by an update or by a batch: less is allowed, or everything again.
-    fn switch(&mut self) -> Order {
+    fn switch(&mut self, n: NamespaceIndex) -> Order {
         let path = SWITCHED[self.rng.below(SWITCHED.len())];
         let mut definition = self.definitions[queues::index_of(path)].clone();
         definition.settings.status = match self.rng.below(6) {
@@ -198,7 +208,7 @@ impl World {
             2 => Status::ReceiveDisabled,
             _ => Status::Active,
         };
-        match self.ledger.live(path) {
+        match self.namespaces[n].ledger.live(path) {
             Some(entity) if self.rng.chance(500) => Order::Update {
                 entity,
                 description: Box::new(describe(&definition)),
@@ -209,9 +219,9 @@ impl World {
 
     /// An entity that comes and goes gets the description that it has, or one that cannot be. It
     /// may have gone, and another one may be at its path.
-    fn update_any(&mut self) -> Option<Order> {
+    fn update_any(&mut self, n: NamespaceIndex) -> Option<Order> {
         let definition = self.any_temporary();
-        let of_path = self.ledger.queues.iter();
+        let of_path = self.namespaces[n].ledger.queues.iter();
         let of_path = of_path.filter(|queue| queue.path == definition.path);
         let all: Vec<EntityId> = of_path.map(|queue| queue.id).collect();
         let entity = *all.get(self.rng.below(all.len().max(1)))?;
@@ -225,43 +235,46 @@ impl World {
 
     /// Several entities come and go at once, and a rule goes; or nothing happens, since one of
     /// these cannot, or since the namespace has changed, or since it is only tried.
-    fn batch(&mut self) -> Order {
+    fn batch(&mut self, n: NamespaceIndex) -> Order {
         let mut batch = Batch {
-            version: self.administration.version.filter(|_| self.rng.chance(300)),
+            version: self.namespaces[n]
+                .administration
+                .version
+                .filter(|_| self.rng.chance(300)),
             dry_run: self.rng.chance(200),
             ..Batch::default()
         };
         for definition in self.temporary.clone() {
-            let is_live = self.ledger.live(definition.path).is_some();
+            let is_live = self.namespaces[n].ledger.live(definition.path).is_some();
             let options = self.rng.below(10);
             // One in ten may not be there.
             if options == 0 || options < 4 && is_live {
                 batch.removed.push(definition.path.to_owned());
             } else if options < 6 {
-                self.expect(&definition);
+                self.expect(n, &definition);
                 batch.ensured.push(server::ensured(&definition));
             }
             // Now and then the batch names one twice.
             if self.rng.chance(20) {
                 batch.ensured.push(server::ensured(&definition));
-                self.expect(&definition);
+                self.expect(n, &definition);
             }
         }
         let path = self.any_subscription();
-        if let Some(rule) = self.some_rule(path).filter(|_| self.rng.chance(300)) {
+        if let Some(rule) = self.some_rule(n, path).filter(|_| self.rng.chance(300)) {
             batch.removed_rules.push((path.to_owned(), rule));
         }
         Order::Apply(Box::new(batch))
     }
 
-    fn inquire(&mut self) -> Option<Order> {
+    fn inquire(&mut self, n: NamespaceIndex) -> Option<Order> {
         let (skip, top) = (self.rng.below(4), 1 + self.rng.below(12));
         let path = match self.rng.below(2) {
             0 => self.any_temporary().path,
             _ => SWITCHED[self.rng.below(SWITCHED.len())],
         };
         let subscription = self.any_subscription();
-        let named = self.some_rule(subscription);
+        let named = self.some_rule(n, subscription);
         let path = self.in_some_case(path);
         let subscription = self.in_some_case(subscription);
         Some(match self.rng.below(6) {
@@ -294,48 +307,54 @@ impl World {
     }
 
     /// There may soon be such an entity.
-    fn expect(&mut self, definition: &Definition) {
-        self.ledger.expect(ledger_queue(EntityId(0), definition));
+    fn expect(&mut self, n: NamespaceIndex, definition: &Definition) {
+        self.namespaces[n]
+            .ledger
+            .expect(ledger_queue(EntityId(0), definition));
     }
 
     /// Everything is as it was defined again, and what is not defined goes.
-    pub(super) fn restore(&mut self) -> Result<(), Violation> {
+    pub(super) fn restore(&mut self, n: NamespaceIndex) -> Result<(), Violation> {
         self.run_until_idle()?;
         let switched = SWITCHED.map(|path| &self.definitions[queues::index_of(path)]);
         let temporary = self.temporary.iter().map(|definition| definition.path);
-        let removed = temporary.filter(|path| self.ledger.live(path).is_some());
+        let removed = temporary.filter(|path| self.namespaces[n].ledger.live(path).is_some());
         let batch = Batch {
             ensured: switched.into_iter().map(server::ensured).collect(),
             removed: removed.map(str::to_owned).collect(),
             ..Batch::default()
         };
-        let request = self.administration.request();
+        let request = self.namespaces[n].administration.request(n);
         let order = Order::Apply(Box::new(batch));
-        self.server.inbox.push(server::administer(request, order));
+        self.server
+            .inbox
+            .push(n, server::administer(request, n, order));
         self.run_until_idle()
     }
 
     /// The broker answers, or says what has changed.
-    pub(super) fn administered(&mut self, output: Output) {
+    pub(super) fn administered(&mut self, n: NamespaceIndex, output: Output) {
         match output {
             Output::EntityChanged(change) => {
                 let change: EntityChange = *change;
                 self.server.follow(change, self.now);
             }
-            Output::RulesChanged(_, rules) => self.server.follow_rules(*rules, self.now),
+            Output::RulesChanged(namespace, rules) => {
+                self.server.follow_rules(namespace, *rules, self.now);
+            }
             Output::Administered { result, .. } => {
-                self.answered();
+                self.answered(n);
                 if let Ok(Answer::Namespace(namespace)) = *result {
-                    self.administration.version = Some(namespace.version);
+                    self.namespaces[n].administration.version = Some(namespace.version);
                 }
             }
-            Output::RuleChanged { .. } => self.answered(),
+            Output::RuleChanged { .. } => self.answered(n),
             _ => {}
         }
     }
 
-    fn answered(&mut self) {
-        let waiting = &mut self.administration.waiting;
+    fn answered(&mut self, n: NamespaceIndex) {
+        let waiting = &mut self.namespaces[n].administration.waiting;
         *waiting = waiting.saturating_sub(1);
     }
 }

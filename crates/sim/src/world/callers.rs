@@ -16,6 +16,7 @@ use store::EntityId;
 
 use super::World;
 use super::queues::{Definition, FAST, What};
+use crate::inbox::NamespaceIndex;
 use crate::ledger::Ask;
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -66,18 +67,18 @@ pub(super) struct Callers {
 
 impl World {
     /// A caller comes, has enough of waiting, or brings a lock back.
-    pub(super) fn call(&mut self) {
+    pub(super) fn call(&mut self, n: NamespaceIndex) {
         if self.faults_stopped {
             return;
         }
         match self.rng.below(10) {
-            0..=3 => self.call_for_message(),
-            4..=5 => self.stop_waiting(),
-            _ => self.bring_lock(),
+            0..=3 => self.call_for_message(n),
+            4..=5 => self.stop_waiting(n),
+            _ => self.bring_lock(n),
         }
     }
 
-    fn call_for_message(&mut self) {
+    fn call_for_message(&mut self, n: NamespaceIndex) {
         let all = self.definitions.iter().chain(&self.temporary);
         let all: Vec<_> = all.collect();
         let definition = all[self.rng.below(all.len())].clone();
@@ -85,10 +86,12 @@ impl World {
             true => Subqueue::Main,
             false => Subqueue::DeadLetter,
         };
-        let Some(entity) = self.ledger.live(definition.path) else {
+        let Some(entity) = self.namespaces[n].ledger.live(definition.path) else {
             return;
         };
-        if !may_be_called(&definition, subqueue) || self.callers.waiting.len() >= MOST_WAITING {
+        if !may_be_called(&definition, subqueue)
+            || self.namespaces[n].callers.waiting.len() >= MOST_WAITING
+        {
             return;
         }
         let waiting = Waiting {
@@ -98,175 +101,223 @@ impl World {
             redrives: can_be_redriven(&definition),
             is_abandoned: false,
         };
-        let connection = self.new_caller();
-        self.callers.waiting.insert(connection, waiting);
+        let connection = self.new_caller(n);
+        self.namespaces[n]
+            .callers
+            .waiting
+            .insert(connection, waiting);
         let receiver = receiver_of(connection);
         let mode = ReceiveMode::PeekLock;
-        self.server.inbox.push(Command::Attach {
-            receiver,
-            subqueue: SubqueueId { entity, subqueue },
-            access: Access::Consume(mode),
-            selector: None,
-        });
-        self.credit(connection, false);
+        self.server.inbox.push(
+            n,
+            Command::Attach {
+                receiver,
+                subqueue: SubqueueId { entity, subqueue },
+                access: Access::Consume(mode),
+                selector: None,
+            },
+        );
+        self.credit(n, connection, false);
     }
 
-    fn new_caller(&mut self) -> ConnectionId {
-        let connection = ConnectionId(self.next_connection);
-        self.next_connection += 1;
-        connection
+    fn new_caller(&mut self, n: NamespaceIndex) -> ConnectionId {
+        self.namespaces[n].next_connection()
     }
 
-    fn credit(&mut self, connection: ConnectionId, drain: bool) {
-        self.server.inbox.push(Command::Credit {
-            receiver: receiver_of(connection),
-            limit: 1,
-            drain,
-        });
+    fn credit(&mut self, n: NamespaceIndex, connection: ConnectionId, drain: bool) {
+        self.server.inbox.push(
+            n,
+            Command::Credit {
+                receiver: receiver_of(connection),
+                limit: 1,
+                drain,
+            },
+        );
     }
 
     /// One that waits has waited long enough, or its peer has gone.
-    fn stop_waiting(&mut self) {
-        let count = self.callers.waiting.len();
+    fn stop_waiting(&mut self, n: NamespaceIndex) {
+        let count = self.namespaces[n].callers.waiting.len();
         if count == 0 {
             return;
         }
         let is_abandoned = self.rng.chance(500);
         let place = self.rng.below(count);
-        let connection = self.callers.waiting.iter_mut().nth(place).map(|found| {
-            found.1.is_abandoned |= is_abandoned;
-            *found.0
-        });
+        let connection = self.namespaces[n]
+            .callers
+            .waiting
+            .iter_mut()
+            .nth(place)
+            .map(|found| {
+                found.1.is_abandoned |= is_abandoned;
+                *found.0
+            });
         if let Some(connection) = connection {
-            self.credit(connection, true);
+            self.credit(n, connection, true);
         }
     }
 
     /// All callers have waited long enough.
-    pub(super) fn drain_callers(&mut self) {
-        for connection in self.callers.waiting.keys().copied().collect::<Vec<_>>() {
-            self.credit(connection, true);
+    pub(super) fn drain_callers(&mut self, n: NamespaceIndex) {
+        for connection in self.namespaces[n]
+            .callers
+            .waiting
+            .keys()
+            .copied()
+            .collect::<Vec<_>>()
+        {
+            self.credit(n, connection, true);
         }
-        self.callers.shown.clear();
+        self.namespaces[n].callers.shown.clear();
     }
 
     /// The broker has died, and no caller is told anything.
-    pub(super) fn forget_callers(&mut self) {
-        for asked in std::mem::take(&mut self.callers).asked.into_values() {
+    pub(super) fn forget_callers(&mut self, n: NamespaceIndex) {
+        for asked in std::mem::take(&mut self.namespaces[n].callers)
+            .asked
+            .into_values()
+        {
             if let Some(ask) = asked.ask {
-                self.ledger.answer_lost(asked.id, ask);
+                self.namespaces[n].ledger.answer_lost(asked.id, ask);
             }
         }
     }
 
     /// A caller brings a token, perhaps not for the last time.
-    fn bring_lock(&mut self) {
-        let count = self.callers.shown.len();
+    fn bring_lock(&mut self, n: NamespaceIndex) {
+        let count = self.namespaces[n].callers.shown.len();
         if count == 0 {
             return;
         }
         let place = self.rng.below(count);
         let shown = match self.rng.chance(200) {
-            true => self.callers.shown[place].clone(),
-            false => self.callers.shown.swap_remove(place),
+            true => self.namespaces[n].callers.shown[place].clone(),
+            false => self.namespaces[n].callers.shown.swap_remove(place),
         };
-        let connection = self.new_caller();
+        let connection = self.new_caller(n);
         match self.rng.below(10) {
             0..=3 if shown.from.subqueue != Subqueue::Main && shown.from.redrives => {
-                self.redrive(connection, shown);
+                self.redrive(n, connection, shown);
             }
-            0..=4 => self.settle_by(connection, &shown, Ask::Complete),
-            5..=6 => self.settle_by(connection, &shown, Ask::Abandon),
-            7 => self.settle_by(connection, &shown, Ask::Release),
-            _ => self.renew_by(connection, &shown),
+            0..=4 => self.settle_by(n, connection, &shown, Ask::Complete),
+            5..=6 => self.settle_by(n, connection, &shown, Ask::Abandon),
+            7 => self.settle_by(n, connection, &shown, Ask::Release),
+            _ => self.renew_by(n, connection, &shown),
         }
     }
 
-    fn settle_by(&mut self, connection: ConnectionId, shown: &Shown, ask: Ask) {
-        self.ledger.asked(shown.id, ask);
+    fn settle_by(&mut self, n: NamespaceIndex, connection: ConnectionId, shown: &Shown, ask: Ask) {
+        self.namespaces[n].ledger.asked(shown.id, ask);
         let outcome = match ask {
             Ask::Complete => Outcome::Complete,
             Ask::Abandon => Outcome::abandon(Vec::new()),
             _ => Outcome::Release,
         };
-        self.server.inbox.push(Command::Settle {
-            request: Some(request_of(connection)),
-            session: None,
-            subqueue: SubqueueId {
-                entity: shown.from.entity,
-                subqueue: shown.from.subqueue,
+        self.server.inbox.push(
+            n,
+            Command::Settle {
+                request: Some(request_of(connection)),
+                session: None,
+                subqueue: SubqueueId {
+                    entity: shown.from.entity,
+                    subqueue: shown.from.subqueue,
+                },
+                token: shown.token,
+                outcome,
             },
-            token: shown.token,
-            outcome,
-        });
-        self.note_asked(connection, shown, Some(ask));
+        );
+        self.note_asked(n, connection, shown, Some(ask));
     }
 
-    fn renew_by(&mut self, connection: ConnectionId, shown: &Shown) {
-        self.server.inbox.push(Command::Renew {
-            request: request_of(connection),
-            subqueue: SubqueueId {
-                entity: shown.from.entity,
-                subqueue: shown.from.subqueue,
+    fn renew_by(&mut self, n: NamespaceIndex, connection: ConnectionId, shown: &Shown) {
+        self.server.inbox.push(
+            n,
+            Command::Renew {
+                request: request_of(connection),
+                subqueue: SubqueueId {
+                    entity: shown.from.entity,
+                    subqueue: shown.from.subqueue,
+                },
+                tokens: vec![shown.token],
             },
-            tokens: vec![shown.token],
-        });
-        self.note_asked(connection, shown, None);
+        );
+        self.note_asked(n, connection, shown, None);
     }
 
-    fn redrive(&mut self, connection: ConnectionId, shown: Shown) {
-        self.note_asked(connection, &shown, None);
-        self.server.inbox.push(Command::Redrive {
-            request: request_of(connection),
-            subqueue: SubqueueId {
-                entity: shown.from.entity,
-                subqueue: shown.from.subqueue,
+    fn redrive(&mut self, n: NamespaceIndex, connection: ConnectionId, shown: Shown) {
+        self.note_asked(n, connection, &shown, None);
+        self.server.inbox.push(
+            n,
+            Command::Redrive {
+                request: request_of(connection),
+                subqueue: SubqueueId {
+                    entity: shown.from.entity,
+                    subqueue: shown.from.subqueue,
+                },
+                token: shown.token,
+                payload: shown.payload,
             },
-            token: shown.token,
-            payload: shown.payload,
-        });
+        );
     }
 
-    fn note_asked(&mut self, connection: ConnectionId, shown: &Shown, ask: Option<Ask>) {
+    fn note_asked(
+        &mut self,
+        n: NamespaceIndex,
+        connection: ConnectionId,
+        shown: &Shown,
+        ask: Option<Ask>,
+    ) {
         let asked = Asked {
             subqueue: shown.from.subqueue,
             id: shown.id,
             ask,
         };
-        self.callers.asked.insert(connection, asked);
+        self.namespaces[n].callers.asked.insert(connection, asked);
     }
 
     /// Takes in what is said to a caller; gives back what is for another client.
     ///
     /// # Errors
     /// I2, when a settlement is answered that did not take place.
-    pub(super) fn called(&mut self, output: Output) -> Result<Option<Output>, Violation> {
+    pub(super) fn called(
+        &mut self,
+        n: NamespaceIndex,
+        output: Output,
+    ) -> Result<Option<Output>, Violation> {
         let connection = output.connection();
-        if let Some(waiting) = self.callers.waiting.get(&connection).copied() {
+        if let Some(waiting) = self.namespaces[n].callers.waiting.get(&connection).copied() {
             match output {
-                Output::Deliver { delivery, .. } => self.shown(connection, waiting, &delivery),
-                Output::Drained { .. } | Output::Evicted { .. } => self.leave(connection),
+                Output::Deliver { delivery, .. } => self.shown(n, connection, waiting, &delivery),
+                Output::Drained { .. } | Output::Evicted { .. } => self.leave(n, connection),
                 _ => {}
             }
             return Ok(None);
         }
-        let Some(asked) = self.callers.asked.get(&connection).copied() else {
+        let Some(asked) = self.namespaces[n].callers.asked.get(&connection).copied() else {
             return Ok(Some(output));
         };
         if let (Output::Settled { result, .. }, Some(ask)) = (&output, asked.ask) {
             let done = result.is_ok();
-            self.ledger.answered(asked.id, asked.subqueue, ask, done)?;
+            self.namespaces[n]
+                .ledger
+                .answered(asked.id, asked.subqueue, ask, done)?;
         }
-        self.leave(connection);
+        self.leave(n, connection);
         Ok(None)
     }
 
     /// A message came for a caller that waits.
-    fn shown(&mut self, connection: ConnectionId, from: Waiting, delivery: &Delivery) {
-        self.callers.waiting.remove(&connection);
-        self.ledger.report.calls += 1;
-        let Some(id) = self.ledger.locked_by(delivery.token) else {
-            return self.leave(connection);
+    fn shown(
+        &mut self,
+        n: NamespaceIndex,
+        connection: ConnectionId,
+        from: Waiting,
+        delivery: &Delivery,
+    ) {
+        self.namespaces[n].callers.waiting.remove(&connection);
+        self.namespaces[n].ledger.report.calls += 1;
+        let Some(id) = self.namespaces[n].ledger.locked_by(delivery.token) else {
+            return self.leave(n, connection);
         };
         let shown = Shown {
             from,
@@ -275,22 +326,22 @@ impl World {
             payload: delivery.message.payload.clone(),
         };
         if from.is_abandoned {
-            self.settle_by(connection, &shown, Ask::Release);
+            self.settle_by(n, connection, &shown, Ask::Release);
         } else if from.removes {
-            self.settle_by(connection, &shown, Ask::Complete);
+            self.settle_by(n, connection, &shown, Ask::Complete);
         } else {
-            self.callers.shown.push(shown);
-            if self.callers.shown.len() > MOST_SHOWN {
-                self.callers.shown.remove(0);
+            self.namespaces[n].callers.shown.push(shown);
+            if self.namespaces[n].callers.shown.len() > MOST_SHOWN {
+                self.namespaces[n].callers.shown.remove(0);
             }
-            self.leave(connection);
+            self.leave(n, connection);
         }
     }
 
-    fn leave(&mut self, connection: ConnectionId) {
-        self.callers.waiting.remove(&connection);
-        self.callers.asked.remove(&connection);
-        self.server.inbox.push(Command::Leave { connection });
+    fn leave(&mut self, n: NamespaceIndex, connection: ConnectionId) {
+        self.namespaces[n].callers.waiting.remove(&connection);
+        self.namespaces[n].callers.asked.remove(&connection);
+        self.server.inbox.push(n, Command::Leave { connection });
     }
 }
 

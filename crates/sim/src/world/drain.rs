@@ -3,7 +3,7 @@
 use broker::Subqueue;
 use store::Part;
 
-use super::{SimClient, World, queues};
+use super::{Namespace, SimClient, World, queues};
 use crate::actor::Actor;
 use crate::holder::Holder;
 use crate::receiver::Receiver;
@@ -18,34 +18,46 @@ impl World {
         self.faults_stopped = true;
         self.disk.set_nearly_full(false);
         self.disk.heal();
-        self.restore()?;
-        self.drain_nodes()?;
+        for n in 0..self.namespaces.len() {
+            self.restore(n)?;
+            self.drain_nodes(n)?;
+        }
         self.let_locks_end()?;
         self.recount()?;
         self.take_everything()?;
         self.run_until_idle()?;
         self.recount()?;
-        self.ledger.all_taken()?;
-        self.ledger.check_no_tombstones()?;
-        self.disk
-            .with_current(|image| self.ledger.nothing_waits(image))
+        for n in 0..self.namespaces.len() {
+            let image = self.part_of(n);
+            let Namespace { ledger, .. } = &self.namespaces[n];
+            ledger.all_taken()?;
+            ledger.check_no_tombstones()?;
+            ledger.nothing_waits(&image)?;
+        }
+        Ok(())
     }
 
     /// All clients leave, and time passes until no lock is left and the sweep has had its second.
     fn let_locks_end(&mut self) -> Result<(), Violation> {
-        for client in 0..self.clients.len() {
-            self.close_connection(client);
+        for n in 0..self.namespaces.len() {
+            for client in 0..self.namespaces[n].clients.len() {
+                self.close_connection(n, client);
+            }
+            self.drain_callers(n);
         }
-        self.drain_callers();
         // Locks first and little by little: a jump would end them all at once, with all that is
         // scheduled behind them.
         self.let_time_pass()?;
         self.let_schedules_end()?;
         self.let_time_pass()?;
         let wall = self.now.wall.0 - 1_000;
-        self.ledger.nothing_remembered(wall)?;
-        self.disk
-            .with_current(|image| self.ledger.nothing_expired(image, wall))
+        for n in 0..self.namespaces.len() {
+            let image = self.part_of(n);
+            let Namespace { ledger, .. } = &self.namespaces[n];
+            ledger.nothing_remembered(wall)?;
+            ledger.nothing_expired(&image, wall)?;
+        }
+        Ok(())
     }
 
     /// Longer than any lock.
@@ -61,8 +73,11 @@ impl World {
     fn let_schedules_end(&mut self) -> Result<(), Violation> {
         // What was on its way when the clients left may be for later too.
         self.run_until_idle()?;
-        let queues = self.ledger.queues.iter();
-        let last = queues.filter_map(|queue| self.ledger.books.last_due_ms(queue.id));
+        let ledgers = self.namespaces.iter().map(|namespace| &namespace.ledger);
+        let last = ledgers.flat_map(|ledger| {
+            let queues = ledger.queues.iter();
+            queues.filter_map(|queue| ledger.books.last_due_ms(queue.id))
+        });
         let last = last.max().unwrap_or(0);
         while self.now.wall.0 < last {
             self.advance((last - self.now.wall.0).min(60_000));
@@ -82,7 +97,9 @@ impl World {
             let deadline = self.server.shard.deadline().unwrap_or_default();
             let due = deadline.mono.is_some_and(|at| at <= self.now.mono)
                 || deadline.wall.is_some_and(|at| at <= self.now.wall);
-            let heard = self.server.inbox.is_empty() && self.nodes.commands.is_empty();
+            let mut namespaces = self.namespaces.iter();
+            let heard = self.server.inbox.is_empty()
+                && namespaces.all(|namespace| namespace.nodes.commands.is_empty());
             if !due && heard && self.server.reads.is_empty() {
                 self.turn()?;
                 return Ok(());
@@ -95,31 +112,9 @@ impl World {
     }
 
     fn take_everything(&mut self) -> Result<(), Violation> {
-        self.clients = queues::definitions()
-            .into_iter()
-            .enumerate()
-            .flat_map(|(index, definition)| {
-                let path = definition.path;
-                let by_session = definition.settings.requires_session;
-                let fast = path == queues::FAST;
-                let both = [Subqueue::Main, Subqueue::DeadLetter].into_iter();
-                let open = both.filter(move |subqueue| definition.is_open(*subqueue));
-                open.map(move |subqueue| {
-                    let main = subqueue == Subqueue::Main;
-                    let actor = if by_session && main {
-                        let mut holder = Holder::new(index, path);
-                        holder.diligent = true;
-                        Actor::Holder(holder)
-                    } else {
-                        let mut receiver = Receiver::new(path, subqueue, fast && main);
-                        receiver.diligent = true;
-                        Actor::Receiver(receiver)
-                    };
-                    let remote = None;
-                    SimClient { actor, remote }
-                })
-            })
-            .collect();
+        for namespace in &mut self.namespaces {
+            namespace.clients = takers();
+        }
         let mut patience = PATIENCE;
         let mut left = self.waiting();
         while left > 0 {
@@ -140,10 +135,40 @@ impl World {
 
     /// How many messages a plain receiver could still get.
     fn waiting(&self) -> u64 {
-        let queues = self.ledger.queues.iter();
-        let parts = queues.flat_map(|queue| {
-            [Part::Active, Part::DeadLetter].map(|part| self.ledger.books.tally(queue.id, part).0)
+        let ledgers = self.namespaces.iter().map(|namespace| &namespace.ledger);
+        let parts = ledgers.flat_map(|ledger| {
+            let queues = ledger.queues.iter();
+            queues.flat_map(|queue| {
+                [Part::Active, Part::DeadLetter].map(|part| ledger.books.tally(queue.id, part).0)
+            })
         });
         parts.sum()
     }
+}
+
+/// Clients that take everything out of the entities of a namespace.
+fn takers() -> Vec<SimClient> {
+    let definitions = queues::definitions().into_iter().enumerate();
+    let takers = definitions.flat_map(|(index, definition)| {
+        let path = definition.path;
+        let by_session = definition.settings.requires_session;
+        let fast = path == queues::FAST;
+        let both = [Subqueue::Main, Subqueue::DeadLetter].into_iter();
+        let open = both.filter(move |subqueue| definition.is_open(*subqueue));
+        open.map(move |subqueue| {
+            let main = subqueue == Subqueue::Main;
+            let actor = if by_session && main {
+                let mut holder = Holder::new(index, path);
+                holder.diligent = true;
+                Actor::Holder(holder)
+            } else {
+                let mut receiver = Receiver::new(path, subqueue, fast && main);
+                receiver.diligent = true;
+                Actor::Receiver(receiver)
+            };
+            let remote = None;
+            SimClient { actor, remote }
+        })
+    });
+    takers.collect()
 }

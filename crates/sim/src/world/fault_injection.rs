@@ -3,7 +3,8 @@
 use broker::Command;
 use store::CommitId;
 
-use super::{World, small_memory};
+use super::{Namespace, World, small_memory};
+use crate::owners::Owners;
 use crate::server::Server;
 use crate::violation::Violation;
 
@@ -72,20 +73,29 @@ impl World {
     }
 
     pub(super) fn restart(&mut self) -> Result<(), Violation> {
-        self.ledger.report.crashes += 1;
+        self.report.crashes += 1;
         let store = self.disk.crash()?;
-        for client in &mut self.clients {
-            if client.remote.take().is_some() {
-                client.actor.disconnected(&mut self.ledger);
+        self.owners = self.disk.with_current(Owners::of);
+        for n in 0..self.namespaces.len() {
+            let Namespace {
+                clients, ledger, ..
+            } = &mut self.namespaces[n];
+            for client in clients {
+                if client.remote.take().is_some() {
+                    client.actor.disconnected(ledger);
+                }
             }
+            self.forget_callers(n);
+            let image = self.part_of(n);
+            self.namespaces[n].ledger.crashed(&image)?;
         }
-        self.forget_callers();
-        self.disk.with_current(|image| self.ledger.crashed(image))?;
         let settings = small_memory(&mut self.rng, self.locks_on_disconnect, self.session_counts);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
-        self.administration.crashed();
-        self.routing.crashed();
-        self.nodes.crashed();
+        for namespace in &mut self.namespaces {
+            namespace.administration.crashed();
+            namespace.routing.crashed();
+            namespace.nodes.crashed();
+        }
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);
@@ -94,15 +104,17 @@ impl World {
 
     /// A connection is cut at any byte: what was on the wire is lost.
     fn cut(&mut self) {
-        self.ledger.report.cuts += 1;
-        let client = self.rng.below(self.clients.len());
-        self.close_connection(client);
+        self.report.cuts += 1;
+        let n = self.rng.below(self.namespaces.len());
+        let client = self.rng.below(self.namespaces[n].clients.len());
+        self.close_connection(n, client);
     }
 
     fn stall(&mut self) {
-        let client = self.rng.below(self.clients.len());
+        let n = self.rng.below(self.namespaces.len());
+        let client = self.rng.below(self.namespaces[n].clients.len());
         let until = self.now.mono.0 + self.rng.between(100, 30_000);
-        if let Some((_, pipes)) = &mut self.clients[client].remote {
+        if let Some((_, pipes)) = &mut self.namespaces[n].clients[client].remote {
             pipes.stalled_until = until;
         }
     }
@@ -116,8 +128,10 @@ impl World {
         } else {
             self.now.wall.0 + by
         };
-        self.ledger.clock(self.now.wall, back);
-        self.server.inbox.push(Command::Tick);
+        for namespace in &mut self.namespaces {
+            namespace.ledger.clock(self.now.wall, back);
+        }
+        self.server.inbox.push_own(Command::Tick);
     }
 
     /// The disk is nearly full until the next crash or for a while.

@@ -3,9 +3,9 @@
 use broker::{
     Binding, BindingDestination, Command, ConnectionId, Order, Publication, RequestId, RouterOrder,
 };
-use store::NamespaceId;
 
-use super::World;
+use super::{World, namespace};
+use crate::inbox::NamespaceIndex;
 use crate::ledger::routing::{DIRECT, FANOUT};
 use crate::message::{self, SendOptions};
 use crate::server;
@@ -31,25 +31,26 @@ impl Routing {
         self.is_listing = false;
     }
 
-    fn request(&mut self) -> RequestId {
+    fn request(&mut self, namespace: NamespaceIndex) -> RequestId {
         self.count += 1;
+        // Apart from those of administrators.
+        let count = self.count | 1 << 40;
         RequestId {
             connection: ConnectionId::SERVER,
-            // Apart from those of administrators.
-            token: u64::MAX - self.count,
+            token: namespace::id_in(namespace, count),
         }
     }
 }
 
 impl World {
     /// Changes a binding or publishes a message, or asks for the bindings after a crash.
-    pub(super) fn route(&mut self) {
+    pub(super) fn route(&mut self, n: NamespaceIndex) {
         if self.faults_stopped {
             return;
         }
-        let request = self.routing.request();
-        if !self.ledger.knows_bindings() {
-            if !std::mem::replace(&mut self.routing.is_listing, true) {
+        let request = self.namespaces[n].routing.request(n);
+        if !self.namespaces[n].ledger.knows_bindings() {
+            if !std::mem::replace(&mut self.namespaces[n].routing.is_listing, true) {
                 let order = RouterOrder::ListBindings {
                     source: None,
                     destination: None,
@@ -57,17 +58,17 @@ impl World {
                     skip: 0,
                     top: usize::MAX,
                 };
-                let order = server::administer(request, Order::Router(order));
-                self.server.inbox.push(order);
+                let order = server::administer(request, n, Order::Router(order));
+                self.server.inbox.push(n, order);
             }
             return;
         }
-        self.routing.is_listing = false;
+        self.namespaces[n].routing.is_listing = false;
         let command = match self.rng.below(5) {
-            0 => self.change_binding(request),
-            _ => self.publish(request),
+            0 => self.change_binding(n, request),
+            _ => self.publish(n, request),
         };
-        self.server.inbox.push(command);
+        self.server.inbox.push(n, command);
     }
 
     fn router(&mut self) -> (String, String) {
@@ -76,7 +77,7 @@ impl World {
         (router.to_owned(), key.to_owned())
     }
 
-    fn change_binding(&mut self, request: RequestId) -> Command {
+    fn change_binding(&mut self, n: NamespaceIndex, request: RequestId) -> Command {
         let (source, key) = self.router();
         let queue = BOUND[self.rng.below(BOUND.len())];
         let binding = Box::new(Binding {
@@ -90,16 +91,16 @@ impl World {
         } else {
             RouterOrder::Bind(binding)
         };
-        server::administer(request, Order::Router(order))
+        server::administer(request, n, Order::Router(order))
     }
 
-    fn publish(&mut self, request: RequestId) -> Command {
+    fn publish(&mut self, n: NamespaceIndex, request: RequestId) -> Command {
         let (router, key) = self.router();
         let mut keys = vec![key];
         if self.rng.chance(300) {
             keys.push(self.router().1);
         }
-        let id = self.ledger.next_id(None);
+        let id = self.namespaces[n].ledger.next_id(None);
         let options = SendOptions {
             ttl: self
                 .rng
@@ -109,7 +110,7 @@ impl World {
         };
         let payload = message::build(&mut self.rng, id, options, 20);
         let publication = Box::new(Publication {
-            namespace: NamespaceId(0),
+            namespace: server::namespace_id(n),
             router,
             keys,
             message: incoming(id, payload, options),

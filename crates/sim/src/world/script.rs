@@ -10,7 +10,7 @@ use store::{EntityId, SequenceNumber};
 
 use super::{Plan, World, queues};
 use crate::faults::Faults;
-use crate::ledger::Ask;
+use crate::ledger::{Ask, Ledger};
 use crate::message::{self, MessageId, SendOptions};
 use crate::session::Session;
 use crate::storage::StorageKind;
@@ -87,7 +87,10 @@ impl Script {
             storage: StorageKind::Memory,
         };
         let mut world = World::new(plan);
-        world.clients.clear();
+        world
+            .namespaces
+            .iter_mut()
+            .for_each(|it| it.clients.clear());
         world.check_start()?;
         Ok(Self {
             world,
@@ -119,7 +122,7 @@ impl Script {
             self.handle_outputs()?;
         }
         for (_, asked) in std::mem::take(&mut self.asked) {
-            let ledger = &mut self.world.ledger;
+            let ledger = self.ledger();
             match asked {
                 Asked::Send(ids) => ids.into_iter().for_each(|id| ledger.send_lost(id)),
                 Asked::Settle(given, ask) => ledger.answer_lost(given.id, ask),
@@ -130,8 +133,8 @@ impl Script {
     }
 
     /// Asks something and turns the broker until it has nothing left to do.
-    pub(super) fn play(&mut self, commands: Vec<Command>) -> Result<(), Stop> {
-        self.world.server.inbox.extend(commands);
+    pub(super) fn play(&mut self, mut commands: Vec<Command>) -> Result<(), Stop> {
+        self.world.server.inbox.append(0, &mut commands);
         loop {
             let before = self.world.disk.submitted();
             self.world.turn()?;
@@ -174,7 +177,7 @@ impl Script {
     fn handle_output(&mut self, output: Output) -> Result<(), Violation> {
         match output {
             Output::Deliver { receiver, delivery } => {
-                let ledger = &self.world.ledger;
+                let ledger = self.ledger();
                 let Some((entity, subqueue)) = ledger.source_of(receiver) else {
                     return Ok(());
                 };
@@ -194,7 +197,7 @@ impl Script {
                 request, result, ..
             } => match self.answer(request) {
                 Some(Asked::Send(ids)) => {
-                    let ledger = &mut self.world.ledger;
+                    let ledger = self.ledger();
                     ids.into_iter()
                         .try_for_each(|id| ledger.send_answered(id, result.is_ok()))
                 }
@@ -202,14 +205,14 @@ impl Script {
             },
             Output::Settled { request, result } => match self.answer(request) {
                 Some(Asked::Settle(given, ask)) => {
-                    let ledger = &mut self.world.ledger;
+                    let ledger = self.ledger();
                     ledger.answered(given.id, given.subqueue, ask, result.is_ok())
                 }
                 _ => Ok(()),
             },
             Output::Cancelled { request, result } => match self.answer(request) {
                 Some(Asked::Cancel(queue, messages)) => {
-                    let ledger = &mut self.world.ledger;
+                    let ledger = self.ledger();
                     ledger.cancel_answered(queue, &messages, result.is_ok())
                 }
                 _ => Ok(()),
@@ -237,8 +240,9 @@ impl Script {
 
     fn discharged(&mut self, done: bool) -> Result<(), Violation> {
         self.transaction = None;
-        let ledger = &mut self.world.ledger;
-        for (_, asked) in std::mem::take(&mut self.asked) {
+        let asked = std::mem::take(&mut self.asked);
+        let ledger = self.ledger();
+        for (_, asked) in asked {
             match asked {
                 Asked::Send(ids) => {
                     for id in ids {
@@ -254,6 +258,11 @@ impl Script {
         Ok(())
     }
 
+    /// The ledger of the namespace that the story is about.
+    pub(super) fn ledger(&mut self) -> &mut Ledger {
+        &mut self.world.namespaces[0].ledger
+    }
+
     pub(super) fn request(&mut self) -> RequestId {
         self.next += 1;
         RequestId {
@@ -263,8 +272,8 @@ impl Script {
     }
 
     /// The entity at a path that is there.
-    pub(super) fn entity(&self, path: &str) -> EntityId {
-        let live = self.world.ledger.live(path);
+    pub(super) fn entity(&mut self, path: &str) -> EntityId {
+        let live = self.ledger().live(path);
         live.expect("a script names entities that are there")
     }
 
@@ -310,20 +319,25 @@ impl Script {
         sends: &[SendOptions],
         session: Option<Session>,
     ) -> (Vec<MessageId>, EntityId, Vec<Incoming>) {
-        let world = &mut self.world;
-        let queue = world.ledger.index_of(path);
+        let World {
+            namespaces,
+            rng,
+            now,
+            ..
+        } = &mut self.world;
+        let ledger = &mut namespaces[0].ledger;
+        let queue = ledger.index_of(path);
         let queue = queue.expect("a script names entities that are there");
         let mut ids = Vec::new();
         let mut messages = Vec::new();
         for options in sends {
-            let id = world.ledger.next_id(session);
-            let payload = message::build(&mut world.rng, id, *options, 20);
-            let ledger = &mut world.ledger;
-            ledger.send_asked(id, queue, payload.clone(), *options, world.now);
+            let id = ledger.next_id(session);
+            let payload = message::build(rng, id, *options, 20);
+            ledger.send_asked(id, queue, payload.clone(), *options, *now);
             messages.push(incoming(id, payload, *options));
             ids.push(id);
         }
-        (ids, world.ledger.queues[queue].id, messages)
+        (ids, ledger.queues[queue].id, messages)
     }
 
     /// Takes up to `count` messages from a path, and leaves.
@@ -386,7 +400,7 @@ impl Script {
     /// Settles one message.
     pub(super) fn settle(&mut self, given: Given, ask: Ask) -> Result<(), Stop> {
         let request = self.request();
-        self.world.ledger.asked(given.id, ask);
+        self.ledger().asked(given.id, ask);
         self.asked.push((request, Asked::Settle(given, ask)));
         self.play(vec![Command::Settle {
             request: Some(request),
@@ -403,12 +417,10 @@ impl Script {
     /// Takes scheduled messages back.
     pub(super) fn cancel(&mut self, path: &str, ids: &[MessageId]) -> Result<(), Stop> {
         let entity = self.entity(path);
-        let places = ids
-            .iter()
-            .filter_map(|id| self.world.ledger.books.place(*id));
+        let places = ids.iter().filter_map(|id| self.ledger().books.place(*id));
         let numbers: Vec<_> = places.map(|place| place.number).collect();
         let messages: Vec<_> = numbers.iter().copied().zip(ids.iter().copied()).collect();
-        self.world.ledger.cancel_asked(&messages);
+        self.ledger().cancel_asked(&messages);
         let request = self.request();
         let queue = queues::index_of(path);
         self.asked.push((request, Asked::Cancel(queue, messages)));
@@ -437,7 +449,7 @@ impl Script {
 
     /// Settles within the transaction.
     pub(super) fn enlist_settle(&mut self, given: Given, ask: Ask) -> Result<(), Stop> {
-        self.world.ledger.asked(given.id, ask);
+        self.ledger().asked(given.id, ask);
         let operation = Operation::Settle {
             subqueue: SubqueueId {
                 entity: given.entity,

@@ -8,15 +8,21 @@ use super::{SimClient, administration};
 use crate::actor::Actor;
 use crate::controller::Controller;
 use crate::holder::Holder;
+use crate::inbox::NamespaceIndex;
 use crate::ledger::Queue;
 use crate::manager::{Manager, Role};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::server::Server;
+use crate::server::{self, Server};
 
-/// The entities in the order of their definitions.
-pub(super) fn ledger_queues(server: &Server, definitions: &[Definition]) -> Vec<Queue> {
-    let known: Vec<_> = server.shard.broker.queues().collect();
+/// The entities of a namespace in the order of their definitions.
+pub(super) fn ledger_queues(
+    server: &Server,
+    namespace: NamespaceIndex,
+    definitions: &[Definition],
+) -> Vec<Queue> {
+    let broker = &server.shard.broker;
+    let known: Vec<_> = broker.queues_of(server::namespace_id(namespace)).collect();
     let queue = |definition: &Definition| {
         let info = known.iter().find(|info| info.path == definition.path);
         let info = info.expect("every entity is ensured");

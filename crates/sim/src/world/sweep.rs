@@ -136,10 +136,10 @@ fn publishing(script: &mut Script) -> Result<(), Stop> {
     }
     for definition in administration::temporary() {
         let entry = ledger_queue(store::EntityId(0), &definition);
-        script.world.ledger.expect(entry);
+        script.ledger().expect(entry);
         let order = Order::ensure(vec![server::ensured(&definition)]);
         let request = script.request();
-        script.play(vec![server::administer(request, order)])?;
+        script.play(vec![server::administer(request, 0, order)])?;
     }
     let entity = script.entity("news/Subscriptions/temporary");
     let rule = Rule::new(Selects::Remainder { by: 2, left: 0 }, true, 9);
@@ -161,7 +161,7 @@ fn publishing(script: &mut Script) -> Result<(), Stop> {
     for path in ["news/Subscriptions/temporary", "temporary"] {
         let path = path.to_owned();
         let request = script.request();
-        script.play(vec![server::administer(request, Order::Remove { path })])?;
+        script.play(vec![server::administer(request, 0, Order::Remove { path })])?;
     }
     Ok(())
 }
@@ -204,7 +204,10 @@ fn by_session(script: &mut Script) -> Result<(), Stop> {
     script.send_within("sessions", session, &[PLAIN; 3])?;
     let (receiver, given) = script.take_session("sessions", session, 2)?;
     let (request, entity) = (script.request(), script.entity("sessions"));
-    let state = script.world.ledger.fresh_state(&mut script.world.rng);
+    let World {
+        namespaces, rng, ..
+    } = &mut script.world;
+    let state = namespaces[0].ledger.fresh_state(rng);
     script.play(vec![Command::SetSessionState {
         request,
         entity,

@@ -1,58 +1,71 @@
 //! Turn: one turn of the shard, with the ledger looking at all that goes in and comes out.
 
 use broker::{Command, ConnectionId, Output};
+use store::{Image, NamespaceId};
 
-use super::World;
+use super::{Namespace, World, namespace};
+use crate::inbox::NamespaceIndex;
 use crate::ledger::TurnEnd;
+use crate::server;
 use crate::violation::Violation;
 
 impl World {
     /// Lets the shard decide what has arrived, and checks what it does.
     pub(super) fn turn(&mut self) -> Result<(), Violation> {
         self.tick_if_due();
-        let commands = self.server.inbox.iter();
+        let commands = self.server.inbox.as_slice().iter();
         let commands = commands.filter(|command| !matches!(command, Command::Tick));
-        self.ledger.report.operations += commands.count() as u64;
+        self.report.operations += commands.count() as u64;
         self.script_outputs.clear();
-        self.ledger.begin_turn(&self.server.inbox, self.now);
+        for (n, namespace) in self.namespaces.iter_mut().enumerate() {
+            let commands = self.server.inbox.of(n);
+            namespace.ledger.begin_turn(commands, self.now);
+        }
         self.hear_users_of_nodes();
         let said = self.server.turn(self.now);
         self.check_writes()?;
         let durable = self.disk.durable();
         for output in said {
-            if self.nodes.is_user(output.connection()) {
+            let n = namespace_of(&output);
+            let Namespace { nodes, ledger, .. } = &mut self.namespaces[n];
+            if nodes.is_user(output.connection()) {
                 let is_delivery = matches!(output, Output::Deliver { .. });
-                self.ledger.report.node_deliveries += u64::from(is_delivery);
-                self.nodes
-                    .handle_output(output, self.now.mono, self.ledger.last_quiet)?;
+                self.report.node_deliveries += u64::from(is_delivery);
+                nodes.handle_output(output, self.now.mono, ledger.last_quiet)?;
                 continue;
             }
-            self.ledger.verify_output(&output, durable)?;
+            ledger.verify_output(&output, durable)?;
             if output.connection() == ConnectionId::SERVER {
-                self.administered(output);
+                self.administered(n, output);
             } else if let Some(served) = self.server.served.get_mut(&output.connection()) {
                 served.outputs.push_back(output);
-            } else if let Some(output) = self.called(output)? {
+            } else if let Some(output) = self.called(n, output)? {
                 self.script_outputs.push(output);
             }
         }
-        self.ledger.end_turn(TurnEnd {
-            durable,
-            submitted: self.disk.submitted(),
-            has_failed: self.server.shard.store().failure().is_some(),
-            nearly_full: self.server.shard.store().is_nearly_full(),
-            reads: &self.server.reads,
-        })
+        for namespace in &mut self.namespaces {
+            namespace.ledger.end_turn(TurnEnd {
+                durable,
+                submitted: self.disk.submitted(),
+                has_failed: self.server.shard.store().failure().is_some(),
+                nearly_full: self.server.shard.store().is_nearly_full(),
+                reads: &self.server.reads,
+            })?;
+        }
+        Ok(())
     }
 
     /// What they say comes before what all others say, or after it.
     fn hear_users_of_nodes(&mut self) {
-        let mut commands = std::mem::take(&mut self.nodes.commands);
-        self.ledger.report.operations += commands.len() as u64;
-        if self.rng.chance(500) {
-            std::mem::swap(&mut commands, &mut self.server.inbox);
+        for (n, namespace) in self.namespaces.iter_mut().enumerate() {
+            let mut commands = std::mem::take(&mut namespace.nodes.commands);
+            self.report.operations += commands.len() as u64;
+            if self.rng.chance(500) {
+                self.server.inbox.append(n, &mut commands);
+            } else {
+                self.server.inbox.insert(commands);
+            }
         }
-        self.server.inbox.append(&mut commands);
     }
 
     fn tick_if_due(&mut self) {
@@ -60,23 +73,30 @@ impl World {
         if deadline.mono.is_some_and(|at| at <= self.now.mono)
             || deadline.wall.is_some_and(|at| at <= self.now.wall)
         {
-            self.server.inbox.push(Command::Tick);
+            self.server.inbox.push_own(Command::Tick);
         }
     }
 
     /// What a broker wrote while it started.
     pub(super) fn check_start(&mut self) -> Result<(), Violation> {
-        self.ledger.begin_turn(&[], self.now);
+        for namespace in &mut self.namespaces {
+            namespace.ledger.begin_turn(&[], self.now);
+        }
         self.check_writes()
     }
 
     /// Every write is explained, and the broker's counters are those of its writes.
     fn check_writes(&mut self) -> Result<(), Violation> {
         let sets = self.server.recording.take();
-        let touched = self.ledger.verify_writes(&sets, self.disk.submitted())?;
-        for entity in touched {
-            if let Some(info) = self.server.shard.broker.queue(entity) {
-                self.ledger.check_counters(&info)?;
+        let mut sets = self.owners.divide(sets)?;
+        for namespace in &mut self.namespaces {
+            let sets = sets.remove(&namespace.id()).unwrap_or_default();
+            let submitted = self.disk.submitted();
+            let touched = namespace.ledger.verify_writes(&sets, submitted)?;
+            for entity in touched {
+                if let Some(info) = self.server.shard.broker.queue(entity) {
+                    namespace.ledger.check_counters(&info)?;
+                }
             }
         }
         Ok(())
@@ -84,13 +104,43 @@ impl World {
 
     /// A full look at the store, which checks the ledger's books too.
     pub(super) fn recount(&mut self) -> Result<(), Violation> {
-        self.ledger.report.recounts += 1;
+        self.report.recounts += 1;
         if let Some(breach) = self.disk.violations().first() {
             return Err(Violation::new("I9", breach.to_string()));
         }
-        for info in self.server.shard.broker.queues() {
-            self.ledger.check_counters(&info)?;
+        for n in 0..self.namespaces.len() {
+            let image = self.part_of(n);
+            let Namespace { ledger, .. } = &self.namespaces[n];
+            for info in self.server.shard.broker.queues_of(server::namespace_id(n)) {
+                ledger.check_counters(&info)?;
+            }
+            ledger.recount(&image)?;
         }
-        self.disk.with_current(|image| self.ledger.recount(image))
+        Ok(())
+    }
+
+    /// What the store has of one namespace.
+    pub(super) fn part_of(&self, n: NamespaceIndex) -> Image {
+        let namespace = server::namespace_id(n);
+        self.disk
+            .with_current(|image| self.owners.part_of(namespace, image))
+    }
+}
+
+/// Whose ledger is to explain an output.
+fn namespace_of(output: &Output) -> NamespaceIndex {
+    let of = |namespace: NamespaceId| usize::try_from(namespace.0).expect("there are few");
+    match output {
+        Output::EntityChanged(change) => of(change.namespace),
+        Output::RulesChanged(namespace, _) => of(*namespace),
+        Output::NamespaceChanged(change) => of(change.id),
+        Output::Administered { request, .. }
+        | Output::RuleChanged { request, .. }
+        | Output::Published { request, .. }
+            if request.connection == ConnectionId::SERVER =>
+        {
+            namespace::index_of(request.token)
+        }
+        _ => namespace::index_of(output.connection().0),
     }
 }

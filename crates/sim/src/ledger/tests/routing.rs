@@ -86,7 +86,7 @@ fn bind(token: u64, path: &str) -> Command {
         key: String::new(),
         arguments: Vec::new(),
     });
-    administer(request(token), Order::Router(RouterOrder::Bind(binding)))
+    administer(request(token), 0, Order::Router(RouterOrder::Bind(binding)))
 }
 
 impl Fixture {
