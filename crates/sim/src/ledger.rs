@@ -71,10 +71,7 @@ use watch::Watch;
 
 pub use schedule::Scheduled;
 pub use transactions::LIFE as TRANSACTION_LIFE;
-pub use turn_end::TurnEnd;
-
-/// Bits of the count of messages below its namespace.
-const NAMESPACE_SHIFT: u32 = 28;
+pub use turn_end::{TurnEnd, entity_of};
 
 /// What holds for the messages of one simulated queue.
 #[derive(Clone, Debug)]
@@ -246,7 +243,7 @@ impl Ledger {
 
     /// Gives messages other ids than the ledgers of other namespaces do.
     pub fn name_messages_as(&mut self, namespace: NamespaceIndex) {
-        self.next_id = 1 + ((namespace as u64) << NAMESPACE_SHIFT);
+        self.next_id = 1 + ((namespace as u64) << message::NAMESPACE_SHIFT);
     }
 
     /// A name for the next message to a queue, which says its session too.

@@ -25,6 +25,8 @@ pub type MessageId = u64;
 /// Bits of a message id below the number of its copy.
 const COPY_SHIFT: u32 = 32;
 const COPIES: u64 = 0xffff << COPY_SHIFT;
+/// Bits of a message id's count below the index of its namespace.
+pub const NAMESPACE_SHIFT: u32 = 28;
 
 /// What was sent, of which `id` may be a copy.
 #[must_use]

@@ -33,6 +33,12 @@ impl Owners {
         self.by_entity.insert(row.id, owner);
     }
 
+    /// The namespace of an entity, if it has one.
+    #[must_use]
+    pub fn namespace_of(&self, entity: EntityId) -> Option<NamespaceId> {
+        self.by_entity.get(&entity).copied().flatten()
+    }
+
     fn find(&self, entity: EntityId) -> Result<Option<NamespaceId>, Violation> {
         let found = self.by_entity.get(&entity).copied();
         found.ok_or_else(|| {
@@ -70,7 +76,7 @@ impl Owners {
     /// What of a store is about one namespace. The greatest id ever given out is that of all.
     #[must_use]
     pub fn part_of(&self, namespace: NamespaceId, image: &Image) -> Image {
-        let is_here = |entity: &EntityId| self.by_entity.get(entity) == Some(&Some(namespace));
+        let is_here = |entity: &EntityId| self.namespace_of(*entity) == Some(namespace);
         macro_rules! part {
             ($field:ident, $key:pat => $entity:expr) => {
                 image

@@ -46,6 +46,8 @@ counters! {
     copies,
     /// Copies that queues took of what was published to routers.
     routed,
+    /// Changes of namespaces that are snapshotted, forked and reset.
+    snapshot_changes,
     /// Messages that came out of dynamic nodes.
     node_deliveries,
     /// Messages that clients deleted.

@@ -32,6 +32,7 @@ pub(crate) mod queues;
 mod routing;
 mod script;
 mod setup;
+mod snapshots;
 mod sweep;
 mod turn;
 
@@ -41,6 +42,7 @@ pub use sweep::Swept;
 use namespace::Namespace;
 use queues::Definition;
 use setup::ledger_queue;
+use snapshots::Snapshots;
 
 /// A run to make.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +77,7 @@ pub struct World {
     disk: Storage,
     server: Server,
     namespaces: Vec<Namespace>,
+    snapshots: Snapshots,
     owners: Owners,
     /// Nothing becomes durable before this.
     slow_until: u64,
@@ -126,6 +129,7 @@ impl World {
             now,
             server,
             namespaces,
+            snapshots: Snapshots::default(),
             owners: disk.with_current(Owners::of),
             slow_until: 0,
             nearly_full_until: 0,
@@ -149,6 +153,7 @@ impl World {
         let step = self.report.steps;
         done.map_err(|violation| violation.with_step(step))?;
         self.report.add_disk(&self.disk.counts());
+        self.report.snapshot_changes = self.snapshots.done;
         for namespace in &self.namespaces {
             self.report.add(&namespace.ledger.report);
         }
@@ -171,7 +176,7 @@ impl World {
     /// One thing happens, with the broker or in each namespace.
     fn step(&mut self) -> Result<(), Violation> {
         self.report.steps += 1;
-        match self.rng.weighted(&[86, 20, 10, 8, 6]) {
+        match self.rng.weighted(&[86, 20, 10, 8, 6, 6]) {
             0 => {
                 for n in 0..self.namespaces.len() {
                     self.step_in(n)?;
@@ -180,7 +185,8 @@ impl World {
             1 => self.turn()?,
             2 => self.disk_progress(),
             3 => self.server.answer_read(&mut self.rng),
-            _ => self.pass_time(),
+            4 => self.pass_time(),
+            _ => self.use_snapshots(),
         }
         if !self.faults_stopped {
             self.inject_fault()?;

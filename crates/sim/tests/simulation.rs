@@ -115,6 +115,7 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.timed_out,
         total.published,
         total.routed,
+        total.snapshot_changes,
         total.node_deliveries,
         total.copies,
         total.deleted,

@@ -440,7 +440,8 @@ pub enum Command {
 
 impl Command {
     /// Whether it copies entities with their messages, which has to be a turn of its own.
-    pub(crate) fn copies(&self) -> bool {
+    #[must_use]
+    pub fn copies(&self) -> bool {
         match self {
             Self::Administer { order, .. } => {
                 matches!(&**order, Order::Namespaces(order) if order.copies())

@@ -122,10 +122,10 @@ impl Answers {
     }
 
     /// What was asked in this turn rests on that.
-    pub(super) fn rest_on(&mut self, submitted: CommitId) {
+    pub(super) fn rest_on(&mut self, commit: CommitId) {
         for request in self.fresh.drain(..) {
             if let Some(pending) = self.pending.get_mut(&request) {
-                pending.commit = submitted;
+                pending.commit = commit;
             }
         }
     }

@@ -87,14 +87,15 @@ impl Ledger {
         }
     }
 
-    /// What the turn submitted. Returns whose messages it touched.
+    /// What the turn submitted. What was asked is not answered before the commit that it rests on.
+    /// Returns whose messages were touched.
     ///
     /// # Errors
     /// I1, I2, I3, I5, I6, I8, I9 or I12.
     pub fn verify_writes(
         &mut self,
         sets: &[(CommitId, WriteSet)],
-        submitted: CommitId,
+        rests_on: CommitId,
     ) -> Result<BTreeSet<EntityId>, Violation> {
         let mut entities = BTreeSet::new();
         for (commit, set) in sets {
@@ -125,7 +126,7 @@ impl Ledger {
             entities.extend(changes.entities);
         }
         self.check_returned()?;
-        self.answers.rest_on(submitted);
+        self.answers.rest_on(rests_on);
         Ok(entities)
     }
 

@@ -13,6 +13,9 @@ pub struct TurnEnd<'a> {
     pub nearly_full: bool,
     /// The store has failed: nothing is written or said any more.
     pub has_failed: bool,
+    /// The turn has written something of another namespace, or waits for a read of one: what time
+    /// brings there may come first.
+    pub is_busy_elsewhere: bool,
     /// Reads that the broker waits for.
     pub reads: &'a [ReadRequest],
 }
@@ -25,14 +28,19 @@ impl TurnEnd<'_> {
 
     /// Whether the broker waits for something of an entity's.
     pub(super) fn is_reading(&self, of: EntityId) -> bool {
-        use store::Query::{Bodies, Entries, EntryPoints, Groups, Points, Range};
-        self.reads.iter().any(|read| match read.query {
-            Range { entity, .. }
-            | Points { entity, .. }
-            | Bodies { entity, .. }
-            | Entries { entity, .. }
-            | EntryPoints { entity, .. }
-            | Groups { entity, .. } => entity == of,
-        })
+        self.reads.iter().any(|read| entity_of(read) == of)
+    }
+}
+
+/// Whose rows or entries are read.
+pub fn entity_of(read: &ReadRequest) -> EntityId {
+    use store::Query::{Bodies, Entries, EntryPoints, Groups, Points, Range};
+    match read.query {
+        Range { entity, .. }
+        | Points { entity, .. }
+        | Bodies { entity, .. }
+        | Entries { entity, .. }
+        | EntryPoints { entity, .. }
+        | Groups { entity, .. } => entity,
     }
 }

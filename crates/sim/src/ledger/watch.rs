@@ -22,8 +22,9 @@ mod sessions;
 
 /// A look at something undone, while the broker waits for no read of that entity.
 const IDLE: u32 = 250;
-/// A look while it does: what time brings is done in small pieces, some of which are read first.
-const READING: u32 = 1;
+/// A look while it does, or works for another namespace: what time brings is done in small pieces,
+/// some of which are read first.
+const BUSY: u32 = 1;
 /// More than this and it counts as forgotten: 20 idle looks. Sound runs see 1, and 500 others.
 const PATIENCE: u32 = 5_000;
 /// How many messages are looked at for one that is free.
@@ -187,8 +188,8 @@ impl Ledger {
 }
 
 pub(super) fn cost(turn_end: &TurnEnd<'_>, entity: EntityId) -> u32 {
-    if turn_end.is_reading(entity) {
-        READING
+    if turn_end.is_busy_elsewhere || turn_end.is_reading(entity) {
+        BUSY
     } else {
         IDLE
     }

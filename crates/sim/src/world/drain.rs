@@ -22,6 +22,7 @@ impl World {
             self.restore(n)?;
             self.drain_nodes(n)?;
         }
+        self.drain_snapshots()?;
         self.let_locks_end()?;
         self.recount()?;
         self.take_everything()?;
@@ -99,6 +100,7 @@ impl World {
                 || deadline.wall.is_some_and(|at| at <= self.now.wall);
             let mut namespaces = self.namespaces.iter();
             let heard = self.server.inbox.is_empty()
+                && self.snapshots.commands.is_empty()
                 && namespaces.all(|namespace| namespace.nodes.commands.is_empty());
             if !due && heard && self.server.reads.is_empty() {
                 self.turn()?;

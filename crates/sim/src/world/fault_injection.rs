@@ -96,6 +96,7 @@ impl World {
             namespace.routing.crashed();
             namespace.nodes.crashed();
         }
+        self.snapshots.crashed();
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);

@@ -1,11 +1,13 @@
 //! Turn: one turn of the shard, with the ledger looking at all that goes in and comes out.
 
-use broker::{Command, ConnectionId, Output};
-use store::{Image, NamespaceId};
+use std::collections::BTreeSet;
 
-use super::{Namespace, World, namespace};
+use broker::{Command, ConnectionId, Output};
+use store::{CommitId, Image, NamespaceId};
+
+use super::{Namespace, World, namespace, snapshots};
 use crate::inbox::NamespaceIndex;
-use crate::ledger::TurnEnd;
+use crate::ledger::{TurnEnd, entity_of};
 use crate::server;
 use crate::violation::Violation;
 
@@ -21,12 +23,25 @@ impl World {
             let commands = self.server.inbox.of(n);
             namespace.ledger.begin_turn(commands, self.now);
         }
-        self.hear_users_of_nodes();
+        self.hear_others();
+        let copies = self.server.inbox.as_slice().iter().any(Command::copies);
+        let before = self.disk.submitted();
         let said = self.server.turn(self.now);
-        self.check_writes()?;
+        // An order that copies has a commit of its own, and what is before it another.
+        let rests_on = match copies {
+            true => before,
+            false => self.disk.submitted(),
+        };
+        let mut busy = self.check_writes(rests_on)?;
+        let reads = self.server.reads.iter().map(entity_of);
+        busy.extend(reads.filter_map(|entity| self.owners.namespace_of(entity)));
         let durable = self.disk.durable();
         for output in said {
             let n = namespace_of(&output);
+            if n >= snapshots::INDEX {
+                self.snapshots.handle_output(output)?;
+                continue;
+            }
             let Namespace { nodes, ledger, .. } = &mut self.namespaces[n];
             if nodes.is_user(output.connection()) {
                 let is_delivery = matches!(output, Output::Deliver { .. });
@@ -44,7 +59,9 @@ impl World {
             }
         }
         for namespace in &mut self.namespaces {
+            let id = namespace.id();
             namespace.ledger.end_turn(TurnEnd {
+                is_busy_elsewhere: busy.iter().any(|other| *other != id),
                 durable,
                 submitted: self.disk.submitted(),
                 has_failed: self.server.shard.store().failure().is_some(),
@@ -55,8 +72,12 @@ impl World {
         Ok(())
     }
 
-    /// What they say comes before what all others say, or after it.
-    fn hear_users_of_nodes(&mut self) {
+    /// What the ledgers do not see. What users of nodes say comes before what all others say, or
+    /// after it.
+    fn hear_others(&mut self) {
+        let mut commands = std::mem::take(&mut self.snapshots.commands);
+        self.report.operations += commands.len() as u64;
+        self.server.inbox.append(snapshots::INDEX, &mut commands);
         for (n, namespace) in self.namespaces.iter_mut().enumerate() {
             let mut commands = std::mem::take(&mut namespace.nodes.commands);
             self.report.operations += commands.len() as u64;
@@ -82,24 +103,25 @@ impl World {
         for namespace in &mut self.namespaces {
             namespace.ledger.begin_turn(&[], self.now);
         }
-        self.check_writes()
+        self.check_writes(self.disk.submitted()).map(drop)
     }
 
-    /// Every write is explained, and the broker's counters are those of its writes.
-    fn check_writes(&mut self) -> Result<(), Violation> {
+    /// Every write is explained, and the broker's counters are those of its writes. What was asked
+    /// rests on that commit. Returns which namespaces were written to.
+    fn check_writes(&mut self, rests_on: CommitId) -> Result<BTreeSet<NamespaceId>, Violation> {
         let sets = self.server.recording.take();
         let mut sets = self.owners.divide(sets)?;
+        let written = sets.keys().copied().collect();
         for namespace in &mut self.namespaces {
             let sets = sets.remove(&namespace.id()).unwrap_or_default();
-            let submitted = self.disk.submitted();
-            let touched = namespace.ledger.verify_writes(&sets, submitted)?;
+            let touched = namespace.ledger.verify_writes(&sets, rests_on)?;
             for entity in touched {
                 if let Some(info) = self.server.shard.broker.queue(entity) {
                     namespace.ledger.check_counters(&info)?;
                 }
             }
         }
-        Ok(())
+        Ok(written)
     }
 
     /// A full look at the store, which checks the ledger's books too.

@@ -142,6 +142,7 @@ impl FakeBroker {
             self.ledger.verify_output(output, self.durable)?;
         }
         self.ledger.end_turn(TurnEnd {
+            is_busy_elsewhere: false,
             durable: self.durable,
             submitted: self.submitted,
             nearly_full: false,
