@@ -184,7 +184,8 @@ impl World {
             }
             1 => self.turn()?,
             2 => self.disk_progress(),
-            3 => self.server.answer_read(&mut self.rng),
+            // All namespaces read.
+            3 => (0..NAMESPACES.len()).for_each(|_| self.server.answer_read(&mut self.rng)),
             4 => self.pass_time(),
             _ => self.use_snapshots(),
         }
