@@ -44,7 +44,7 @@ impl Namespace {
         (drops_locks, session_counts): (bool, SessionCountOnDisconnect),
         now: Now,
     ) -> Self {
-        let queues = ledger_queues(server, index, definitions);
+        let queues = ledger_queues(server, index, definitions, now);
         let mut ledger = Ledger::new(queues, drops_locks, now);
         ledger.count_lost_sessions(session_counts);
         ledger.name_messages_as(index);

@@ -1,6 +1,6 @@
 //! Set-up: the entities as the ledger knows them, and the clients that work with them.
 
-use broker::{Expiry, Mono, Subqueue};
+use broker::{Expiry, Mono, Now, Subqueue};
 use store::EntityId;
 
 use super::queues::{self, Definition, What};
@@ -20,9 +20,11 @@ pub(super) fn ledger_queues(
     server: &Server,
     namespace: NamespaceIndex,
     definitions: &[Definition],
+    now: Now,
 ) -> Vec<Queue> {
     let broker = &server.shard.broker;
-    let known: Vec<_> = broker.queues_of(server::namespace_id(namespace)).collect();
+    let id = server::namespace_id(namespace);
+    let known: Vec<_> = broker.queues_of(id, now).collect();
     let queue = |definition: &Definition| {
         let info = known.iter().find(|info| info.path == definition.path);
         let info = info.expect("every entity is ensured");

@@ -133,7 +133,12 @@ impl World {
         for n in 0..self.namespaces.len() {
             let image = self.part_of(n);
             let Namespace { ledger, .. } = &self.namespaces[n];
-            for info in self.server.shard.broker.queues_of(server::namespace_id(n)) {
+            for info in self
+                .server
+                .shard
+                .broker
+                .queues_of(server::namespace_id(n), self.now)
+            {
                 ledger.check_counters(&info)?;
             }
             ledger.recount(&image)?;

@@ -72,7 +72,7 @@ impl World {
     fn queues_of_space(&self, name: &str) -> impl Iterator<Item = (String, EntityId)> {
         let broker = &self.server.shard.broker;
         let id = self.space_id(name);
-        let all = id.into_iter().flat_map(|id| broker.queues_of(id));
+        let all = id.into_iter().flat_map(|id| broker.queues_of(id, self.now));
         all.map(|info| (info.path, info.id))
     }
 
@@ -215,7 +215,7 @@ impl World {
             let id = self.space_id(name);
             let mut all = id
                 .into_iter()
-                .flat_map(|id| self.server.shard.broker.queues_of(id));
+                .flat_map(|id| self.server.shard.broker.queues_of(id, self.now));
             all.any(|info| info.path == "topic" && info.active > 0)
         };
         if names.iter().any(is_moving) {
