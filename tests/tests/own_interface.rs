@@ -88,6 +88,9 @@ impl Interface {
         for effect in [
             json!({"refuse": "server-busy"}),
             json!({"disconnect": "after"}),
+            json!({"detach": "detach-forced"}),
+            json!({"end": "internal-error"}),
+            json!({"close": "connection-forced"}),
             json!({"delay-ms": 5}),
         ] {
             let rule = json!({"name": "f", "match": matches, "effect": effect});

@@ -68,6 +68,12 @@ pub trait LinkOwner: Send + 'static {
     /// Detaches the links that changed entities, rights or claims no longer allow.
     fn check_links(&mut self, cx: &mut LinkContext<'_>);
 
+    /// Gives up one of its requests, which has no answer any more; the link that asked.
+    fn take_request(&mut self, request: RequestId) -> Option<LinkId>;
+
+    /// Detaches a link that it owns.
+    fn detach_link(&mut self, cx: &mut LinkContext<'_>, link: LinkId, error: Error);
+
     /// Detaches all links.
     fn detach_all(&mut self, cx: &mut LinkContext<'_>, error: &Error);
 

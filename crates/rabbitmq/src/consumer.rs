@@ -39,6 +39,7 @@ pub(crate) struct Consumer {
 /// A disposition that waits for the broker.
 #[derive(Debug)]
 pub(crate) struct PendingSettle {
+    pub(crate) link: LinkId,
     session: SessionId,
     delivery_id: u32,
     state: DeliveryState,
@@ -313,6 +314,7 @@ impl Links {
         let subqueue = consumer.place;
         let request = state.filter(|_| !settled).map(|state| {
             let pending = PendingSettle {
+                link,
                 session,
                 delivery_id,
                 state,
@@ -336,6 +338,7 @@ impl Links {
                 session,
                 delivery_id,
                 state,
+                ..
             } = pending;
             cx.connection.settle_sent(session, delivery_id, state, true);
         }

@@ -254,6 +254,19 @@ impl LinkOwner for Links {
         }
     }
 
+    fn take_request(&mut self, request: RequestId) -> Option<LinkId> {
+        match self.pending.remove(owner_token(request)?)? {
+            Pending::Publish(publish) => Some(publish.link),
+            Pending::Settle(settle) => Some(settle.link),
+            Pending::Attach(link) => Some(link),
+            Pending::Manage(pair) => self.pairs.get_mut(pair)?.request_link,
+        }
+    }
+
+    fn detach_link(&mut self, cx: &mut LinkContext<'_>, link: LinkId, error: Error) {
+        self.detach(cx, link, error);
+    }
+
     fn detach_all(&mut self, cx: &mut LinkContext<'_>, error: &Error) {
         for link in self.links.keys().copied().collect::<Vec<_>>() {
             self.remove(cx, link);

@@ -57,7 +57,7 @@ pub(crate) struct EntityTarget {
 /// A delivery that the broker has not answered.
 #[derive(Debug)]
 pub(crate) struct PendingPublish {
-    link: LinkId,
+    pub(crate) link: LinkId,
     session: SessionId,
     delivery_id: u32,
     settled: bool,

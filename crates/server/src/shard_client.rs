@@ -178,7 +178,7 @@ impl ShardClient {
     ) -> Result<T, ShardError> {
         loop {
             for output in &mut self.arrived {
-                if let Output::Dropped { .. } = output {
+                if let Output::Dropped { .. } | Output::Ended { .. } = output {
                     return Err(ShardError::Dropped);
                 }
                 if let Some(found) = pick(output) {
@@ -267,6 +267,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::NamespaceChanged(_)
         | Output::Deliver { .. }
         | Output::Dropped { .. }
+        | Output::Ended { .. }
         | Output::Drained { .. }
         | Output::Evicted { .. }
         | Output::Subscribed { .. }

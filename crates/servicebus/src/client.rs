@@ -8,6 +8,7 @@
 
 pub(crate) mod events;
 mod host;
+mod injected_end;
 pub(crate) mod namespace;
 mod other_links;
 mod outputs;

@@ -25,7 +25,7 @@ pub(crate) use dynamic::{
 pub(crate) use entity_name::EntityName;
 pub(crate) use forced::{connection_forced, link_forced};
 pub use from_broker::describe_forward_error;
-pub(crate) use from_broker::{message_not_found, request, rule, send, settle};
+pub(crate) use from_broker::{injected, message_not_found, request, rule, send, settle};
 pub(crate) use jms::{entity, not_a_queue, not_a_topic, subscribe, unsubscribe};
 pub(crate) use namespace::{ambiguous_namespace, namespace_deleted};
 
@@ -95,7 +95,7 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
             condition::DETACH_FORCED,
             format!("{reason}; the link is to be attached again. Resource: '{resource}'."),
         ),
-        Eviction::Injected(error) => from_broker::injected(error, resource),
+        Eviction::Injected(error) => injected(error, resource),
         Eviction::Unreadable { .. } => Error::new(
             condition::INTERNAL_ERROR,
             format!("{reason}. Resource: '{resource}'."),
@@ -322,7 +322,7 @@ pub(crate) fn session(error: SessionError, request: &Value) -> Error {
             "The operation did not complete within the allotted time: no session was available.",
         ),
         SessionError::NotAllowed => sessionful_receiver(),
-        SessionError::Injected(error) => from_broker::injected(error, ""),
+        SessionError::Injected(error) => injected(error, ""),
         SessionError::Unreadable => Error::new(condition::INTERNAL_ERROR, format!("{error}.")),
     }
 }

@@ -68,6 +68,14 @@ pub(crate) enum JmsRequest {
     Unsubscribe(LinkId),
 }
 
+impl JmsRequest {
+    /// The link that asked.
+    pub(crate) fn link(&self) -> LinkId {
+        let (Self::Make(link) | Self::Find(link) | Self::Unsubscribe(link)) = *self;
+        link
+    }
+}
+
 impl Client {
     /// Attaches a link of a namespace that has JMS. `may_make` tells whether an entity that is not
     /// there may be made for it.

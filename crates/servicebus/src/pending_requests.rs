@@ -24,6 +24,21 @@ pub(crate) enum PendingRequest {
     Manage(Box<PendingOperation>),
 }
 
+impl PendingRequest {
+    /// The link that asked.
+    pub(crate) fn link(&self) -> LinkId {
+        match self {
+            Self::Send(send) => send.link,
+            Self::Settle(settle) => settle.link,
+            Self::Enlist(enlist) => enlist.disposition.link,
+            Self::Declare(control) => control.link,
+            Self::Discharge(discharge) => discharge.control.link,
+            Self::Jms(request) => request.link(),
+            Self::Manage(operation) => operation.request_link,
+        }
+    }
+}
+
 /// A delivery that the broker has not answered.
 #[derive(Debug)]
 pub(crate) struct PendingSend {
@@ -39,6 +54,7 @@ pub(crate) struct PendingSend {
 /// succeeds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingDisposition {
+    pub(crate) link: LinkId,
     pub(crate) session: SessionId,
     pub(crate) delivery_id: u32,
     pub(crate) settlement: Settlement,
@@ -49,7 +65,6 @@ pub(crate) struct PendingDisposition {
 pub(crate) struct EnlistedDisposition {
     pub(crate) transaction: TransactionId,
     pub(crate) token: LockToken,
-    pub(crate) link: LinkId,
     /// Whether the client has settled the delivery.
     pub(crate) settled: bool,
     pub(crate) disposition: PendingDisposition,

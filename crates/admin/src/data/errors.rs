@@ -109,7 +109,9 @@ pub fn request(error: &RequestError, entity: &str) -> Error {
 /// What a fault rule says, as if it had happened.
 fn injected(error: InjectedError) -> Error {
     let (status, code) = match error {
-        InjectedError::ServerBusy => (StatusCode::SERVICE_UNAVAILABLE, 50_300),
+        InjectedError::ServerBusy
+        | InjectedError::DetachForced
+        | InjectedError::ConnectionForced => (StatusCode::SERVICE_UNAVAILABLE, 50_300),
         InjectedError::Timeout => (StatusCode::GATEWAY_TIMEOUT, 50_400),
         InjectedError::QuotaExceeded => (StatusCode::FORBIDDEN, 40_300),
         InjectedError::EntityDisabled => (StatusCode::FORBIDDEN, 40_301),

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api::entity_error::EntityError;
+use crate::api::id::{ConnectionId, ReceiverId, RequestId};
 use crate::api::time::Wall;
 
 /// The most rules of a namespace.
@@ -118,6 +119,12 @@ pub enum FaultEffect {
     Refuse(InjectedError),
     /// The connection is dropped.
     Disconnect(DisconnectTime),
+    /// It is not carried out, and its link is detached with this.
+    Detach(InjectedError),
+    /// The same, and the session of its link ends with this.
+    End(InjectedError),
+    /// The same, and the connection is closed with this.
+    Close(InjectedError),
     /// It is carried out after this number of milliseconds.
     DelayMs(u64),
     /// The message's lock is lost just before, and its delivery has failed.
@@ -155,6 +162,40 @@ pub enum InjectedError {
     Unauthorized,
     #[error("the server has an internal error, as a fault rule says")]
     InternalError,
+    #[error("the link is detached by force, as a fault rule says")]
+    DetachForced,
+    #[error("the connection is closed by force, as a fault rule says")]
+    ConnectionForced,
+}
+
+/// Which part of a connection a rule ends, and with what.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum InjectedEnd {
+    /// The link of the operation is detached.
+    Link(InjectedError),
+    /// Its session ends.
+    Session(InjectedError),
+    /// Its connection is closed.
+    Connection(InjectedError),
+}
+
+/// The part of a client that asked for an operation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the variants are named for what they are")]
+pub enum Asker {
+    Receiver(ReceiverId),
+    Request(RequestId),
+}
+
+impl Asker {
+    /// Its connection.
+    #[must_use]
+    pub fn connection(self) -> ConnectionId {
+        match self {
+            Self::Receiver(receiver) => receiver.connection,
+            Self::Request(request) => request.connection,
+        }
+    }
 }
 
 /// A rule and what it has done.
@@ -231,7 +272,11 @@ impl FaultEffect {
             }
             // Credit for a receiver that is not there yet would be lost.
             Self::DelayMs(_) => !matches!(operation, Attach | AcceptSession),
-            Self::Refuse(_) | Self::Disconnect(_) => true,
+            Self::Refuse(_)
+            | Self::Disconnect(_)
+            | Self::Detach(_)
+            | Self::End(_)
+            | Self::Close(_) => true,
         }
     }
 }

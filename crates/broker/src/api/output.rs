@@ -11,7 +11,7 @@ use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 use crate::api::client_affine::{SubscribeError, Subscribed};
 use crate::api::death::Deaths;
 use crate::api::entity_error::EntityError;
-use crate::api::fault::InjectedError;
+use crate::api::fault::{Asker, InjectedEnd, InjectedError};
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
 use crate::api::namespace::NamespaceChange;
@@ -253,6 +253,9 @@ pub enum Output {
     NodeClosed { link: NodeLinkId },
     /// A fault rule has the connection dropped. Nothing it has asked for is answered any more.
     Dropped { connection: ConnectionId },
+    /// A fault rule has a part of the connection end: the link that asked for something, its
+    /// session or all of it. What it asked for is not carried out and has no other answer.
+    Ended { asker: Asker, end: InjectedEnd },
     /// The receiver is attached to its subscription, or has none.
     Subscribed {
         receiver: ReceiverId,
@@ -323,6 +326,7 @@ impl Output {
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,
             Self::NodeOpened { link, .. } | Self::NodeClosed { link } => link.connection,
+            Self::Ended { asker, .. } => asker.connection(),
             Self::Dropped { connection } | Self::TimedOut { connection, .. } => *connection,
         }
     }

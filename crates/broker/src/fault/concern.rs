@@ -3,8 +3,8 @@
 use store::EntityId;
 
 use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
-use crate::api::fault::FaultOperation;
-use crate::api::id::{ConnectionId, RequestId};
+use crate::api::fault::{Asker, FaultOperation};
+use crate::api::id::{ReceiverId, RequestId};
 use amqp::decode;
 
 /// What a client's command is about.
@@ -13,7 +13,7 @@ pub(super) struct Concern<'a> {
     pub entity: EntityId,
     pub operation: FaultOperation,
     /// Of a settlement whose client wants no answer it is not known.
-    pub connection: Option<ConnectionId>,
+    pub asker: Option<Asker>,
     session: Option<&'a [u8]>,
     messages: &'a [Incoming],
 }
@@ -21,15 +21,19 @@ pub(super) struct Concern<'a> {
 impl<'a> Concern<'a> {
     /// `None` for what is no operation of a client on an entity.
     pub fn of(command: &'a Command) -> Option<Self> {
-        let of = |entity, operation, connection| Self {
+        let of = |entity, operation, asker| Self {
             entity,
             operation,
-            connection: Some(connection),
+            asker: Some(asker),
             session: None,
             messages: &[],
         };
-        let asked =
-            |entity, operation, request: &RequestId| of(entity, operation, request.connection);
+        let asked = |entity, operation, request: &RequestId| {
+            of(entity, operation, Asker::Request(*request))
+        };
+        let came = |entity, operation, receiver: &ReceiverId| {
+            of(entity, operation, Asker::Receiver(*receiver))
+        };
         let concern = match command {
             Command::Send {
                 request,
@@ -49,7 +53,7 @@ impl<'a> Concern<'a> {
             }
             Command::Attach {
                 receiver, subqueue, ..
-            } => of(subqueue.entity, FaultOperation::Attach, receiver.connection),
+            } => came(subqueue.entity, FaultOperation::Attach, receiver),
             Command::AcceptSession {
                 receiver,
                 entity,
@@ -60,7 +64,7 @@ impl<'a> Concern<'a> {
                     SessionFilter::ById(id) => Some(id),
                     SessionFilter::Next { .. } => None,
                 },
-                ..of(*entity, FaultOperation::AcceptSession, receiver.connection)
+                ..came(*entity, FaultOperation::AcceptSession, receiver)
             },
             Command::Settle {
                 request,
@@ -71,7 +75,7 @@ impl<'a> Concern<'a> {
             } => Self {
                 entity: subqueue.entity,
                 operation: operation_of(outcome)?,
-                connection: request.map(|request| request.connection),
+                asker: request.map(Asker::Request),
                 session: session.as_deref(),
                 messages: &[],
             },

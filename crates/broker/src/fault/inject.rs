@@ -5,8 +5,7 @@
 //! is told nothing any more.
 
 use crate::api::command::{Command, Outcome};
-use crate::api::fault::{DisconnectTime, FaultEffect};
-use crate::api::id::ConnectionId;
+use crate::api::fault::{Asker, DisconnectTime, FaultEffect, InjectedEnd};
 use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;
@@ -17,38 +16,46 @@ use store::NamespaceId;
 
 /// Carries a command out unless a rule has it fail.
 pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
-    let Some((effect, namespace, connection)) = choose(directory, &command, cx) else {
+    let Some(Choice {
+        effect,
+        namespace,
+        asker,
+    }) = choose(directory, &command, cx)
+    else {
         return step::apply(directory, command, cx);
     };
-    match (effect, connection) {
-        (FaultEffect::Refuse(error), _) => {
+    match effect {
+        FaultEffect::Refuse(error) => {
             if let Some(refusal) = refuse::refusal(&command, error) {
                 cx.emit(refusal);
             }
         }
-        (FaultEffect::Disconnect(DisconnectTime::Before), connection) => {
-            drop_client(connection, cx);
-        }
-        (FaultEffect::Disconnect(DisconnectTime::After), connection) => {
+        FaultEffect::Disconnect(DisconnectTime::Before) => drop_client(asker, cx),
+        FaultEffect::Disconnect(DisconnectTime::After) => {
+            let connection = asker.map(Asker::connection);
             let first = cx.effects.outputs.len();
             step::apply(directory, command, cx);
             let mut said = cx.effects.outputs.split_off(first);
             said.retain(|output| Some(output.connection()) != connection);
             cx.effects.outputs.append(&mut said);
-            drop_client(connection, cx);
+            drop_client(asker, cx);
         }
-        (FaultEffect::DelayMs(delay), connection) if directory.faults.can_delay() => {
+        FaultEffect::Detach(error) => end(asker, InjectedEnd::Link(error), cx),
+        FaultEffect::End(error) => end(asker, InjectedEnd::Session(error), cx),
+        FaultEffect::Close(error) => end(asker, InjectedEnd::Connection(error), cx),
+        FaultEffect::DelayMs(delay) if directory.faults.can_delay() => {
             let until = cx.broker_now.mono.after(delay);
+            let connection = asker.map(Asker::connection);
             directory
                 .faults
                 .delay(until, namespace, connection, command);
         }
-        (FaultEffect::DelayMs(_), _) => step::apply(directory, command, cx),
-        (FaultEffect::LoseLock, _) => {
+        FaultEffect::DelayMs(_) => step::apply(directory, command, cx),
+        FaultEffect::LoseLock => {
             lose_locks(directory, &command, cx);
             step::apply(directory, command, cx);
         }
-        (FaultEffect::DeliverAgain, _) => step::apply(directory, abandoning(command), cx),
+        FaultEffect::DeliverAgain => step::apply(directory, abandoning(command), cx),
     }
 }
 
@@ -62,11 +69,15 @@ pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>)
     }
 }
 
-fn choose(
-    directory: &mut Directory,
-    command: &Command,
-    cx: &mut Context<'_>,
-) -> Option<(FaultEffect, NamespaceId, Option<ConnectionId>)> {
+/// What a rule does to a command.
+struct Choice {
+    effect: FaultEffect,
+    namespace: NamespaceId,
+    /// As [`Concern::asker`].
+    asker: Option<Asker>,
+}
+
+fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) -> Option<Choice> {
     let concern = Concern::of(command)?;
     let queue = directory.get(concern.entity)?;
     let (namespace, path) = (queue.namespace, queue.path.to_lowercase());
@@ -74,12 +85,23 @@ fn choose(
     let effect = directory
         .faults
         .choose(namespace, &path, &concern, cx.now)?;
-    Some((effect, namespace, concern.connection))
+    Some(Choice {
+        effect,
+        namespace,
+        asker: concern.asker,
+    })
 }
 
-fn drop_client(connection: Option<ConnectionId>, cx: &mut Context<'_>) {
-    if let Some(connection) = connection {
+fn drop_client(asker: Option<Asker>, cx: &mut Context<'_>) {
+    if let Some(connection) = asker.map(Asker::connection) {
         cx.emit(Output::Dropped { connection });
+    }
+}
+
+/// A command that is not carried out has a part of its client's connection end.
+fn end(asker: Option<Asker>, end: InjectedEnd, cx: &mut Context<'_>) {
+    if let Some(asker) = asker {
+        cx.emit(Output::Ended { asker, end });
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct FaultRules {
 #[derive(Debug)]
 struct DelayedCommand {
     namespace: NamespaceId,
-    /// As [`Concern::connection`].
+    /// As [`Concern::asker`] has it.
     connection: Option<ConnectionId>,
     command: Command,
 }

@@ -1,10 +1,10 @@
 //! Faults on purpose: operations that fail as a rule says, and nothing else.
 
 use broker::{
-    Answer, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription, FaultEffect,
-    FaultMatch, FaultOperation, FaultRule, Incoming, InjectedError, LockToken, NamespaceAnswer,
-    NamespaceDefinition, NamespaceOrder, Order, Outcome, Output, QueueSettings, RequestError,
-    SendError, SettleError, Subqueue, SubqueueId,
+    Answer, Asker, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription,
+    FaultEffect, FaultMatch, FaultOperation, FaultRule, Incoming, InjectedEnd, InjectedError,
+    LockToken, NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Order, Outcome, Output,
+    QueueSettings, RequestError, SendError, SettleError, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use store::NamespaceId;
@@ -258,6 +258,27 @@ fn a_dropped_connection_is_told_nothing() {
             "{said:?}"
         );
         assert_eq!(active(&world), stored, "{time:?}");
+        world.audit();
+    }
+}
+
+#[test]
+fn an_end_is_the_only_answer_of_an_operation_that_is_not_carried_out() {
+    let error = InjectedError::Timeout;
+    for (effect, expected) in [
+        (FaultEffect::Detach(error), InjectedEnd::Link(error)),
+        (FaultEffect::End(error), InjectedEnd::Session(error)),
+        (FaultEffect::Close(error), InjectedEnd::Connection(error)),
+    ] {
+        let mut world = under(FaultMatch::default(), effect);
+        let asker = Asker::Request(request(2));
+        let end = expected;
+        assert_eq!(
+            world.turn(sending(None)),
+            [Output::Ended { asker, end }],
+            "{effect:?}"
+        );
+        assert_eq!(active(&world), 0);
         world.audit();
     }
 }

@@ -187,7 +187,8 @@ impl Model {
             Output::NodeOpened { .. }
             | Output::NodeClosed { .. }
             | Output::Subscribed { .. }
-            | Output::Dropped { .. } => {
+            | Output::Dropped { .. }
+            | Output::Ended { .. } => {
                 panic!("neither a dynamic node nor a subscription was asked for");
             }
             Output::Drained { .. }

@@ -97,7 +97,7 @@ pub(crate) fn request(error: &RequestError, entity: &EntityName<'_>) -> Error {
 }
 
 /// What a fault rule says, as if it had happened.
-pub(super) fn injected(error: InjectedError, resource: &str) -> Error {
+pub(crate) fn injected(error: InjectedError, resource: &str) -> Error {
     let condition = match error {
         InjectedError::ServerBusy => condition::SERVER_BUSY,
         InjectedError::Timeout => condition::TIMEOUT,
@@ -106,6 +106,8 @@ pub(super) fn injected(error: InjectedError, resource: &str) -> Error {
         InjectedError::NotFound => condition::NOT_FOUND,
         InjectedError::Unauthorized => condition::UNAUTHORIZED_ACCESS,
         InjectedError::InternalError => condition::INTERNAL_ERROR,
+        InjectedError::DetachForced => condition::DETACH_FORCED,
+        InjectedError::ConnectionForced => condition::CONNECTION_FORCED,
     };
     let mut text = sentence(&error.to_string());
     if !resource.is_empty() {

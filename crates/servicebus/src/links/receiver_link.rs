@@ -40,6 +40,7 @@ impl Receiver {
         settlement: Settlement,
     ) -> PendingDisposition {
         PendingDisposition {
+            link: disposition.link,
             session: self.session,
             delivery_id: disposition.delivery_id,
             settlement,

@@ -89,7 +89,6 @@ impl Client {
         let enlisted = EnlistedDisposition {
             transaction,
             token: LockToken(disposition.cookie),
-            link: disposition.link,
             settled: disposition.settled,
             disposition: receiver.pending_disposition(disposition, settlement),
         };
@@ -141,7 +140,7 @@ impl Client {
                     self.transactions.refused(enlisted);
                 }
                 if enlisted.settled && is_about_transaction(&error) {
-                    return self.detach_unknown_transaction(enlisted.link);
+                    return self.detach_unknown_transaction(enlisted.disposition.link);
                 }
                 self.refused_settlement(&error)
             }

@@ -18,6 +18,7 @@ mod credit;
 mod duplicates;
 mod dynamic_nodes;
 mod expiry_times;
+mod faults;
 mod forwarding;
 mod hostile;
 mod issuers;

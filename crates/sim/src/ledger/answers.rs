@@ -257,7 +257,8 @@ impl Ledger {
             | Output::NodeOpened { .. }
             | Output::NodeClosed { .. }
             | Output::Subscribed { .. } => Ok(()),
-            Output::Dropped { connection } => {
+            Output::Dropped { .. } | Output::Ended { .. } => {
+                let connection = output.connection();
                 let what = format!("{connection:?} is dropped without a fault rule");
                 Err(Violation::new("I14", what))
             }

@@ -1,0 +1,110 @@
+//! Faults on purpose: the parts of a connection that a rule ends. (docs/faults.md)
+
+use amqp::performative::SenderSettleMode;
+use amqp::{DeliveryState, Error, Value};
+use broker::{
+    FaultEffect, FaultMatch, FaultOperation, FaultRule, InjectedError, NamespaceOrder, Order,
+};
+use endpoint::{Event, LinkId};
+
+use crate::sessions::seek;
+use crate::tracking::text;
+use crate::world::{World, message};
+
+/// One rule, for the first operation of that kind.
+fn inject(world: &mut World, operation: FaultOperation, effect: FaultEffect) {
+    let matches = FaultMatch {
+        operations: vec![operation],
+        times: Some(1),
+        ..FaultMatch::default()
+    };
+    let rule = FaultRule {
+        name: "a rule".to_owned(),
+        matches,
+        effect,
+    };
+    world.administer(Order::Namespaces(NamespaceOrder::ReplaceFaults {
+        name: "default".to_owned(),
+        rules: vec![rule],
+    }));
+}
+
+/// A link whose send has that effect, and one in another session.
+fn after_send(effect: FaultEffect) -> (World, LinkId, LinkId) {
+    let mut world = World::new();
+    let (_, link) = world.sender("orders");
+    let (_, other) = world.sender("orders2");
+    inject(&mut world, FaultOperation::Send, effect);
+    world.send(link, &message("lost"));
+    assert_eq!(world.outcomes(link), []);
+    (world, link, other)
+}
+
+fn is_empty(world: &World, path: &str) -> bool {
+    let queue = world
+        .shard
+        .broker
+        .queue(world.id(path))
+        .expect("it is there");
+    queue.active == 0
+}
+
+fn ended(world: &World) -> Option<&Error> {
+    world.events.iter().find_map(|event| match event {
+        Event::Ended { error, .. } => error.as_ref(),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_detach_ends_the_link_of_the_operation_alone() {
+    let (mut world, link, other) = after_send(FaultEffect::Detach(InjectedError::ServerBusy));
+    let error = world.detach_error(link).expect("it is detached");
+    assert_eq!(error.condition.as_str(), "com.microsoft:server-busy");
+    assert!(text(error).contains("sb://host/orders"), "{error:?}");
+    assert!(is_empty(&world, "orders"));
+    world.send(other, &message("kept"));
+    assert_eq!(world.outcomes(other), [DeliveryState::Accepted]);
+    world.enqueue("orders", &message("once more"));
+}
+
+#[test]
+fn an_end_ends_the_session_of_the_link() {
+    let (mut world, link, other) = after_send(FaultEffect::End(InjectedError::InternalError));
+    assert!(!world.client.is_attached(link));
+    let error = ended(&world).expect("the session ends");
+    assert_eq!(error.condition.as_str(), "amqp:internal-error");
+    world.send(other, &message("kept"));
+    assert_eq!(world.outcomes(other), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn a_close_closes_the_connection() {
+    let (world, ..) = after_send(FaultEffect::Close(InjectedError::ConnectionForced));
+    let closed = world.events.iter().find_map(|event| match event {
+        Event::Closed { error, .. } => error.as_ref(),
+        _ => None,
+    });
+    let error = closed.expect("the connection is closed");
+    assert_eq!(error.condition.as_str(), "amqp:connection:forced");
+    assert!(is_empty(&world, "orders"));
+}
+
+#[test]
+fn a_receiver_is_detached_for_what_it_settles_and_attaches() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("a"));
+    let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    let received = world.received(link).remove(0);
+    let effect = FaultEffect::Detach(InjectedError::DetachForced);
+    inject(&mut world, FaultOperation::Complete, effect);
+    world.dispose(&received, DeliveryState::Accepted, false);
+    let error = world.detach_error(link).expect("it is detached");
+    assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+    assert!(!is_empty(&world, "orders"));
+
+    inject(&mut world, FaultOperation::AcceptSession, effect);
+    let link = seek(&mut world, Value::from("a"), None);
+    let error = world.detach_error(link).expect("it is refused");
+    assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+}
