@@ -253,6 +253,13 @@ impl Broker {
         self.directory.borrows(entity, row)
     }
 
+    /// Whether a fault rule compares whose operation it is, so that connections have to be
+    /// introduced.
+    #[must_use]
+    pub fn faults_name_clients(&self) -> bool {
+        self.directory.faults.name_clients()
+    }
+
     /// How many fault rules each namespace has, if it has some, and how many operations have failed
     /// by one since the start.
     #[must_use]

@@ -15,16 +15,17 @@
 
 mod delay;
 mod directory;
+mod introduction;
 mod phase;
 mod report;
+mod write;
 
-use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Command, ConnectionId, Output};
+use broker::{ClientNames, Command, ConnectionId, Output};
 use bytes::BytesMut;
 use dialect::{Dialect, ForcedClose, RefusedCredentials};
 use store::NamespaceId;
@@ -34,7 +35,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::audit::PendingChanges;
 use crate::budget::BudgetShare;
-use crate::input::{Input, Read, is_temporary};
+use crate::input::{Input, Read};
 use crate::large_message_throttle::LargeMessageThrottle;
 use crate::open_connections::Registration;
 use crate::options::Limits;
@@ -89,6 +90,8 @@ pub struct Connection<S, D> {
     input: Input,
     staging: Staging,
     share: BudgetShare,
+    /// The names that the broker was told.
+    introduced: Option<Box<ClientNames>>,
     large_message_throttle: LargeMessageThrottle,
     registration: Registration,
     errors: GivenErrors,
@@ -142,6 +145,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             input: Input::new(early),
             staging: Staging::new(server.command_stager.clone()),
             share: BudgetShare::new(Arc::clone(&server.budget)),
+            introduced: None,
             large_message_throttle: LargeMessageThrottle::default(),
             from,
             stopping: server.stopping.clone(),
@@ -399,10 +403,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     /// Sends the client's commands to the shard. Waits only while the shard's inbox is full.
     async fn submit(&mut self) {
-        let commands = std::mem::take(self.client.commands());
+        let mut commands = std::mem::take(self.client.commands());
         if commands.is_empty() {
             return;
         }
+        self.introduce(&mut commands);
         if commands.len() >= MANY_COMMANDS {
             self.expected = commands.len().min(MOST_EXPECTED);
         }
@@ -430,50 +435,6 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         while !self.staging.is_idle() {
             let commands = self.staging.next().await;
             self.send_to_shard(commands).await;
-        }
-    }
-
-    /// Writes what the stream takes, and frees the output's memory if that was all.
-    fn write(&mut self) {
-        if self.delay.lasts() {
-            return;
-        }
-        match self.write_out() {
-            Ok(true) => {
-                let output = self.client.output(self.server.clock.moment());
-                output_buffer::reclaim(output);
-                output.shrink(0);
-            }
-            Ok(false) => {}
-            Err(_) => self.abort(),
-        }
-    }
-
-    /// Writes what the stream takes. Returns whether it has taken all, though it may keep some of
-    /// it.
-    ///
-    /// # Errors
-    /// When the stream will not take any more.
-    fn write_out(&mut self) -> io::Result<bool> {
-        let now = self.server.clock.moment();
-        loop {
-            let output = self.client.output(now);
-            self.unwritten = output.len();
-            if output.is_empty() {
-                break;
-            }
-            match self.stream.try_write_output(output) {
-                Ok(count) => {
-                    self.server.counts.sent_bytes.add(count as u64);
-                    self.client.written();
-                }
-                Err(error) if is_temporary(&error) => return Ok(false),
-                Err(error) => return Err(error),
-            }
-        }
-        match self.stream.try_flush() {
-            Err(error) if !is_temporary(&error) => Err(error),
-            _ => Ok(true),
         }
     }
 

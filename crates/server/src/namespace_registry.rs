@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use access::{AccessRules, Directory};
 use broker::{
@@ -37,6 +38,8 @@ pub struct NamespaceRegistry {
     by_name: DashMap<String, NamespaceId>,
     by_host: DashMap<String, NamespaceId>,
     by_key: DashMap<String, Vec<NamespaceId>>,
+    /// Whether a fault rule of one of them compares whose operation it is.
+    names_clients: AtomicBool,
 }
 
 /// A namespace besides the default one.
@@ -62,6 +65,16 @@ impl NamespaceRegistry {
         let rules = rules.map(|(namespace, rules)| DirectoryChange::Rules(namespace, rules));
         registry.apply(namespaces.chain(entities).chain(rules));
         registry
+    }
+
+    /// Whether connections have to tell the broker whose they are.
+    pub fn names_clients(&self) -> bool {
+        self.names_clients.load(Ordering::Acquire)
+    }
+
+    /// The shard says so before it answers the order that has caused it.
+    pub fn set_names_clients(&self, names_clients: bool) {
+        self.names_clients.store(names_clients, Ordering::Release);
     }
 
     /// Takes over the changes of a turn, in their order.

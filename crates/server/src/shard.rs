@@ -268,6 +268,8 @@ impl ShardTask {
             &mut self.outputs,
             &mut self.reads,
         );
+        let names_clients = self.shard.broker.faults_name_clients();
+        self.namespaces.set_names_clients(names_clients);
         // Checked after the turn, so that no output rests on a commit that failed.
         if let Some(failure) = self.shard.store().failure() {
             return Err(failure);

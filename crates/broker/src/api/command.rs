@@ -12,6 +12,7 @@ use filter::Selector;
 use store::{EntityId, Found, NamespaceId, SequenceNumber, StoreError};
 
 use crate::api::client_affine::SubscribeRequest;
+use crate::api::fault::ClientNames;
 use crate::api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, SubqueueId, TransactionId,
 };
@@ -411,6 +412,11 @@ pub enum Command {
         connection: ConnectionId,
         bytes: usize,
     },
+    /// Whose connection it is, while there are fault rules that ask for it. (docs/faults.md)
+    Introduce {
+        connection: ConnectionId,
+        client: Box<ClientNames>,
+    },
     /// The connection is gone, and all its receivers with it.
     Disconnect {
         connection: ConnectionId,
@@ -457,6 +463,7 @@ impl Command {
             self,
             Self::DeleteMessages { .. }
                 | Self::AdvanceClock { .. }
+                | Self::Introduce { .. }
                 | Self::Durable
                 | Self::Loaded { .. }
                 | Self::StoreSpace { .. }

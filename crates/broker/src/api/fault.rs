@@ -41,6 +41,12 @@ pub struct FaultMatch {
     /// Any that the effect can be had on, if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<FaultOperation>,
+    /// The container id of the client's connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The name of the key that the client has signed in with, or of its identity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The session that the operation names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -71,6 +77,8 @@ impl Default for FaultMatch {
         Self {
             entity: None,
             operations: Vec::new(),
+            client: None,
+            key: None,
             session: None,
             message_id: None,
             from: None,
@@ -168,6 +176,15 @@ pub enum InjectedError {
     ConnectionForced,
 }
 
+/// Whose connection it is, as fault rules compare it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ClientNames {
+    /// The container id of its open.
+    pub container_id: String,
+    /// The names of the keys and identities that it has signed in with.
+    pub keys: Vec<String>,
+}
+
 /// Which part of a connection a rule ends, and with what.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum InjectedEnd {
@@ -225,15 +242,17 @@ impl FaultRule {
             let text = format!("a name has 1 to {MAX_TEXT} bytes and no control characters");
             return Err(EntityError::Invalid(format!("fault: {text}")));
         }
-        let texts = [&matches.entity, &matches.session, &matches.message_id];
-        if texts
-            .into_iter()
-            .flatten()
-            .any(|text| text.len() > MAX_TEXT)
-        {
-            return invalid(format!(
-                "what it compares with has at most {MAX_TEXT} bytes"
-            ));
+        let texts = [
+            ("entity", &matches.entity),
+            ("client", &matches.client),
+            ("key", &matches.key),
+            ("session", &matches.session),
+            ("message-id", &matches.message_id),
+        ];
+        for (member, text) in texts {
+            if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
+                return invalid(format!("{member} has at most {MAX_TEXT} bytes"));
+            }
         }
         if !(0.0..=1.0).contains(&matches.probability) {
             return invalid("probability is from 0 to 1".to_owned());
@@ -255,6 +274,11 @@ impl FaultRule {
 }
 
 impl FaultMatch {
+    /// Whether it has to be known whose operation it is.
+    pub(crate) fn names_client(&self) -> bool {
+        self.client.is_some() || self.key.is_some()
+    }
+
     /// Whether the rule has any effect at that moment.
     pub(crate) fn is_in_force(&self, now: Wall) -> bool {
         self.from.is_none_or(|from| from <= now.0) && self.until.is_none_or(|until| now.0 < until)

@@ -280,12 +280,15 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::Written { connection, bytes } => {
             attach::written(directory, connection, bytes, cx);
         }
+        Command::Introduce { connection, client } => {
+            directory.faults.introduce(connection, *client);
+        }
         Command::Disconnect { connection } => {
-            directory.faults.forget_delayed(connection);
+            directory.faults.forget_client(connection);
             attach::disconnect(directory, connection, cx);
         }
         Command::Leave { connection } => {
-            directory.faults.forget_delayed(connection);
+            directory.faults.forget_client(connection);
             attach::leave(directory, connection, cx);
         }
         Command::Loaded { read, found } => loaded::loaded(directory, read, found, cx),

@@ -6,7 +6,9 @@ use store::NamespaceId;
 
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;
-use crate::api::fault::{FaultDescription, FaultEffect, FaultRule, MAX_FAULTS};
+use crate::api::fault::{
+    Asker, ClientNames, FaultDescription, FaultEffect, FaultMatch, FaultRule, MAX_FAULTS,
+};
 use crate::api::id::ConnectionId;
 use crate::api::time::{Mono, Now};
 use crate::fault::concern::Concern;
@@ -18,6 +20,10 @@ const MAX_DELAYED: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct FaultRules {
     by_namespace: BTreeMap<NamespaceId, Vec<CountedRule>>,
+    /// The connections that were introduced.
+    clients: BTreeMap<ConnectionId, ClientNames>,
+    /// Whether a rule asks for them.
+    name_clients: bool,
     /// By when they are carried out, then in the order in which they came.
     delayed: BTreeMap<(Mono, u64), DelayedCommand>,
     /// How many have been delayed.
@@ -84,14 +90,26 @@ impl FaultRules {
         let mut before = self.by_namespace.remove(&namespace).unwrap_or_default();
         if rules.is_empty() {
             self.end_delays(namespace);
-            return Ok(());
+        } else {
+            let counted = rules.into_iter().map(|rule| {
+                let known = before.iter().position(|known| known.rule == rule);
+                known.map_or_else(|| CountedRule::new(rule), |at| before.swap_remove(at))
+            });
+            self.by_namespace.insert(namespace, counted.collect());
         }
-        let counted = rules.into_iter().map(|rule| {
-            let known = before.iter().position(|known| known.rule == rule);
-            known.map_or_else(|| CountedRule::new(rule), |at| before.swap_remove(at))
-        });
-        self.by_namespace.insert(namespace, counted.collect());
+        let mut all = self.by_namespace.values().flatten();
+        self.name_clients = all.any(|counted| counted.rule.matches.names_client());
         Ok(())
+    }
+
+    /// Whether a rule compares whose operation it is.
+    pub(crate) fn name_clients(&self) -> bool {
+        self.name_clients
+    }
+
+    /// Learns whose connection it is.
+    pub(crate) fn introduce(&mut self, connection: ConnectionId, client: ClientNames) {
+        self.clients.insert(connection, client);
     }
 
     /// The rules of a namespace, in their order.
@@ -114,9 +132,11 @@ impl FaultRules {
         now: Now,
     ) -> Option<FaultEffect> {
         let rules = self.by_namespace.get_mut(&namespace)?;
+        let connection = concern.asker.map(Asker::connection);
+        let client = connection.and_then(|connection| self.clients.get(&connection));
         let chosen = rules
             .iter_mut()
-            .find_map(|rule| rule.choose(path, concern, now))?;
+            .find_map(|rule| rule.choose(path, concern, client, now))?;
         self.injected += 1;
         Some(chosen)
     }
@@ -154,8 +174,9 @@ impl FaultRules {
             .extend(due.map(|(order, delayed)| ((Mono(0), order), delayed)));
     }
 
-    /// Forgets what a connection has asked for that is gone.
-    pub(crate) fn forget_delayed(&mut self, gone: ConnectionId) {
+    /// Forgets a connection that is gone, and what it has asked for.
+    pub(crate) fn forget_client(&mut self, gone: ConnectionId) {
+        self.clients.remove(&gone);
         self.delayed
             .retain(|_, delayed| delayed.connection != Some(gone));
     }
@@ -201,7 +222,13 @@ impl CountedRule {
         }
     }
 
-    fn choose(&mut self, path: &str, concern: &Concern<'_>, now: Now) -> Option<FaultEffect> {
+    fn choose(
+        &mut self,
+        path: &str,
+        concern: &Concern<'_>,
+        client: Option<&ClientNames>,
+        now: Now,
+    ) -> Option<FaultEffect> {
         let (matches, effect) = (&self.rule.matches, self.rule.effect);
         let operation = concern.operation;
         let is_possible = effect.is_possible(operation)
@@ -209,6 +236,7 @@ impl CountedRule {
         let fits = is_possible
             && matches.is_in_force(now.wall)
             && self.entity.as_ref().is_none_or(|own| *own == path)
+            && (!matches.names_client() || client.is_some_and(|client| is_of(matches, client)))
             && matches
                 .session
                 .as_ref()
@@ -230,6 +258,15 @@ impl CountedRule {
         self.injected += u64::from(is_chosen);
         is_chosen.then_some(effect)
     }
+}
+
+/// Whether a rule is for operations of a client.
+fn is_of(matches: &FaultMatch, client: &ClientNames) -> bool {
+    let (container_id, key) = (&matches.client, &matches.key);
+    container_id
+        .as_ref()
+        .is_none_or(|own| *own == client.container_id)
+        && key.as_ref().is_none_or(|own| client.keys.contains(own))
 }
 
 /// Whether chance is for the `count`th one. By `SplitMix64` [Steele, Lea, Flood 2014].

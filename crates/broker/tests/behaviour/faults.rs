@@ -1,5 +1,7 @@
 //! Faults on purpose: operations that fail as a rule says, and nothing else.
 
+mod clients;
+
 use broker::{
     Answer, Asker, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription,
     FaultEffect, FaultMatch, FaultOperation, FaultRule, Incoming, InjectedEnd, InjectedError,

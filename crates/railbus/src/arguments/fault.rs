@@ -27,7 +27,7 @@ Effects:
 Members of --match, all of them optional:
   entity, operations (attach, accept-session, send, schedule, cancel-scheduled, complete, abandon, defer,
   dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
-  set-session-state, list-sessions), session, message-id, from, until, skip, every, probability, seed, times
+  set-session-state, list-sessions), client, key, session, message-id, from, until, skip, every, probability, seed, times
   railbus fault add busy '{\"refuse\": \"server-busy\"}' --match '{\"operations\": [\"send\"], \"times\": 2}'";
 
 /// The rules of one namespace.

@@ -272,6 +272,7 @@ impl Ledger {
             | Command::StoreSpace { .. }
             | Command::SetLimits(_)
             | Command::AdvanceClock { .. }
+            | Command::Introduce { .. }
             | Command::Tick => {}
         }
     }
