@@ -92,6 +92,9 @@ impl Interface {
             json!({"end": "internal-error"}),
             json!({"close": "connection-forced"}),
             json!({"delay-ms": 5}),
+            json!({"throttle-per-second": 5}),
+            json!({"withhold-credit-ms": 5}),
+            json!("expire-token"),
         ] {
             let rule = json!({"name": "f", "match": matches, "effect": effect});
             self.ask("PUT", faults, &shop, &json!({"faults": [rule]}), 200);

@@ -185,6 +185,12 @@ impl Claims {
         self.tokens.len() < before
     }
 
+    /// Removes the tokens that give rights at `path`, which is in lower case.
+    pub fn remove_covering(&mut self, path: &str) {
+        self.tokens
+            .retain(|audience, _| !scope::covers(audience, path));
+    }
+
     /// When [`expire`](Self::expire) has something to do.
     #[must_use]
     pub fn deadline(&self) -> Option<Mono> {

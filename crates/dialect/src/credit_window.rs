@@ -38,11 +38,17 @@ impl CreditWindow {
         self.unanswered = self.unanswered.saturating_sub(1);
     }
 
+    /// The most credit that may be given now.
+    #[must_use]
+    pub fn room(&self) -> u32 {
+        self.window.saturating_sub(self.unanswered)
+    }
+
     /// The credit to give when `left` is what the client has; `None` while it has more than half
     /// of what it could have. So one flow goes out for half a window of answers.
     #[must_use]
     pub fn top_up(&self, left: u32) -> Option<u32> {
-        let room = self.window.saturating_sub(self.unanswered);
+        let room = self.room();
         let worth = (self.window / 2).max(1);
         (room.saturating_sub(left) >= worth).then_some(room)
     }

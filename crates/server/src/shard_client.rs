@@ -268,6 +268,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::Deliver { .. }
         | Output::Dropped { .. }
         | Output::Ended { .. }
+        | Output::CreditWithheld { .. }
         | Output::Drained { .. }
         | Output::Evicted { .. }
         | Output::Subscribed { .. }

@@ -372,7 +372,8 @@ impl Client {
             // The Python SDK's lock renewer repeats them. (docs/spec/amqp.md#7.1)
             self.connection.allow_repeated_ids(link);
         }
-        if let Some(credit) = credit {
+        let is_withheld = is_sender && self.withholds_credit;
+        if let Some(credit) = credit.filter(|_| !is_withheld) {
             self.connection.set_credit(link, credit, false);
         }
     }

@@ -84,6 +84,8 @@ pub struct Client {
     pub(crate) is_unauthenticated: bool,
     /// Tokens that were refused since the last accepted one.
     pub(crate) failures: u32,
+    /// Whether a fault rule withholds the credit of its senders.
+    pub(crate) withholds_credit: bool,
     /// Bytes of answers that wait for their response links' credit.
     pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
@@ -142,6 +144,7 @@ impl Client {
             is_slow: false,
             is_unauthenticated: true,
             failures: 0,
+            withholds_credit: false,
             waiting_bytes: 0,
             commands: Vec::new(),
             link_owner: None,

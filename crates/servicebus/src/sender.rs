@@ -166,6 +166,9 @@ impl Client {
             return;
         };
         sender.credit_window.answered();
+        if self.withholds_credit {
+            return;
+        }
         if let Some(credit) = sender
             .credit_window
             .top_up(self.connection.credit_left(pending.link))

@@ -16,6 +16,8 @@ pub const MAX_FAULTS: usize = 100;
 const MAX_TEXT: usize = 256;
 /// The longest delay: an hour, in milliseconds.
 const MAX_DELAY: u64 = 3_600_000;
+/// The highest rate of a throttle.
+const MAX_RATE: u32 = 1_000_000;
 
 /// Which operations fail, and how. Of several rules that fit, the first one counts.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -135,6 +137,12 @@ pub enum FaultEffect {
     Close(InjectedError),
     /// It is carried out after this number of milliseconds.
     DelayMs(u64),
+    /// It waits until no more than this number of them is carried out in a second.
+    ThrottlePerSecond(u32),
+    /// It is carried out, and its connection has no credit to send for this number of milliseconds.
+    WithholdCreditMs(u64),
+    /// It is not carried out, and its client's token for the entity has expired.
+    ExpireToken,
     /// The message's lock is lost just before, and its delivery has failed.
     LoseLock,
     /// A completion is answered as done, and the message is delivered again.
@@ -194,6 +202,8 @@ pub enum InjectedEnd {
     Session(InjectedError),
     /// Its connection is closed.
     Connection(InjectedError),
+    /// The token for its entity has expired, and what depends on it is detached.
+    Token,
 }
 
 /// The part of a client that asked for an operation.
@@ -260,10 +270,21 @@ impl FaultRule {
         if matches.every == 0 {
             return invalid("every is at least 1".to_owned());
         }
-        if let FaultEffect::DelayMs(delay) = effect
-            && *delay > MAX_DELAY
-        {
-            return invalid(format!("delay-ms is at most {MAX_DELAY}"));
+        match *effect {
+            FaultEffect::DelayMs(delay) if delay > MAX_DELAY => {
+                return invalid(format!(
+                    "delay-ms: {delay} is above the maximum of {MAX_DELAY}"
+                ));
+            }
+            FaultEffect::WithholdCreditMs(time) if !(1..=MAX_DELAY).contains(&time) => {
+                let text = format!("withhold-credit-ms: {time} is not between 1 and {MAX_DELAY}");
+                return invalid(text);
+            }
+            FaultEffect::ThrottlePerSecond(rate) if !(1..=MAX_RATE).contains(&rate) => {
+                let text = format!("throttle-per-second: {rate} is not between 1 and {MAX_RATE}");
+                return invalid(text);
+            }
+            _ => {}
         }
         let mut operations = matches.operations.iter();
         if operations.any(|operation| !effect.is_possible(*operation)) {
@@ -288,15 +309,21 @@ impl FaultMatch {
 impl FaultEffect {
     /// Whether it can be had on that operation.
     pub(crate) fn is_possible(self, operation: FaultOperation) -> bool {
-        use FaultOperation::{Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew};
+        use FaultOperation::{
+            Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew, Send,
+        };
         match self {
             Self::DeliverAgain => operation == Complete,
             Self::LoseLock => {
                 matches!(operation, Complete | Abandon | Defer | DeadLetter | Renew)
             }
             // Credit for a receiver that is not there yet would be lost.
-            Self::DelayMs(_) => !matches!(operation, Attach | AcceptSession),
+            Self::DelayMs(_) | Self::ThrottlePerSecond(_) => {
+                !matches!(operation, Attach | AcceptSession)
+            }
+            Self::WithholdCreditMs(_) => operation == Send,
             Self::Refuse(_)
+            | Self::ExpireToken
             | Self::Disconnect(_)
             | Self::Detach(_)
             | Self::End(_)

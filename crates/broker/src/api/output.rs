@@ -256,6 +256,11 @@ pub enum Output {
     /// A fault rule has a part of the connection end: the link that asked for something, its
     /// session or all of it. What it asked for is not carried out and has no other answer.
     Ended { asker: Asker, end: InjectedEnd },
+    /// A fault rule takes the credit of all links that the connection sends on, or gives it back.
+    CreditWithheld {
+        connection: ConnectionId,
+        withheld: bool,
+    },
     /// The receiver is attached to its subscription, or has none.
     Subscribed {
         receiver: ReceiverId,
@@ -327,7 +332,9 @@ impl Output {
             | Self::SessionLost { receiver } => receiver.connection,
             Self::NodeOpened { link, .. } | Self::NodeClosed { link } => link.connection,
             Self::Ended { asker, .. } => asker.connection(),
-            Self::Dropped { connection } | Self::TimedOut { connection, .. } => *connection,
+            Self::Dropped { connection }
+            | Self::CreditWithheld { connection, .. }
+            | Self::TimedOut { connection, .. } => *connection,
         }
     }
 }

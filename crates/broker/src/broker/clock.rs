@@ -116,6 +116,7 @@ fn entity_of(command: &Command) -> Option<EntityId> {
         Command::Enlist { operation, .. } => Some(operation.entity()),
         Command::Administer { .. }
         | Command::AdvanceClock { .. }
+        | Command::Introduce { .. }
         | Command::Publish { .. }
         | Command::Credit { .. }
         | Command::Detach { .. }

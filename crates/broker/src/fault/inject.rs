@@ -6,12 +6,14 @@
 
 use crate::api::command::{Command, Outcome};
 use crate::api::fault::{Asker, DisconnectTime, FaultEffect, InjectedEnd};
+use crate::api::id::ConnectionId;
 use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::fault::concern::Concern;
 use crate::fault::refuse;
+use crate::fault::rules::Delayed;
 use store::NamespaceId;
 
 /// Carries a command out unless a rule has it fail.
@@ -43,14 +45,26 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         FaultEffect::Detach(error) => end(asker, InjectedEnd::Link(error), cx),
         FaultEffect::End(error) => end(asker, InjectedEnd::Session(error), cx),
         FaultEffect::Close(error) => end(asker, InjectedEnd::Connection(error), cx),
+        FaultEffect::ExpireToken => end(asker, InjectedEnd::Token, cx),
         FaultEffect::DelayMs(delay) if directory.faults.can_delay() => {
             let until = cx.broker_now.mono.after(delay);
-            let connection = asker.map(Asker::connection);
-            directory
-                .faults
-                .delay(until, namespace, connection, command);
+            let delayed = Delayed::Command(Box::new(command));
+            directory.faults.delay(until, namespace, asker, delayed);
         }
-        FaultEffect::DelayMs(_) => step::apply(directory, command, cx),
+        FaultEffect::DelayMs(_) | FaultEffect::ThrottlePerSecond(_) => {
+            step::apply(directory, command, cx);
+        }
+        FaultEffect::WithholdCreditMs(time) => {
+            step::apply(directory, command, cx);
+            if let Some(connection) = asker.map(Asker::connection)
+                && directory.faults.can_delay()
+            {
+                let until = cx.broker_now.mono.after(time);
+                let delayed = Delayed::Credit(connection);
+                directory.faults.delay(until, namespace, asker, delayed);
+                withhold_credit(connection, true, cx);
+            }
+        }
         FaultEffect::LoseLock => {
             lose_locks(directory, &command, cx);
             step::apply(directory, command, cx);
@@ -62,10 +76,14 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
 /// Carries out what was delayed until now, as far as the turn's budget goes.
 pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>) {
     while cx.shared.work_left > 0
-        && let Some(command) = directory.faults.take_due(cx.broker_now.mono)
+        && let Some(delayed) = directory.faults.take_due(cx.broker_now.mono)
     {
         cx.take_work();
-        step::apply(directory, command, cx);
+        match delayed {
+            Delayed::Command(command) => step::apply(directory, *command, cx),
+            Delayed::Credit(connection) if directory.faults.withholds_credit(connection) => {}
+            Delayed::Credit(connection) => withhold_credit(connection, false, cx),
+        }
     }
 }
 
@@ -84,7 +102,7 @@ fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) ->
     cx.enter(namespace);
     let effect = directory
         .faults
-        .choose(namespace, &path, &concern, cx.now)?;
+        .choose(namespace, &path, &concern, cx.now, cx.broker_now.mono)?;
     Some(Choice {
         effect,
         namespace,
@@ -96,6 +114,13 @@ fn drop_client(asker: Option<Asker>, cx: &mut Context<'_>) {
     if let Some(connection) = asker.map(Asker::connection) {
         cx.emit(Output::Dropped { connection });
     }
+}
+
+fn withhold_credit(connection: ConnectionId, withheld: bool, cx: &mut Context<'_>) {
+    cx.emit(Output::CreditWithheld {
+        connection,
+        withheld,
+    });
 }
 
 /// A command that is not carried out has a part of its client's connection end.

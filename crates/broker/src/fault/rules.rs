@@ -25,19 +25,28 @@ pub(crate) struct FaultRules {
     /// Whether a rule asks for them.
     name_clients: bool,
     /// By when they are carried out, then in the order in which they came.
-    delayed: BTreeMap<(Mono, u64), DelayedCommand>,
+    delayed: BTreeMap<(Mono, u64), DelayedEffect>,
     /// How many have been delayed.
     last_delayed: u64,
     /// How many operations have failed by a rule, since the start.
     injected: u64,
 }
 
+/// What is done later.
 #[derive(Debug)]
-struct DelayedCommand {
+pub(super) enum Delayed {
+    /// It is carried out.
+    Command(Box<Command>),
+    /// The connection has its credit back.
+    Credit(ConnectionId),
+}
+
+#[derive(Debug)]
+struct DelayedEffect {
     namespace: NamespaceId,
-    /// As [`Concern::asker`] has it.
-    connection: Option<ConnectionId>,
-    command: Command,
+    /// As [`Concern::asker`].
+    asker: Option<Asker>,
+    delayed: Delayed,
 }
 
 #[derive(Debug)]
@@ -47,6 +56,8 @@ struct CountedRule {
     entity: Option<String>,
     matched: u64,
     injected: u64,
+    /// When a throttle lets the next operation through, in microseconds.
+    next_at_us: u64,
 }
 
 impl FaultRules {
@@ -130,15 +141,22 @@ impl FaultRules {
         path: &str,
         concern: &Concern<'_>,
         now: Now,
+        broker_now: Mono,
     ) -> Option<FaultEffect> {
         let rules = self.by_namespace.get_mut(&namespace)?;
         let connection = concern.asker.map(Asker::connection);
         let client = connection.and_then(|connection| self.clients.get(&connection));
         let chosen = rules
             .iter_mut()
-            .find_map(|rule| rule.choose(path, concern, client, now))?;
+            .find_map(|rule| Some((rule.choose(path, concern, client, now)?, rule)));
+        let (effect, rule) = chosen?;
         self.injected += 1;
-        Some(chosen)
+        Some(match effect {
+            FaultEffect::ThrottlePerSecond(rate) => {
+                FaultEffect::DelayMs(rule.wait_for_turn(rate, broker_now))
+            }
+            effect => effect,
+        })
     }
 
     /// Whether another command can be delayed.
@@ -146,26 +164,32 @@ impl FaultRules {
         self.delayed.len() < MAX_DELAYED
     }
 
-    /// Keeps a command in a namespace until then.
+    /// Keeps what a rule of a namespace delays until then.
     pub(super) fn delay(
         &mut self,
         until: Mono,
         namespace: NamespaceId,
-        connection: Option<ConnectionId>,
-        command: Command,
+        asker: Option<Asker>,
+        delayed: Delayed,
     ) {
         self.last_delayed += 1;
-        let delayed = DelayedCommand {
+        let delayed = DelayedEffect {
             namespace,
-            connection,
-            command,
+            asker,
+            delayed,
         };
         self.delayed.insert((until, self.last_delayed), delayed);
     }
 
+    /// Whether a connection is still to have its credit back.
+    pub(super) fn withholds_credit(&self, of: ConnectionId) -> bool {
+        let mut delayed = self.delayed.values();
+        delayed.any(|it| matches!(it.delayed, Delayed::Credit(connection) if connection == of))
+    }
+
     /// What is delayed in a namespace is due, in the order in which it came.
     fn end_delays(&mut self, namespace: NamespaceId) {
-        let of_it = |delayed: &DelayedCommand| delayed.namespace == namespace;
+        let of_it = |delayed: &DelayedEffect| delayed.namespace == namespace;
         let due = self.delayed.extract_if(.., |_, delayed| of_it(delayed));
         let mut due: Vec<_> = due.map(|((_, order), delayed)| (order, delayed)).collect();
         due.sort_unstable_by_key(|(order, _)| *order);
@@ -178,12 +202,15 @@ impl FaultRules {
     pub(crate) fn forget_client(&mut self, gone: ConnectionId) {
         self.clients.remove(&gone);
         self.delayed
-            .retain(|_, delayed| delayed.connection != Some(gone));
+            .retain(|_, delayed| delayed.asker.map(Asker::connection) != Some(gone));
     }
 
     /// What is delayed in a namespace is due earlier.
     pub(crate) fn shorten_delays(&mut self, namespace: NamespaceId, ms: u64) {
-        let of_it = |delayed: &DelayedCommand| delayed.namespace == namespace;
+        for rule in self.by_namespace.get_mut(&namespace).into_iter().flatten() {
+            rule.next_at_us = rule.next_at_us.saturating_sub(ms.saturating_mul(1_000));
+        }
+        let of_it = |delayed: &DelayedEffect| delayed.namespace == namespace;
         let delayed = self.delayed.extract_if(.., |_, delayed| of_it(delayed));
         let earlier = delayed.map(|((until, order), delayed)| {
             let until = Mono(until.0.saturating_sub(ms));
@@ -193,22 +220,22 @@ impl FaultRules {
         self.delayed.extend(earlier);
     }
 
-    /// When the first delayed command of a namespace is to be carried out.
+    /// When the first delay in a namespace ends.
     pub(crate) fn deadline_of(&self, namespace: NamespaceId) -> Option<Mono> {
         let mut delayed = self.delayed.iter();
         let first = delayed.find(|(_, delayed)| delayed.namespace == namespace);
         first.map(|((until, _), _)| *until)
     }
 
-    /// When the first delayed command is to be carried out.
+    /// When the first delay ends.
     pub(crate) fn deadline(&self) -> Option<Mono> {
         self.delayed.keys().next().map(|(until, _)| *until)
     }
 
-    /// A delayed command whose time has come.
-    pub(super) fn take_due(&mut self, now: Mono) -> Option<Command> {
+    /// What was delayed and whose time has come.
+    pub(super) fn take_due(&mut self, now: Mono) -> Option<Delayed> {
         let first = self.delayed.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove().command)
+        (first.key().0 <= now).then(|| first.remove().delayed)
     }
 }
 
@@ -219,7 +246,16 @@ impl CountedRule {
             rule,
             matched: 0,
             injected: 0,
+            next_at_us: 0,
         }
+    }
+
+    /// How many milliseconds an operation waits so that there are `rate` of them a second at most.
+    fn wait_for_turn(&mut self, rate: u32, now: Mono) -> u64 {
+        let now_us = now.0.saturating_mul(1_000);
+        let turn = self.next_at_us.max(now_us);
+        self.next_at_us = turn.saturating_add(1_000_000 / u64::from(rate));
+        (turn - now_us).div_ceil(1_000)
     }
 
     fn choose(

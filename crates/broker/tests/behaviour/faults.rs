@@ -1,6 +1,7 @@
 //! Faults on purpose: operations that fail as a rule says, and nothing else.
 
 mod clients;
+mod rates;
 
 use broker::{
     Answer, Asker, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription,
@@ -271,6 +272,7 @@ fn an_end_is_the_only_answer_of_an_operation_that_is_not_carried_out() {
         (FaultEffect::Detach(error), InjectedEnd::Link(error)),
         (FaultEffect::End(error), InjectedEnd::Session(error)),
         (FaultEffect::Close(error), InjectedEnd::Connection(error)),
+        (FaultEffect::ExpireToken, InjectedEnd::Token),
     ] {
         let mut world = under(FaultMatch::default(), effect);
         let asker = Asker::Request(request(2));

@@ -188,7 +188,8 @@ impl Model {
             | Output::NodeClosed { .. }
             | Output::Subscribed { .. }
             | Output::Dropped { .. }
-            | Output::Ended { .. } => {
+            | Output::Ended { .. }
+            | Output::CreditWithheld { .. } => {
                 panic!("neither a dynamic node nor a subscription was asked for");
             }
             Output::Drained { .. }

@@ -22,8 +22,9 @@ pub enum FaultCommand {
 const HELP: &str = "\
 Effects:
   {\"refuse\": ERROR}; {\"detach\": ERROR}, \"end\" or \"close\"; {\"disconnect\": \"before\"} or \"after\" it took effect;
-  {\"delay-ms\": N}; lose-lock; deliver-again. ERROR is server-busy, timeout, quota-exceeded, entity-disabled,
-  not-found, unauthorized, internal-error, detach-forced or connection-forced
+  {\"delay-ms\": N}; {\"throttle-per-second\": N}; {\"withhold-credit-ms\": N}; expire-token; lose-lock;
+  deliver-again. ERROR is server-busy, timeout, quota-exceeded, entity-disabled, not-found, unauthorized,
+  internal-error, detach-forced or connection-forced
 Members of --match, all of them optional:
   entity, operations (attach, accept-session, send, schedule, cancel-scheduled, complete, abandon, defer,
   dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,

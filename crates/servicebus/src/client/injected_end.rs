@@ -4,6 +4,7 @@
 //! What was asked for is not carried out and has no other answer. A link that has gone meanwhile
 //! takes nothing else with it.
 
+use access::Operation;
 use amqp::Error;
 use broker::{Asker, InjectedEnd};
 use dialect::{Origin, Subject, owner_token};
@@ -25,6 +26,7 @@ impl Client {
                 self.end_session(link, errors::injected(error, resource));
             }
             InjectedEnd::Connection(error) => self.close(errors::injected(error, "")),
+            InjectedEnd::Token => self.expire_token(link),
         }
     }
 
@@ -50,6 +52,45 @@ impl Client {
             self.refuse_pending_attach(&pending_attach, error);
         } else {
             self.detach(link, error);
+        }
+    }
+
+    /// The tokens for a link's entity end, and with them what has no other right. The link itself
+    /// ends in any case: it may have come by a key, which does not expire.
+    fn expire_token(&mut self, link: LinkId) {
+        let Some((path, error)) = self.expired_link(link) else {
+            return;
+        };
+        self.claims.remove_covering(&path);
+        self.recheck_links(Self::token_expired);
+        self.check_others();
+        self.end_link(link, error);
+    }
+
+    /// The path of a link in lower case, and the error of its token's expiry.
+    fn expired_link(&self, link: LinkId) -> Option<(String, Error)> {
+        if let Some(link) = self.links.get(link) {
+            let error = Self::token_expired(&link.name, link.required_right, &link.resource);
+            return Some((link.path.clone(), error));
+        }
+        let right = Operation::Receive.required_right();
+        let (name, path) = match self.pending_attaches.get(&link) {
+            Some(pending_attach) => (pending_attach.name(), pending_attach.path.as_str()),
+            None => ("", self.link_owner.as_ref()?.address(link)?),
+        };
+        let error = Self::token_expired(name, right, &self.resource(path));
+        Some((path.to_lowercase(), error))
+    }
+
+    /// Takes the credit of all links that the client sends messages on, or gives it back.
+    pub(super) fn handle_credit_withheld(&mut self, withheld: bool) {
+        self.withholds_credit = withheld;
+        for link in self.links.ids() {
+            if let Some(sender) = self.links.sender(link) {
+                let credit = sender.credit_window.room();
+                let credit = if withheld { 0 } else { credit };
+                self.connection.set_credit(link, credit, false);
+            }
         }
     }
 

@@ -53,6 +53,7 @@ impl Client {
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)
             | Output::Published { .. } => {}
+            Output::CreditWithheld { withheld, .. } => self.handle_credit_withheld(withheld),
             Output::Ended { asker, end } => self.handle_ended(asker, end),
             Output::NodeOpened { link, result } => self.handle_node_opened(link, result),
             Output::NodeClosed { link } => self.handle_node_closed(link),

@@ -12,13 +12,13 @@ use crate::world::{
 
 const ORDERS: &str = "amqps://host/orders";
 
-fn anonymous() -> (World, Pair) {
+pub(crate) fn anonymous() -> (World, Pair) {
     let mut world = World::with(Login::Mechanism("MSSBCBS"), |_| {});
     let pair = world.pair("$cbs");
     (world, pair)
 }
 
-fn put(world: &mut World, pair: &Pair, audience: &str, token: &str) -> (i32, String) {
+pub(crate) fn put(world: &mut World, pair: &Pair, audience: &str, token: &str) -> (i32, String) {
     let response = world
         .call(pair, &Request::put_token(audience, token))
         .expect("an answer");

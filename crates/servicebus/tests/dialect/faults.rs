@@ -7,9 +7,10 @@ use broker::{
 };
 use endpoint::{Event, LinkId};
 
+use crate::cbs;
 use crate::sessions::seek;
 use crate::tracking::text;
-use crate::world::{World, message};
+use crate::world::{KEY, World, message, sender, token};
 
 /// One rule, for the first operation of that kind.
 fn inject(world: &mut World, operation: FaultOperation, effect: FaultEffect) {
@@ -107,4 +108,66 @@ fn a_receiver_is_detached_for_what_it_settles_and_attaches() {
     let link = seek(&mut world, Value::from("a"), None);
     let error = world.detach_error(link).expect("it is refused");
     assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+}
+
+#[test]
+fn an_expired_token_ends_its_links_until_there_is_another() {
+    let (mut world, pair) = cbs::anonymous();
+    let queue = "sb://host/orders";
+    let other = "sb://host/orders2";
+    cbs::put(&mut world, &pair, queue, &token(queue, "root", KEY, 1_000));
+    cbs::put(&mut world, &pair, other, &token(other, "root", KEY, 1_000));
+    let (_, link) = world.sender("orders");
+    let receiving = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    let (_, kept) = world.sender("orders2");
+    inject(&mut world, FaultOperation::Send, FaultEffect::ExpireToken);
+    world.send(link, &message("lost"));
+    for (link, right) in [(link, "'Send'"), (receiving, "'Listen'")] {
+        let error = world.detach_error(link).expect("it is detached");
+        assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+        let text = text(error);
+        assert!(
+            text.contains("Code: RenewToken") && text.contains(right),
+            "{text}"
+        );
+    }
+    assert_eq!(world.outcomes(link), []);
+    let refusal = world.refusal(sender("orders"));
+    assert_eq!(refusal.condition.as_str(), "amqp:unauthorized-access");
+    world.send(kept, &message("kept"));
+    assert_eq!(world.outcomes(kept), [DeliveryState::Accepted]);
+    cbs::put(&mut world, &pair, queue, &token(queue, "root", KEY, 1_000));
+    world.enqueue("orders", &message("once more"));
+}
+
+#[test]
+fn a_key_does_not_expire_but_its_link_ends() {
+    let (mut world, link, _) = after_send(FaultEffect::ExpireToken);
+    let error = world.detach_error(link).expect("it is detached");
+    assert!(text(error).contains("Code: RenewToken"), "{error:?}");
+    world.enqueue("orders", &message("once more"));
+}
+
+#[test]
+fn withheld_credit_is_that_of_all_senders_of_the_connection() {
+    let mut world = World::new();
+    let (_, first) = world.sender("orders");
+    let (_, second) = world.sender("orders2");
+    let full = world.client.send_credit(first);
+    inject(
+        &mut world,
+        FaultOperation::Send,
+        FaultEffect::WithholdCreditMs(500),
+    );
+    world.send(first, &message("a"));
+    assert_eq!(world.outcomes(first), [DeliveryState::Accepted]);
+    let (_, third) = world.sender("orders");
+    let credit = |world: &World| [first, second, third].map(|link| world.client.send_credit(link));
+    assert_eq!(credit(&world), [0; 3]);
+    world.advance(499);
+    assert_eq!(credit(&world), [0; 3]);
+    world.advance(1);
+    assert_eq!(credit(&world), [full; 3]);
+    world.send(second, &message("b"));
+    assert_eq!(world.outcomes(second), [DeliveryState::Accepted]);
 }

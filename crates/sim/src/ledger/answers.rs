@@ -257,7 +257,7 @@ impl Ledger {
             | Output::NodeOpened { .. }
             | Output::NodeClosed { .. }
             | Output::Subscribed { .. } => Ok(()),
-            Output::Dropped { .. } | Output::Ended { .. } => {
+            Output::Dropped { .. } | Output::Ended { .. } | Output::CreditWithheld { .. } => {
                 let connection = output.connection();
                 let what = format!("{connection:?} is dropped without a fault rule");
                 Err(Violation::new("I14", what))
