@@ -40,8 +40,8 @@ pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, RetryTim
 pub use api::death::{Death, DeathReason, Deaths};
 pub use api::entity_error::EntityError;
 pub use api::fault::{
-    Asker, ClientNames, DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation,
-    FaultRule, InjectedEnd, InjectedError, MAX_FAULTS,
+    ClientNames, DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation,
+    FaultRule, InjectedEnd, InjectedError, MAX_FAULTS, Requester, check_faults,
 };
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{

@@ -209,12 +209,12 @@ pub enum InjectedEnd {
 /// The part of a client that asked for an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
-pub enum Asker {
+pub enum Requester {
     Receiver(ReceiverId),
     Request(RequestId),
 }
 
-impl Asker {
+impl Requester {
     /// Its connection.
     #[must_use]
     pub fn connection(self) -> ConnectionId {
@@ -234,6 +234,25 @@ pub struct FaultDescription {
     pub matched: u64,
     /// How many of them have failed by it.
     pub injected: u64,
+}
+
+/// Whether the rules can be those of a namespace.
+///
+/// # Errors
+/// The index of the first that cannot, and what is wrong about it.
+pub fn check_faults(rules: &[FaultRule]) -> Result<(), (usize, EntityError)> {
+    for (index, rule) in rules.iter().enumerate() {
+        if index == MAX_FAULTS {
+            let (limit, what) = (MAX_FAULTS, "fault rules of a namespace");
+            return Err((index, EntityError::TooMany { limit, what }));
+        }
+        rule.check().map_err(|error| (index, error))?;
+        if rules[..index].iter().any(|other| other.name == rule.name) {
+            let text = format!("fault '{}': it is listed twice", rule.name);
+            return Err((index, EntityError::Invalid(text)));
+        }
+    }
+    Ok(())
 }
 
 impl FaultRule {

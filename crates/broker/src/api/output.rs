@@ -11,7 +11,7 @@ use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 use crate::api::client_affine::{SubscribeError, Subscribed};
 use crate::api::death::Deaths;
 use crate::api::entity_error::EntityError;
-use crate::api::fault::{Asker, InjectedEnd, InjectedError};
+use crate::api::fault::{InjectedEnd, InjectedError, Requester};
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
 use crate::api::namespace::NamespaceChange;
@@ -255,7 +255,10 @@ pub enum Output {
     Dropped { connection: ConnectionId },
     /// A fault rule has a part of the connection end: the link that asked for something, its
     /// session or all of it. What it asked for is not carried out and has no other answer.
-    Ended { asker: Asker, end: InjectedEnd },
+    Ended {
+        requester: Requester,
+        end: InjectedEnd,
+    },
     /// A fault rule takes the credit of all links that the connection sends on, or gives it back.
     CreditWithheld {
         connection: ConnectionId,
@@ -331,7 +334,7 @@ impl Output {
             | Self::SessionRefused { receiver, .. }
             | Self::SessionLost { receiver } => receiver.connection,
             Self::NodeOpened { link, .. } | Self::NodeClosed { link } => link.connection,
-            Self::Ended { asker, .. } => asker.connection(),
+            Self::Ended { requester, .. } => requester.connection(),
             Self::Dropped { connection }
             | Self::CreditWithheld { connection, .. }
             | Self::TimedOut { connection, .. } => *connection,

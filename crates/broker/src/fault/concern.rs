@@ -3,7 +3,7 @@
 use store::EntityId;
 
 use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
-use crate::api::fault::{Asker, FaultOperation};
+use crate::api::fault::{FaultOperation, Requester};
 use crate::api::id::{ReceiverId, RequestId};
 use amqp::decode;
 
@@ -13,7 +13,7 @@ pub(super) struct Concern<'a> {
     pub entity: EntityId,
     pub operation: FaultOperation,
     /// Of a settlement whose client wants no answer it is not known.
-    pub asker: Option<Asker>,
+    pub requester: Option<Requester>,
     session: Option<&'a [u8]>,
     messages: &'a [Incoming],
 }
@@ -21,18 +21,18 @@ pub(super) struct Concern<'a> {
 impl<'a> Concern<'a> {
     /// `None` for what is no operation of a client on an entity.
     pub fn of(command: &'a Command) -> Option<Self> {
-        let of = |entity, operation, asker| Self {
+        let of = |entity, operation, requester| Self {
             entity,
             operation,
-            asker: Some(asker),
+            requester: Some(requester),
             session: None,
             messages: &[],
         };
         let asked = |entity, operation, request: &RequestId| {
-            of(entity, operation, Asker::Request(*request))
+            of(entity, operation, Requester::Request(*request))
         };
         let came = |entity, operation, receiver: &ReceiverId| {
-            of(entity, operation, Asker::Receiver(*receiver))
+            of(entity, operation, Requester::Receiver(*receiver))
         };
         let concern = match command {
             Command::Send {
@@ -75,7 +75,7 @@ impl<'a> Concern<'a> {
             } => Self {
                 entity: subqueue.entity,
                 operation: operation_of(outcome)?,
-                asker: request.map(Asker::Request),
+                requester: request.map(Requester::Request),
                 session: session.as_deref(),
                 messages: &[],
             },

@@ -5,7 +5,7 @@
 //! is told nothing any more.
 
 use crate::api::command::{Command, Outcome};
-use crate::api::fault::{Asker, DisconnectTime, FaultEffect, InjectedEnd};
+use crate::api::fault::{DisconnectTime, FaultEffect, InjectedEnd, Requester};
 use crate::api::id::ConnectionId;
 use crate::api::output::Output;
 use crate::broker::step;
@@ -21,7 +21,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
     let Some(Choice {
         effect,
         namespace,
-        asker,
+        requester,
     }) = choose(directory, &command, cx)
     else {
         return step::apply(directory, command, cx);
@@ -32,36 +32,36 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
                 cx.emit(refusal);
             }
         }
-        FaultEffect::Disconnect(DisconnectTime::Before) => drop_client(asker, cx),
+        FaultEffect::Disconnect(DisconnectTime::Before) => drop_client(requester, cx),
         FaultEffect::Disconnect(DisconnectTime::After) => {
-            let connection = asker.map(Asker::connection);
+            let connection = requester.map(Requester::connection);
             let first = cx.effects.outputs.len();
             step::apply(directory, command, cx);
             let mut said = cx.effects.outputs.split_off(first);
             said.retain(|output| Some(output.connection()) != connection);
             cx.effects.outputs.append(&mut said);
-            drop_client(asker, cx);
+            drop_client(requester, cx);
         }
-        FaultEffect::Detach(error) => end(asker, InjectedEnd::Link(error), cx),
-        FaultEffect::End(error) => end(asker, InjectedEnd::Session(error), cx),
-        FaultEffect::Close(error) => end(asker, InjectedEnd::Connection(error), cx),
-        FaultEffect::ExpireToken => end(asker, InjectedEnd::Token, cx),
+        FaultEffect::Detach(error) => end(requester, InjectedEnd::Link(error), cx),
+        FaultEffect::End(error) => end(requester, InjectedEnd::Session(error), cx),
+        FaultEffect::Close(error) => end(requester, InjectedEnd::Connection(error), cx),
+        FaultEffect::ExpireToken => end(requester, InjectedEnd::Token, cx),
         FaultEffect::DelayMs(delay) if directory.faults.can_delay() => {
             let until = cx.broker_now.mono.after(delay);
             let delayed = Delayed::Command(Box::new(command));
-            directory.faults.delay(until, namespace, asker, delayed);
+            directory.faults.delay(until, namespace, requester, delayed);
         }
         FaultEffect::DelayMs(_) | FaultEffect::ThrottlePerSecond(_) => {
             step::apply(directory, command, cx);
         }
         FaultEffect::WithholdCreditMs(time) => {
             step::apply(directory, command, cx);
-            if let Some(connection) = asker.map(Asker::connection)
+            if let Some(connection) = requester.map(Requester::connection)
                 && directory.faults.can_delay()
             {
                 let until = cx.broker_now.mono.after(time);
                 let delayed = Delayed::Credit(connection);
-                directory.faults.delay(until, namespace, asker, delayed);
+                directory.faults.delay(until, namespace, requester, delayed);
                 withhold_credit(connection, true, cx);
             }
         }
@@ -91,8 +91,8 @@ pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>)
 struct Choice {
     effect: FaultEffect,
     namespace: NamespaceId,
-    /// As [`Concern::asker`].
-    asker: Option<Asker>,
+    /// As [`Concern::requester`].
+    requester: Option<Requester>,
 }
 
 fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) -> Option<Choice> {
@@ -106,12 +106,12 @@ fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) ->
     Some(Choice {
         effect,
         namespace,
-        asker: concern.asker,
+        requester: concern.requester,
     })
 }
 
-fn drop_client(asker: Option<Asker>, cx: &mut Context<'_>) {
-    if let Some(connection) = asker.map(Asker::connection) {
+fn drop_client(requester: Option<Requester>, cx: &mut Context<'_>) {
+    if let Some(connection) = requester.map(Requester::connection) {
         cx.emit(Output::Dropped { connection });
     }
 }
@@ -124,9 +124,9 @@ fn withhold_credit(connection: ConnectionId, withheld: bool, cx: &mut Context<'_
 }
 
 /// A command that is not carried out has a part of its client's connection end.
-fn end(asker: Option<Asker>, end: InjectedEnd, cx: &mut Context<'_>) {
-    if let Some(asker) = asker {
-        cx.emit(Output::Ended { asker, end });
+fn end(requester: Option<Requester>, end: InjectedEnd, cx: &mut Context<'_>) {
+    if let Some(requester) = requester {
+        cx.emit(Output::Ended { requester, end });
     }
 }
 

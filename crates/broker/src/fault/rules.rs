@@ -7,7 +7,7 @@ use store::NamespaceId;
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;
 use crate::api::fault::{
-    Asker, ClientNames, FaultDescription, FaultEffect, FaultMatch, FaultRule, MAX_FAULTS,
+    ClientNames, FaultDescription, FaultEffect, FaultMatch, FaultRule, Requester, check_faults,
 };
 use crate::api::id::ConnectionId;
 use crate::api::time::{Mono, Now};
@@ -44,8 +44,8 @@ pub(super) enum Delayed {
 #[derive(Debug)]
 struct DelayedEffect {
     namespace: NamespaceId,
-    /// As [`Concern::asker`].
-    asker: Option<Asker>,
+    /// As [`Concern::requester`].
+    requester: Option<Requester>,
     delayed: Delayed,
 }
 
@@ -87,17 +87,7 @@ impl FaultRules {
         namespace: NamespaceId,
         rules: Vec<FaultRule>,
     ) -> Result<(), EntityError> {
-        if rules.len() > MAX_FAULTS {
-            let (limit, what) = (MAX_FAULTS, "fault rules of a namespace");
-            return Err(EntityError::TooMany { limit, what });
-        }
-        for (index, rule) in rules.iter().enumerate() {
-            rule.check()?;
-            if rules[..index].iter().any(|other| other.name == rule.name) {
-                let text = format!("fault '{}': it is listed twice", rule.name);
-                return Err(EntityError::Invalid(text));
-            }
-        }
+        check_faults(&rules).map_err(|(_, error)| error)?;
         let mut before = self.by_namespace.remove(&namespace).unwrap_or_default();
         if rules.is_empty() {
             self.end_delays(namespace);
@@ -144,7 +134,7 @@ impl FaultRules {
         broker_now: Mono,
     ) -> Option<FaultEffect> {
         let rules = self.by_namespace.get_mut(&namespace)?;
-        let connection = concern.asker.map(Asker::connection);
+        let connection = concern.requester.map(Requester::connection);
         let client = connection.and_then(|connection| self.clients.get(&connection));
         let chosen = rules
             .iter_mut()
@@ -169,13 +159,13 @@ impl FaultRules {
         &mut self,
         until: Mono,
         namespace: NamespaceId,
-        asker: Option<Asker>,
+        requester: Option<Requester>,
         delayed: Delayed,
     ) {
         self.last_delayed += 1;
         let delayed = DelayedEffect {
             namespace,
-            asker,
+            requester,
             delayed,
         };
         self.delayed.insert((until, self.last_delayed), delayed);
@@ -202,7 +192,7 @@ impl FaultRules {
     pub(crate) fn forget_client(&mut self, gone: ConnectionId) {
         self.clients.remove(&gone);
         self.delayed
-            .retain(|_, delayed| delayed.asker.map(Asker::connection) != Some(gone));
+            .retain(|_, delayed| delayed.requester.map(Requester::connection) != Some(gone));
     }
 
     /// What is delayed in a namespace is due earlier.

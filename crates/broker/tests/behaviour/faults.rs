@@ -4,10 +4,10 @@ mod clients;
 mod rates;
 
 use broker::{
-    Answer, Asker, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription,
-    FaultEffect, FaultMatch, FaultOperation, FaultRule, Incoming, InjectedEnd, InjectedError,
-    LockToken, NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Order, Outcome, Output,
-    QueueSettings, RequestError, SendError, SettleError, Subqueue, SubqueueId,
+    Answer, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription, FaultEffect,
+    FaultMatch, FaultOperation, FaultRule, Incoming, InjectedEnd, InjectedError, LockToken,
+    NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Order, Outcome, Output, QueueSettings,
+    RequestError, Requester, SendError, SettleError, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use store::NamespaceId;
@@ -275,11 +275,11 @@ fn an_end_is_the_only_answer_of_an_operation_that_is_not_carried_out() {
         (FaultEffect::ExpireToken, InjectedEnd::Token),
     ] {
         let mut world = under(FaultMatch::default(), effect);
-        let asker = Asker::Request(request(2));
+        let requester = Requester::Request(request(2));
         let end = expected;
         assert_eq!(
             world.turn(sending(None)),
-            [Output::Ended { asker, end }],
+            [Output::Ended { requester, end }],
             "{effect:?}"
         );
         assert_eq!(active(&world), 0);

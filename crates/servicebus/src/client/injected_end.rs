@@ -6,7 +6,7 @@
 
 use access::Operation;
 use amqp::Error;
-use broker::{Asker, InjectedEnd};
+use broker::{InjectedEnd, Requester};
 use dialect::{Origin, Subject, owner_token};
 use endpoint::LinkId;
 
@@ -15,8 +15,8 @@ use crate::client::refusals::path_of;
 use crate::errors;
 
 impl Client {
-    pub(super) fn handle_ended(&mut self, asker: Asker, end: InjectedEnd) {
-        let Some(link) = self.take_asking_link(asker) else {
+    pub(super) fn handle_ended(&mut self, requester: Requester, end: InjectedEnd) {
+        let Some(link) = self.take_asking_link(requester) else {
             return;
         };
         let resource = self.links.get(link).map_or("", |link| &link.resource);
@@ -31,13 +31,13 @@ impl Client {
     }
 
     /// The link that asked, if it is there. A request of it is not pending any more.
-    fn take_asking_link(&mut self, asker: Asker) -> Option<LinkId> {
-        match asker {
-            Asker::Receiver(receiver) => Some(LinkId(receiver.link)),
-            Asker::Request(request) if owner_token(request).is_some() => {
+    fn take_asking_link(&mut self, requester: Requester) -> Option<LinkId> {
+        match requester {
+            Requester::Receiver(receiver) => Some(LinkId(receiver.link)),
+            Requester::Request(request) if owner_token(request).is_some() => {
                 self.with_owner(|owner, _| owner.take_request(request))?
             }
-            Asker::Request(request) => {
+            Requester::Request(request) => {
                 let pending = self.pending_requests.remove(request.token)?;
                 Some(pending.link())
             }

@@ -54,7 +54,7 @@ impl Client {
             | Output::NamespaceChanged(_)
             | Output::Published { .. } => {}
             Output::CreditWithheld { withheld, .. } => self.handle_credit_withheld(withheld),
-            Output::Ended { asker, end } => self.handle_ended(asker, end),
+            Output::Ended { requester, end } => self.handle_ended(requester, end),
             Output::NodeOpened { link, result } => self.handle_node_opened(link, result),
             Output::NodeClosed { link } => self.handle_node_closed(link),
         }

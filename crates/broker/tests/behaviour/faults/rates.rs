@@ -1,6 +1,8 @@
 //! Throttles, and credit that is withheld.
 
-use broker::{Command, ConnectionId, FaultEffect, FaultMatch, FaultOperation, Output};
+use broker::{
+    Command, ConnectionId, FaultEffect, FaultMatch, FaultOperation, NamespaceOrder, Order, Output,
+};
 use store::NamespaceId;
 
 use super::{World, active, replace, rule, sending, under};
@@ -96,8 +98,15 @@ fn credit_comes_back_once_the_last_of_its_times_is_over() {
 fn credit_comes_back_with_the_end_of_its_rule() {
     let mut world = under(FaultMatch::default(), FaultEffect::WithholdCreditMs(500));
     world.turn(sending(None));
-    replace(&mut world, "default", Vec::new()).unwrap();
-    let said = world.turn(Command::Tick);
+    let clear = NamespaceOrder::ReplaceFaults {
+        name: "default".to_owned(),
+        rules: Vec::new(),
+    };
+    let said = world.turn(Command::Administer {
+        request: request(1),
+        namespace: NamespaceId(0),
+        order: Box::new(Order::Namespaces(clear)),
+    });
     assert_eq!(withheld(&said), [(request(2).connection, false)]);
 }
 
