@@ -20,7 +20,9 @@ use http::{HeaderMap, Request, header};
 use crate::error::Error;
 
 pub use call::{Action, Call};
-pub use errors::{dead_letter_only, evicted, gone, invalid, lock, request, send, too_large};
+pub use errors::{
+    dead_letter_only, evicted, gone, injected, invalid, lock, request, send, too_large,
+};
 pub use received_message::{Lock, received};
 
 /// The content type of a batch.

@@ -3,6 +3,8 @@
 use broker::{EntityError, EntityKind, NameError, RuleError};
 use http::StatusCode;
 
+use crate::data::injected;
+
 /// Why a request is refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{text}")]
@@ -143,6 +145,9 @@ impl Error {
             | EntityError::Rule(RuleError::TooMany { .. } | RuleError::TooLarge { .. }) => {
                 let text = format!("Forbidden. The maximum is reached: {error}.");
                 Self::new(StatusCode::FORBIDDEN, Some(40_300), text)
+            }
+            EntityError::Injected(error) | EntityError::Rule(RuleError::Injected(error)) => {
+                injected(*error)
             }
             EntityError::Rule(RuleError::NotFound(_)) => subject.not_found(),
             EntityError::Rule(RuleError::NoSubscription) => subject.not_found(),

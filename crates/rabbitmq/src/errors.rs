@@ -4,7 +4,7 @@
 
 use amqp::error::condition;
 use amqp::{Error, Symbol, Value};
-use broker::{PublishError, SendError};
+use broker::{InjectedError, PublishError, SendError};
 
 use crate::address::AddressError;
 
@@ -142,11 +142,17 @@ pub(crate) fn send(error: &SendError, queue: &str) -> Error {
             condition::INVALID_FIELD,
             format!("queue '{queue}' requires a group-id"),
         ),
+        SendError::Injected(error) => injected(*error),
         other => Error::new(
             condition::PRECONDITION_FAILED,
             format!("queue '{queue}': {other}"),
         ),
     }
+}
+
+/// What a fault rule says, as if it had happened.
+fn injected(error: InjectedError) -> Error {
+    Error::new(dialect::condition_of(error), error.to_string())
 }
 
 /// Why an exchange refused a message.
@@ -158,6 +164,7 @@ pub(crate) fn publish(error: &PublishError) -> Error {
             let text = format!("write access to internal exchange '{name}' in vhost '/' refused");
             Error::new(condition::UNAUTHORIZED_ACCESS, text)
         }
+        PublishError::Injected(error) => injected(*error),
         PublishError::TooComplex | PublishError::TooLarge { .. } => {
             Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
         }

@@ -27,6 +27,8 @@ export interface NamespaceOptions {
 export interface FaultMatch {
   entity?: string;
   operations?: string[];
+  client?: string;
+  key?: string;
   session?: string;
   "message-id"?: string;
   from?: number;
@@ -41,8 +43,14 @@ export interface FaultMatch {
 /** What happens to an operation that a fault rule fits. */
 export type FaultEffect =
   | { refuse: string }
+  | { detach: string }
+  | { end: string }
+  | { close: string }
   | { disconnect: "before" | "after" }
   | { "delay-ms": number }
+  | { "throttle-per-second": number }
+  | { "withhold-credit-ms": number }
+  | "expire-token"
   | "lose-lock"
   | "deliver-again";
 

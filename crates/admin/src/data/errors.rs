@@ -107,7 +107,8 @@ pub fn request(error: &RequestError, entity: &str) -> Error {
 }
 
 /// What a fault rule says, as if it had happened.
-fn injected(error: InjectedError) -> Error {
+#[must_use]
+pub fn injected(error: InjectedError) -> Error {
     let (status, code) = match error {
         InjectedError::ServerBusy
         | InjectedError::DetachForced

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "the texts say it")]
 
 use crate::api::error::RequestError;
+use crate::api::fault::InjectedError;
 use crate::api::kind::EntityKind;
 use crate::api::router::RouterError;
 use crate::api::rule::RuleError;
@@ -52,6 +53,8 @@ pub enum EntityError {
     Rule(#[from] RuleError),
     #[error(transparent)]
     Router(#[from] RouterError),
+    #[error(transparent)]
+    Injected(InjectedError),
 }
 
 impl EntityError {
@@ -69,6 +72,7 @@ impl From<RequestError> for EntityError {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::NotFound => Self::NotFound,
+            RequestError::Injected(error) => Self::Injected(error),
             other => Self::Invalid(other.to_string()),
         }
     }

@@ -94,7 +94,7 @@ impl Default for FaultMatch {
     }
 }
 
-/// What a client asks for of an entity, outside of transactions.
+/// What a client asks for, outside of transactions.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
@@ -119,6 +119,18 @@ pub enum FaultOperation {
     GetSessionState,
     SetSessionState,
     ListSessions,
+    /// To a router.
+    Publish,
+    /// Of a queue, a topic, a subscription or a router, as are the next two.
+    CreateEntity,
+    UpdateEntity,
+    DeleteEntity,
+    AddRule,
+    RemoveRule,
+    ListRules,
+    /// Of a router to a queue, a topic or another router.
+    Bind,
+    Unbind,
 }
 
 /// What happens instead of an operation, or to it.
@@ -328,9 +340,7 @@ impl FaultMatch {
 impl FaultEffect {
     /// Whether it can be had on that operation.
     pub(crate) fn is_possible(self, operation: FaultOperation) -> bool {
-        use FaultOperation::{
-            Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew, Send,
-        };
+        use FaultOperation::{Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew};
         match self {
             Self::DeliverAgain => operation == Complete,
             Self::LoseLock => {
@@ -340,8 +350,8 @@ impl FaultEffect {
             Self::DelayMs(_) | Self::ThrottlePerSecond(_) => {
                 !matches!(operation, Attach | AcceptSession)
             }
-            Self::WithholdCreditMs(_) => operation == Send,
             Self::Refuse(_)
+            | Self::WithholdCreditMs(_)
             | Self::ExpireToken
             | Self::Disconnect(_)
             | Self::Detach(_)

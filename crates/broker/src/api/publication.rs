@@ -9,6 +9,7 @@ use store::NamespaceId;
 
 use crate::api::command::Incoming;
 use crate::api::error::SendError;
+use crate::api::fault::InjectedError;
 use crate::api::router::{MAX_COPIED_BYTES, MAX_ROUTING_STEPS};
 
 /// A message for a router.
@@ -59,4 +60,6 @@ pub enum PublishError {
     TooComplex,
     #[error("{copies} copies of the message take more than {MAX_COPIED_BYTES} bytes")]
     TooLarge { copies: usize },
+    #[error(transparent)]
+    Injected(InjectedError),
 }

@@ -17,6 +17,7 @@ use filter::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::api::fault::InjectedError;
 use crate::api::name::{self, DEFAULT_RULE, NameError};
 use crate::api::time::Wall;
 
@@ -107,6 +108,8 @@ pub enum RuleError {
     TooLarge { limit: usize },
     #[error("the rule '{name}': {fault}")]
     Invalid { name: String, fault: String },
+    #[error(transparent)]
+    Injected(InjectedError),
 }
 
 impl RuleDescription {

@@ -1,6 +1,10 @@
 //! Concern: what a command is about, as fault rules see it.
 
-use store::EntityId;
+mod order;
+
+use std::borrow::Cow;
+
+use store::{EntityId, NamespaceId};
 
 use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
 use crate::api::fault::{FaultOperation, Requester};
@@ -10,7 +14,7 @@ use amqp::decode;
 /// What a client's command is about.
 #[derive(Debug)]
 pub(super) struct Concern<'a> {
-    pub entity: EntityId,
+    pub place: Place<'a>,
     pub operation: FaultOperation,
     /// Of a settlement whose client wants no answer it is not known.
     pub requester: Option<Requester>,
@@ -18,11 +22,19 @@ pub(super) struct Concern<'a> {
     messages: &'a [Incoming],
 }
 
+/// Where an operation is.
+#[derive(Debug)]
+pub(super) enum Place<'a> {
+    Entity(EntityId),
+    /// What has this path in a namespace, or would have it: a router too.
+    Path(NamespaceId, Cow<'a, str>),
+}
+
 impl<'a> Concern<'a> {
     /// `None` for what is no operation of a client on an entity.
     pub fn of(command: &'a Command) -> Option<Self> {
         let of = |entity, operation, requester| Self {
-            entity,
+            place: Place::Entity(entity),
             operation,
             requester: Some(requester),
             session: None,
@@ -73,7 +85,7 @@ impl<'a> Concern<'a> {
                 outcome,
                 ..
             } => Self {
-                entity: subqueue.entity,
+                place: Place::Entity(subqueue.entity),
                 operation: operation_of(outcome)?,
                 requester: request.map(Requester::Request),
                 session: session.as_deref(),
@@ -141,6 +153,30 @@ impl<'a> Concern<'a> {
                 session: Some(session),
                 ..asked(*entity, FaultOperation::SetSessionState, request)
             },
+            Command::Publish {
+                request,
+                publication,
+            } => Self {
+                place: Place::Path(publication.namespace, Cow::Borrowed(&publication.router)),
+                operation: FaultOperation::Publish,
+                requester: Some(Requester::Request(*request)),
+                session: None,
+                messages: std::slice::from_ref(&publication.message),
+            },
+            Command::AddRule {
+                request, entity, ..
+            } => asked(*entity, FaultOperation::AddRule, request),
+            Command::RemoveRule {
+                request, entity, ..
+            } => asked(*entity, FaultOperation::RemoveRule, request),
+            Command::ListRules {
+                request, entity, ..
+            } => asked(*entity, FaultOperation::ListRules, request),
+            Command::Administer {
+                request,
+                namespace,
+                order,
+            } => return order::concern(*request, *namespace, order),
             _ => return None,
         };
         Some(concern)

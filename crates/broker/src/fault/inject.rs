@@ -11,7 +11,7 @@ use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::fault::concern::Concern;
+use crate::fault::concern::{Concern, Place};
 use crate::fault::refuse;
 use crate::fault::rules::Delayed;
 use store::NamespaceId;
@@ -97,8 +97,17 @@ struct Choice {
 
 fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) -> Option<Choice> {
     let concern = Concern::of(command)?;
-    let queue = directory.get(concern.entity)?;
-    let (namespace, path) = (queue.namespace, queue.path.to_lowercase());
+    let (namespace, path) = match &concern.place {
+        Place::Entity(entity) => {
+            let queue = directory.get(*entity)?;
+            (queue.namespace, queue.path.to_lowercase())
+        }
+        Place::Path(namespace, path) if directory.namespaces.contains(*namespace) => {
+            (*namespace, path.to_lowercase())
+        }
+        // It is deleted.
+        Place::Path(..) => return None,
+    };
     cx.enter(namespace);
     let effect = directory
         .faults

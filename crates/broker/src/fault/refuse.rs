@@ -1,8 +1,11 @@
 //! Refuse: the answer to a command that is not carried out.
 
 use crate::api::command::Command;
+use crate::api::entity_error::EntityError;
 use crate::api::fault::InjectedError;
 use crate::api::output::{Eviction, Output, RequestError, SendError, SessionError, SettleError};
+use crate::api::publication::PublishError;
+use crate::api::rule::RuleError;
 
 /// How a command is refused. `None` if its client is told nothing, or if it is no operation.
 pub(super) fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
@@ -64,6 +67,24 @@ pub(super) fn refusal(command: &Command, error: InjectedError) -> Option<Output>
         Command::ListSessions { request, .. } => Output::Sessions {
             request,
             result: Err(RequestError::Injected(error)),
+        },
+        Command::Publish { request, .. } => Output::Published {
+            request,
+            result: Err(PublishError::Injected(error)),
+        },
+        Command::AddRule { request, .. } | Command::RemoveRule { request, .. } => {
+            Output::RuleChanged {
+                request,
+                result: Err(RuleError::Injected(error)),
+            }
+        }
+        Command::ListRules { request, .. } => Output::Rules {
+            request,
+            result: Err(RuleError::Injected(error)),
+        },
+        Command::Administer { request, .. } => Output::Administered {
+            request,
+            result: Box::new(Err(EntityError::Injected(error))),
         },
         _ => return None,
     };

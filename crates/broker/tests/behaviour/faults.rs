@@ -1,5 +1,6 @@
 //! Faults on purpose: operations that fail as a rule says, and nothing else.
 
+mod administration;
 mod clients;
 mod rates;
 

@@ -73,6 +73,7 @@ impl ApiError {
                 | EntityError::Rule(RuleError::Exists(_) | RuleError::TooMany { .. }),
             )
             | Self::NotReceived(_) => StatusCode::CONFLICT,
+            Self::Entity(EntityError::Injected(error)) => admin::data::injected(*error).status,
             Self::Entity(_) | Self::Bad(_) => StatusCode::BAD_REQUEST,
             Self::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,

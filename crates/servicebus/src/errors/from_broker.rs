@@ -8,6 +8,8 @@ use broker::{
     DeadLetterReason, ForwardError, InjectedError, RequestError, RuleError, SendError, SettleError,
 };
 
+use dialect::condition_of;
+
 use super::{
     EntityName, answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing,
     lock_lost, sender_to_subscription, sentence, session_lock_lost, session_required,
@@ -98,22 +100,11 @@ pub(crate) fn request(error: &RequestError, entity: &EntityName<'_>) -> Error {
 
 /// What a fault rule says, as if it had happened.
 pub(crate) fn injected(error: InjectedError, resource: &str) -> Error {
-    let condition = match error {
-        InjectedError::ServerBusy => condition::SERVER_BUSY,
-        InjectedError::Timeout => condition::TIMEOUT,
-        InjectedError::QuotaExceeded => condition::RESOURCE_LIMIT_EXCEEDED,
-        InjectedError::EntityDisabled => condition::ENTITY_DISABLED,
-        InjectedError::NotFound => condition::NOT_FOUND,
-        InjectedError::Unauthorized => condition::UNAUTHORIZED_ACCESS,
-        InjectedError::InternalError => condition::INTERNAL_ERROR,
-        InjectedError::DetachForced => condition::DETACH_FORCED,
-        InjectedError::ConnectionForced => condition::CONNECTION_FORCED,
-    };
     let mut text = sentence(&error.to_string());
     if !resource.is_empty() {
         text = format!("{text} Resource: '{resource}'.");
     }
-    Error::new(condition, text)
+    Error::new(condition_of(error), text)
 }
 
 /// No message of this number can be received or cancelled.
@@ -143,6 +134,7 @@ pub(crate) fn rule(error: &RuleError, entity: &EntityName<'_>) -> Error {
             condition::NOT_FOUND,
             format!("The messaging entity '{resource}/Rules/{name}' could not be found."),
         ),
+        RuleError::Injected(error) => injected(*error, resource),
         RuleError::TooMany { .. } | RuleError::TooLarge { .. } => {
             Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
         }

@@ -4,7 +4,7 @@ use amqp::Error;
 use amqp::error::condition;
 use broker::{EntityError, NameError, RuleError, SubscribeError};
 
-use super::{bad_argument, entity_missing, eviction, sentence};
+use super::{bad_argument, entity_missing, eviction, injected, sentence};
 
 /// A topic that is to be a queue.
 pub(crate) fn not_a_queue(resource: &str) -> Error {
@@ -37,6 +37,7 @@ pub(crate) fn subscribe(error: SubscribeError, topic: &str) -> Error {
 pub(crate) fn entity(error: &EntityError, resource: &str) -> Error {
     let condition = match error {
         EntityError::NotFound | EntityError::NoTopic => return entity_missing(resource),
+        EntityError::Injected(error) => return injected(*error, resource),
         EntityError::TooMany { .. }
         | EntityError::Rule(RuleError::TooMany { .. } | RuleError::TooLarge { .. }) => {
             condition::RESOURCE_LIMIT_EXCEEDED

@@ -249,6 +249,7 @@ fn reason(error: &EntityError) -> Reason {
         | EntityError::Invalid(_)
         | EntityError::Destination(_)
         | EntityError::Router(_)
+        | EntityError::Injected(_)
         | EntityError::At { .. } => Reason::Invalid,
     }
 }
@@ -258,6 +259,6 @@ fn rule_reason(error: &RuleError) -> Reason {
         RuleError::NoSubscription | RuleError::NotFound(_) => Reason::Missing,
         RuleError::Exists(_) => Reason::Exists,
         RuleError::TooMany { .. } | RuleError::TooLarge { .. } => Reason::Limit,
-        RuleError::Name(_) | RuleError::Invalid { .. } => Reason::Invalid,
+        RuleError::Name(_) | RuleError::Invalid { .. } | RuleError::Injected(_) => Reason::Invalid,
     }
 }

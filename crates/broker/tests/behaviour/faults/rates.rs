@@ -135,13 +135,8 @@ fn rates_and_times_out_of_range_are_refused_with_the_range() {
             "withhold-credit-ms: 0 is not between 1 and",
         ),
         (
-            attaches.clone(),
-            FaultEffect::ThrottlePerSecond(1),
-            "cannot be had on",
-        ),
-        (
             attaches,
-            FaultEffect::WithholdCreditMs(1),
+            FaultEffect::ThrottlePerSecond(1),
             "cannot be had on",
         ),
     ] {
