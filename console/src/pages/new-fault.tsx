@@ -13,14 +13,22 @@ const ERRORS = [
   "not-found",
   "unauthorized",
   "internal-error",
+  "detach-forced",
+  "connection-forced",
 ];
 
 /** What each choice means to the broker. It stands in JSON below the choice, where it can be changed. */
 const EFFECTS: { name: string; effect: unknown }[] = [
   ...ERRORS.map((error) => ({ name: `refuse: ${error}`, effect: { refuse: error } })),
+  { name: "detach the link", effect: { detach: "detach-forced" } },
+  { name: "end the session of the link", effect: { end: "internal-error" } },
+  { name: "close the connection", effect: { close: "connection-forced" } },
   { name: "disconnect before it is carried out", effect: { disconnect: "before" } },
   { name: "disconnect before the answer", effect: { disconnect: "after" } },
   { name: "delay by a second", effect: { "delay-ms": 1000 } },
+  { name: "throttle to ten a second", effect: { "throttle-per-second": 10 } },
+  { name: "withhold credit for a second", effect: { "withhold-credit-ms": 1000 } },
+  { name: "expire the token", effect: "expire-token" },
   { name: "lose the lock", effect: "lose-lock" },
   { name: "deliver again", effect: "deliver-again" },
 ];
