@@ -91,6 +91,11 @@ pub(crate) fn encoded(name: &str) -> String {
     })
 }
 
+/// The address of a queue.
+pub(crate) fn queue_address(name: &str) -> String {
+    format!("{QUEUES}{}", encoded(name))
+}
+
 /// The entity and the subqueue of a queue's name: `q/$DeadLetterQueue` is the dead letters of `q`.
 pub(crate) fn entity_of(name: &str) -> (&str, Subqueue) {
     let Some(parent) = strip_segment(name, DEAD_LETTER) else {

@@ -19,6 +19,7 @@ use crate::errors;
 use crate::links::{Link, LinkKind, Links, Pending, register};
 use crate::management::pair;
 use crate::publisher::{CREDIT, Publisher, Target};
+use crate::reply_queue;
 use crate::rights::Permission;
 
 /// The link property with the priority of a consumer.
@@ -40,7 +41,7 @@ pub(crate) struct PendingAttach {
 }
 
 /// Why a link is not attached.
-enum Refusal {
+pub(crate) enum Refusal {
     Detach(Error),
     End(Error),
 }
@@ -54,11 +55,12 @@ impl From<Error> for Refusal {
 /// Whether a link may have the name of another link: clients name all links to one address alike.
 #[must_use]
 pub fn may_share_name(attach: &Attach) -> bool {
-    far_address(attach).is_some_and(|address| address.is_empty() || address::is_ours(address))
+    let is_ours = |address: &str| address.is_empty() || address::is_ours(address);
+    reply_queue::is_asked_for(attach) || far_address(attach).is_some_and(is_ours)
 }
 
 /// The address of the terminus at our end; empty for the anonymous one.
-fn far_address(attach: &Attach) -> Option<&str> {
+pub(crate) fn far_address(attach: &Attach) -> Option<&str> {
     let address = match attach.role {
         Role::Receiver => {
             let source = attach.source.as_deref()?;
@@ -84,8 +86,9 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
     ) -> Option<Box<Attach>> {
+        let is_requester = reply_queue::is_asked_for(&attach);
         let address = far_address(&attach).unwrap_or("/").to_owned();
-        let is_ours = address.is_empty() || address::is_ours(&address);
+        let is_ours = is_requester || address.is_empty() || address::is_ours(&address);
         // An entity that another dialect's clients have given such a path is theirs.
         let is_entity = || {
             let path = address.trim_start_matches('/');
@@ -97,6 +100,7 @@ impl Links {
         }
         let name = attach.name.clone();
         let result = match attach.role {
+            _ if is_requester => self.attach_requester(cx, link, session, attach),
             _ if address == MANAGEMENT => self.attach_half(cx, link, session, &attach),
             Role::Sender => self.attach_publisher(cx, link, session, attach, &address),
             Role::Receiver => self.attach_consumer(cx, link, session, &attach, &address),
@@ -161,6 +165,9 @@ impl Links {
         let target = match address {
             "" => Target::Anonymous,
             address => match Address::of_target(address).map_err(|it| errors::address(&it))? {
+                Address::Queue(name) if let Some(node) = reply_queue::node_of(&name) => {
+                    return self.attach_responder(cx, link, session, attach, node);
+                }
                 Address::Queue(name) => self.queue_target(cx, &name)?,
                 Address::Exchange { name, key } => match self.topic_target(cx, &name, &key)? {
                     Some(topic) => topic,
@@ -229,7 +236,7 @@ impl Links {
         cx.connection.refuse(link, error);
     }
 
-    fn accept_publisher(
+    pub(crate) fn accept_publisher(
         &mut self,
         cx: &mut LinkContext<'_>,
         link: LinkId,
@@ -317,7 +324,7 @@ impl Links {
         })
     }
 
-    fn check(
+    pub(crate) fn check(
         &self,
         cx: &LinkContext<'_>,
         permission: Permission,
@@ -352,7 +359,7 @@ impl Links {
         Ok(Some(topic))
     }
 
-    fn accept(
+    pub(crate) fn accept(
         &mut self,
         cx: &mut LinkContext<'_>,
         link: LinkId,
@@ -376,6 +383,9 @@ impl Links {
             return;
         };
         let (permission, path, id) = match &attached.kind {
+            // The broker tells when a reply queue is gone.
+            LinkKind::Consumer(it) if it.place.entity.is_volatile() => (Permission::Read, "", None),
+            LinkKind::Publisher(it) if it.target.is_reply_queue() => (Permission::Write, "", None),
             LinkKind::Consumer(it) => (Permission::Read, it.path.as_str(), Some(it.place.entity)),
             LinkKind::Publisher(it) => match &it.target {
                 Target::Entity(it) => (Permission::Write, it.path.as_str(), Some(it.id)),
@@ -383,7 +393,10 @@ impl Links {
                 // Each message is checked by itself.
                 Target::Anonymous => return,
             },
-            LinkKind::Requests(_) | LinkKind::Responses(_) | LinkKind::Pending(_) => return,
+            LinkKind::Requests(_)
+            | LinkKind::Responses(_)
+            | LinkKind::Pending(_)
+            | LinkKind::WaitsForNode(_) => return,
         };
         let entity = cx.directory.get(address::entity_of(path).0);
         if id.is_some() && entity.map(|entity| entity.id) != id {
@@ -407,7 +420,7 @@ fn priority(attach: &Attach) -> i32 {
 }
 
 /// The reply repeats addresses and properties as they came; no filter is in force.
-fn reply(attach: &Attach, max_message_size: u64) -> Attach {
+pub(crate) fn reply(attach: &Attach, max_message_size: u64) -> Attach {
     let role = match attach.role {
         Role::Sender => Role::Receiver,
         Role::Receiver => Role::Sender,

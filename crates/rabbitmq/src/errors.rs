@@ -4,7 +4,7 @@
 
 use amqp::error::condition;
 use amqp::{Error, Symbol, Value};
-use broker::{InjectedError, PublishError, SendError};
+use broker::{InjectedError, NodeError, PublishError, SendError};
 
 use crate::address::AddressError;
 
@@ -169,6 +169,18 @@ pub(crate) fn publish(error: &PublishError) -> Error {
             Error::new(condition::RESOURCE_LIMIT_EXCEEDED, error.to_string())
         }
     }
+}
+
+/// Why a link has no reply queue.
+pub(crate) fn node(name: &str, error: NodeError) -> Error {
+    let condition = match error {
+        NodeError::NotFound => return no_queue(name),
+        NodeError::Exclusive => condition::RESOURCE_LOCKED,
+        NodeError::TooMany { .. } | NodeError::OutOfMemory { .. } => {
+            condition::RESOURCE_LIMIT_EXCEEDED
+        }
+    };
+    Error::new(condition, error.to_string())
 }
 
 pub(crate) fn too_many_pairs() -> Error {

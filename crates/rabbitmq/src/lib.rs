@@ -14,6 +14,7 @@ mod management;
 mod message;
 mod open;
 mod publisher;
+mod reply_queue;
 mod rights;
 
 pub use attach::may_share_name;

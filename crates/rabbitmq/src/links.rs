@@ -18,7 +18,7 @@ use crate::attach::PendingAttach;
 use crate::consumer::{Consumer, PendingSettle};
 use crate::management::pair::{PairId, Pairs};
 use crate::publisher::{PendingPublish, Publisher};
-use crate::{Settings, open};
+use crate::{Settings, errors, open, reply_queue};
 
 /// The user of a client that has shown no name.
 const ANONYMOUS: &str = "guest";
@@ -42,6 +42,8 @@ pub(crate) enum LinkKind {
     Responses(PairId),
     /// A publisher to an exchange that may be there.
     Pending(Box<PendingAttach>),
+    /// Of a reply queue that the broker is to make or to find.
+    WaitsForNode(Box<Attach>),
 }
 
 /// A request that the broker has not answered, by the kind of its answer.
@@ -122,8 +124,16 @@ impl Links {
             return;
         };
         match gone.kind {
-            LinkKind::Consumer(consumer) => consumer.end(cx, link),
+            LinkKind::Consumer(consumer) => {
+                let is_requester = consumer.place.entity.is_volatile();
+                consumer.end(cx, link);
+                if is_requester {
+                    reply_queue::close(cx, link);
+                }
+            }
             LinkKind::Requests(pair) | LinkKind::Responses(pair) => self.pairs.leave(pair, link),
+            LinkKind::Publisher(it) if it.target.is_reply_queue() => reply_queue::close(cx, link),
+            LinkKind::WaitsForNode(_) => reply_queue::close(cx, link),
             LinkKind::Publisher(_) | LinkKind::Pending(_) => {}
         }
     }
@@ -203,7 +213,7 @@ impl LinkOwner for Links {
         match event {
             Event::Delivery { .. } => self.handle_delivery(cx, event),
             Event::TooLarge { link, limit, .. } => {
-                self.detach(cx, link, crate::errors::too_large(limit));
+                self.detach(cx, link, errors::too_large(limit));
             }
             Event::Disposed { .. } => self.handle_disposed(cx, event),
             Event::Credit { link, limit, drain } => match self.links.get(&link).map(|l| &l.kind) {
@@ -237,6 +247,12 @@ impl LinkOwner for Links {
                     Some(Pending::Manage(pair)) => self.handle_administered(cx, pair, *result),
                     _ => {}
                 }
+            }
+            Output::NodeOpened { link, result } => {
+                self.handle_node_opened(cx, LinkId(link.link), result);
+            }
+            Output::NodeClosed { link } => {
+                self.detach(cx, LinkId(link.link), errors::queue_deleted());
             }
             Output::Deleted { request, result } => {
                 let token = owner_token(request);

@@ -17,6 +17,7 @@ use crate::address::{self, Address};
 use crate::errors;
 use crate::links::{Links, Pending, register};
 use crate::message::incoming::{self, Parsed};
+use crate::reply_queue;
 use crate::rights::Permission;
 
 /// Credit of a publisher; it is topped up at half.
@@ -82,6 +83,20 @@ impl Publisher {
 }
 
 impl Target {
+    pub(crate) fn queue(id: EntityId, path: String, max_message_size: u64) -> Self {
+        Self::Entity(EntityTarget {
+            id,
+            path,
+            max_message_size,
+            topic: None,
+        })
+    }
+
+    /// Whether it is the reply queue of a requester.
+    pub(crate) fn is_reply_queue(&self) -> bool {
+        matches!(self, Self::Entity(target) if target.id.is_volatile())
+    }
+
     /// As the operator's log names it.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
@@ -95,6 +110,9 @@ impl Target {
 impl Links {
     /// The queue that messages for a name go to.
     pub(crate) fn queue_for_send(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Error> {
+        if let Some(node) = reply_queue::node_of(name) {
+            return Ok(self.reply_target(node));
+        }
         let (path, subqueue) = address::entity_of(name);
         let entity = cx.directory.get(path).filter(|it| it.path == path);
         let entity = entity.filter(|it| it.kind != EntityKind::Topic);
@@ -103,12 +121,8 @@ impl Links {
             return Err(errors::no_sends(name));
         }
         let limit = entity.settings.max_message_size;
-        Ok(Target::Entity(EntityTarget {
-            id: entity.id,
-            path: entity.path.clone(),
-            max_message_size: limit.unwrap_or(self.settings.max_message_size),
-            topic: None,
-        }))
+        let limit = limit.unwrap_or(self.settings.max_message_size);
+        Ok(Target::queue(entity.id, entity.path.clone(), limit))
     }
 
     /// The topic that has the name of an exchange, if there is one.

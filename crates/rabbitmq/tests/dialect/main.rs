@@ -26,6 +26,7 @@ mod exchanges;
 mod management;
 mod management_client;
 mod publish;
+mod reply_queue;
 
 /// The connection of a test, with links of RabbitMQ's dialect.
 fn shared(client: servicebus::Client) -> servicebus::Client {

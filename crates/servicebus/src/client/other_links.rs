@@ -82,6 +82,9 @@ impl Client {
             Output::Deliver { receiver, .. }
             | Output::Drained { receiver }
             | Output::Evicted { receiver, .. } => self.is_others(LinkId(receiver.link)),
+            Output::NodeOpened { link, .. } | Output::NodeClosed { link } => {
+                self.is_others(LinkId(link.link))
+            }
             Output::Sent { request, .. }
             | Output::Published { request, .. }
             | Output::Settled { request, .. }
