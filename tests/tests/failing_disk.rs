@@ -95,6 +95,7 @@ fn options() -> Options {
         }],
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
         namespaces: Vec::new(),
     }
 }

@@ -174,6 +174,7 @@ fn options() -> Options {
         queues: vec![queue("orders"), queue("others")],
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
         namespaces: Vec::new(),
     }
 }

@@ -18,8 +18,13 @@ pub fn run(file: &Path) -> Result<(), CommandError> {
         0 => String::new(),
         count => format!(", {count} other namespaces"),
     };
+    let of_others = entities.namespaces.iter().map(|it| it.faults.len());
+    let faults = match entities.faults.len() + of_others.sum::<usize>() {
+        0 => String::new(),
+        count => format!(", {count} fault rules"),
+    };
     println!(
-        "{} is valid: {} queues, {} topics{policies}{namespaces}",
+        "{} is valid: {} queues, {} topics{policies}{namespaces}{faults}",
         file.display(),
         entities.queues.len(),
         entities.topics.len(),

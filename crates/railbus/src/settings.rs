@@ -139,6 +139,7 @@ impl Settings {
                 queues: entities.queues,
                 topics: entities.topics,
                 policies: entities.policies,
+                faults: entities.faults,
                 namespaces: entities.namespaces,
             },
             host,

@@ -20,7 +20,7 @@ mod data;
 mod document;
 mod entities;
 pub mod events;
-mod faults;
+pub mod faults;
 mod health;
 mod history;
 mod identity;

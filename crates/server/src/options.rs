@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::AccessRules;
-use broker::{BrokerSettings, NamespaceDefinition, Policy};
+use broker::{BrokerSettings, FaultRule, NamespaceDefinition, Policy};
 use entity::{QueueDefinition, TopicDefinition};
 use rustls::ServerConfig;
 use tokio::sync::watch;
@@ -52,6 +52,8 @@ pub struct Options {
     pub topics: Vec<TopicDefinition>,
     /// Policies that are there at the start.
     pub policies: Vec<Policy>,
+    /// Fault rules of the default namespace at the start.
+    pub faults: Vec<FaultRule>,
     /// Namespaces besides the default one that are there at the start.
     pub namespaces: Vec<ConfiguredNamespace>,
 }
@@ -65,6 +67,7 @@ pub struct ConfiguredNamespace {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
     pub policies: Vec<Policy>,
+    pub faults: Vec<FaultRule>,
 }
 
 /// Whose connections may go without TLS.

@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 
 use broker::{
-    Answer, Batch, ConnectionId, EntityError, NamespaceAnswer, NamespaceDefinition, NamespaceOrder,
-    Order, Policy, QueueInfo, QueueSettings,
+    Answer, Batch, ConnectionId, DEFAULT_NAMESPACE, EntityError, FaultRule, NamespaceAnswer,
+    NamespaceDefinition, NamespaceOrder, Order, Policy, QueueInfo, QueueSettings,
 };
 use entity::{QueueDefinition, TopicDefinition, ensured};
 use store::NamespaceId;
 
+use crate::http::faults::warn_of_faults;
 use crate::namespace::SUBSCRIPTIONS;
 use crate::options::Options;
 use crate::shard::Inbox;
@@ -37,7 +38,9 @@ pub async fn prepare(inbox: &Inbox, options: &Options) -> Result<(), Error> {
         options.policies.clone(),
     )
     .await?;
+    inject(&mut shard_client, DEFAULT_NAMESPACE, &options.faults).await?;
     for namespace in options.namespaces.iter().cloned() {
+        let name = namespace.definition.name.clone();
         let id = declare(&mut shard_client, namespace.definition).await?;
         shard_client.enter(id);
         make(
@@ -47,6 +50,7 @@ pub async fn prepare(inbox: &Inbox, options: &Options) -> Result<(), Error> {
             namespace.policies,
         )
         .await?;
+        inject(&mut shard_client, &name, &namespace.faults).await?;
     }
     Ok(())
 }
@@ -98,6 +102,24 @@ async fn make(
         ..Batch::default()
     };
     let result = shard_client.order(Order::Apply(Box::new(batch))).await?;
+    result.map(drop).map_err(Error::Refused)
+}
+
+/// Gives a namespace its fault rules.
+async fn inject(
+    shard_client: &mut ShardClient,
+    name: &str,
+    faults: &[FaultRule],
+) -> Result<(), Error> {
+    if faults.is_empty() {
+        return Ok(());
+    }
+    warn_of_faults(name, faults.len());
+    let replace = NamespaceOrder::ReplaceFaults {
+        name: name.to_owned(),
+        rules: faults.to_vec(),
+    };
+    let result = shard_client.order(Order::Namespaces(replace)).await?;
     result.map(drop).map_err(Error::Refused)
 }
 

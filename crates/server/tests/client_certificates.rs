@@ -143,6 +143,7 @@ fn options(certificate: watch::Receiver<Arc<ServerConfig>>) -> Options {
         }],
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
         namespaces: Vec::new(),
     }
 }

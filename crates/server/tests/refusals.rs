@@ -134,6 +134,7 @@ fn options(limits: Limits) -> Options {
         }],
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
         namespaces: Vec::new(),
     }
 }

@@ -41,6 +41,7 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
         queues: Vec::new(),
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
         namespaces: vec![server::ConfiguredNamespace {
             definition: broker::NamespaceDefinition {
                 name: "other".to_owned(),
@@ -49,6 +50,7 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
             queues: Vec::new(),
             topics: Vec::new(),
             policies: Vec::new(),
+            faults: Vec::new(),
         }],
     };
     let store = Box::new(store::MemoryStore::new());

@@ -150,6 +150,7 @@ fn options(limits: Limits, certificate: watch::Receiver<Arc<ServerConfig>>) -> O
         }],
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
         namespaces: Vec::new(),
     }
 }

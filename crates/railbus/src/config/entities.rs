@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use broker::{Policy, Tier};
+use broker::{FaultRule, Policy, Tier};
 use entity::fault::{self, FaultLocation, RulePart};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use server::ConfiguredNamespace;
 
 use super::emulator;
 use super::error::{Error, read};
+use super::faults;
 use super::json::{self, Cursor};
 use super::namespaces::{self, NamespaceConfig};
 use super::policies;
@@ -23,6 +24,8 @@ pub struct Entities {
     pub topics: Vec<TopicDefinition>,
     /// Of users and of operators.
     pub policies: Vec<Policy>,
+    /// Operations that fail on purpose.
+    pub faults: Vec<FaultRule>,
     /// Namespaces besides the default one, which has all that is above.
     pub namespaces: Vec<ConfiguredNamespace>,
     /// What a user should know about the file, although it is accepted.
@@ -61,6 +64,7 @@ impl Entities {
         self.topics
             .extend(topics.filter(|topic| is_new("topic", &topic.path)));
         policies::add(&mut self.policies, of_settings.policies, &mut self.warnings);
+        self.faults.extend(of_settings.faults);
         for namespace in of_settings.namespaces {
             let name = &namespace.definition.name;
             let mut known = self.namespaces.iter();
@@ -86,6 +90,8 @@ struct EntitiesConfig {
     #[serde(default)]
     policies: Vec<Policy>,
     #[serde(default)]
+    faults: Vec<FaultRule>,
+    #[serde(default)]
     namespaces: Vec<NamespaceConfig>,
 }
 
@@ -97,8 +103,10 @@ impl EntitiesConfig {
         refuse: impl Fn(String, String) -> Error,
     ) -> Result<Entities, Error> {
         let namespaces = namespaces::collect(self.namespaces, tier, &refuse)?;
+        faults::check(&self.faults, &refuse)?;
         Ok(Entities {
             namespaces,
+            faults: self.faults,
             ..collect(self.queues, self.topics, self.policies, tier, refuse)?
         })
     }

@@ -8,6 +8,7 @@ pub mod choice;
 mod emulator;
 mod entities;
 mod error;
+mod faults;
 #[cfg(test)]
 mod file_tests;
 mod issuers;

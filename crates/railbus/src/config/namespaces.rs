@@ -1,7 +1,7 @@
 //! `[[namespaces]]`: namespaces besides the default one, each with hosts, keys and entities of its
 //! own.
 
-use broker::{AuthorizationRule, NamespaceDefinition, Policy, Tier};
+use broker::{AuthorizationRule, FaultRule, NamespaceDefinition, Policy, Tier};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 use server::ConfiguredNamespace;
@@ -9,6 +9,7 @@ use server::ConfiguredNamespace;
 use super::choice::Right;
 use super::entities::{self, Entities};
 use super::error::Error;
+use super::faults;
 use super::railbus_toml::AuthRule;
 
 /// One of `[[namespaces]]`.
@@ -28,6 +29,8 @@ pub struct NamespaceConfig {
     topics: Vec<TopicDefinition>,
     #[serde(default)]
     policies: Vec<Policy>,
+    #[serde(default)]
+    faults: Vec<FaultRule>,
 }
 
 /// The namespaces of a file of our own shape, checked. `refuse` makes an error of a path in the
@@ -48,6 +51,7 @@ pub fn collect(
             queues,
             topics,
             policies,
+            faults,
         } = config;
         for (index, key) in keys.iter().enumerate() {
             if key.entity.is_some() {
@@ -80,8 +84,12 @@ pub fn collect(
         } = entities::collect(queues, topics, policies, tier, |path, message| {
             within(&format!(".{path}"), message)
         })?;
+        faults::check(&faults, |path, message| {
+            within(&format!(".{path}"), message)
+        })?;
         let added = namespaces.last_mut().expect("it was added just now");
         (added.queues, added.topics, added.policies) = (queues, topics, policies);
+        added.faults = faults;
     }
     Ok(namespaces)
 }
@@ -115,6 +123,7 @@ pub fn add(
         queues: Vec::new(),
         topics: Vec::new(),
         policies: Vec::new(),
+        faults: Vec::new(),
     });
     Ok(())
 }

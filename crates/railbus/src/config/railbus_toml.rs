@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use broker::{Policy, Tier};
+use broker::{FaultRule, Policy, Tier};
 use entity::{Count, EntityPath, Millis, NamespaceName, QueueDefinition, Size, TopicDefinition};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use super::certificates::{self, AuthCertificate};
 use super::choice::{self, LogFormat, Right};
 use super::entities::{Entities, collect};
 use super::error::Error;
+use super::faults;
 use super::issuers::{self, AuthIssuer};
 use super::namespaces::{self, NamespaceConfig};
 use super::toml_file::TomlFile;
@@ -84,6 +85,7 @@ pub struct RailbusToml {
     pub queues: Vec<QueueDefinition>,
     pub topics: Vec<TopicDefinition>,
     pub policies: Vec<Policy>,
+    pub faults: Vec<FaultRule>,
     pub namespaces: Vec<NamespaceConfig>,
 }
 
@@ -227,8 +229,10 @@ pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> 
     let namespaces = std::mem::take(&mut file.value.namespaces);
     let refuse = |path, message| file.error(path, message);
     let namespaces = namespaces::collect(namespaces, tier, refuse)?;
+    faults::check(&file.value.faults, refuse)?;
     let entities = Entities {
         namespaces,
+        faults: file.value.faults.clone(),
         ..collect(queues, topics, policies, tier, refuse)?
     };
     Ok((file.value, entities))

@@ -92,6 +92,7 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             old.server.virtual_clock != new.server.virtual_clock,
         ),
         ("namespaces", old.server.namespaces != new.server.namespaces),
+        ("faults", old.server.faults != new.server.faults),
         ("lineage", broker.lineage != other.lineage),
         ("expiry", broker.expiry != other.expiry),
         (

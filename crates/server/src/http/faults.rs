@@ -78,8 +78,7 @@ async fn carry_out(order: NamespaceOrder, server: &NamespaceView) -> Result<Json
             if let Some(namespace) = namespace
                 && !faults.is_empty()
             {
-                let count = faults.len();
-                tracing::warn!(namespace, "{count} fault rules: operations fail on purpose");
+                warn_of_faults(&namespace, faults.len());
             }
             let shown = faults.iter().map(shown).collect::<Result<Vec<_>, _>>();
             let faults = shown.map_err(|_| ApiError::Unexpected)?;
@@ -87,6 +86,11 @@ async fn carry_out(order: NamespaceOrder, server: &NamespaceView) -> Result<Json
         }
         _ => Err(ApiError::Unexpected),
     }
+}
+
+/// Tells the operator's log of the rules that a namespace has from now on.
+pub fn warn_of_faults(namespace: &str, count: usize) {
+    tracing::warn!(namespace, "{count} fault rules: operations fail on purpose");
 }
 
 fn shown(fault: &FaultDescription) -> serde_json::Result<Json> {
