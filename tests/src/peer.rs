@@ -16,6 +16,7 @@ use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Sid
 use crate::{Credentials, PATIENCE, message, secrets};
 
 mod ending;
+mod send_credit;
 
 /// A message that arrived.
 #[derive(Clone, Debug)]

@@ -1,0 +1,165 @@
+//! Faults on purpose: each effect as a client of the real process sees it.
+
+use amqp::{DeliveryState, Error, Role};
+use e2e::cli::railbus;
+use e2e::{Broker, Peer, Setup, http};
+use serde_json::{Value as Json, json};
+
+const FAULTS: &str = "/$railbus/namespaces/default/faults";
+
+fn ask(broker: &Broker, method: &str, path: &str, body: &Json) -> (u16, String) {
+    http::request(broker.address(), method, path, &[], &body.to_string())
+}
+
+/// One rule for the first operation that fits.
+fn inject(broker: &Broker, effect: &Json, mut matches: Json) {
+    matches["times"] = 1.into();
+    let rule = json!({"name": "a rule", "match": matches, "effect": effect});
+    let (status, text) = ask(broker, "PUT", FAULTS, &json!({"faults": [rule]}));
+    assert_eq!(status, 200, "{text}");
+}
+
+fn advance(broker: &Broker, by: &str) {
+    let (status, text) = ask(broker, "POST", "/$railbus/clock", &json!({"advance": by}));
+    assert_eq!(status, 200, "{text}");
+}
+
+fn condition(error: Option<Error>) -> String {
+    error.expect("it says why").condition.to_string()
+}
+
+fn check_accepted(broker: &Broker) {
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    assert_eq!(peer.send(sender, b"again"), DeliveryState::Accepted);
+}
+
+#[test]
+fn a_link_is_detached_and_a_connection_is_closed_with_the_named_condition() {
+    let broker = Setup::new().start();
+    let send = || json!({"operations": ["send"]});
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    inject(&broker, &json!({"detach": "server-busy"}), send());
+    let _ = peer.send_only(sender, b"lost");
+    assert_eq!(
+        condition(peer.detached(sender)),
+        "com.microsoft:server-busy"
+    );
+
+    // The session goes with its link.
+    let sender = peer.sender("orders");
+    inject(&broker, &json!({"end": "internal-error"}), send());
+    let _ = peer.send_only(sender, b"lost");
+    assert_eq!(condition(peer.detached(sender)), "amqp:internal-error");
+
+    let sender = peer.sender("orders");
+    inject(&broker, &json!({"close": "connection-forced"}), send());
+    let _ = peer.send_only(sender, b"lost");
+    assert_eq!(condition(peer.closed()), "amqp:connection:forced");
+    check_accepted(&broker);
+}
+
+#[test]
+fn an_expired_token_has_the_link_detached_for_renewal() {
+    let broker = Setup::new().start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    inject(
+        &broker,
+        &json!("expire-token"),
+        json!({"operations": ["send"]}),
+    );
+    let _ = peer.send_only(sender, b"lost");
+    let error = peer.detached(sender).expect("it says why");
+    assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+    let text = error.description.expect("it says why");
+    assert!(text.contains("Code: RenewToken"), "{text}");
+}
+
+#[test]
+fn credit_is_withheld_for_its_time() {
+    let broker = Setup::new().arguments(&["--virtual-clock"]).start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    inject(&broker, &json!({"withhold-credit-ms": 60_000}), json!({}));
+    assert_eq!(peer.send(sender, b"first"), DeliveryState::Accepted);
+    peer.wait_for_send_credit(sender, false);
+    advance(&broker, "PT1M");
+    peer.wait_for_send_credit(sender, true);
+    assert_eq!(peer.send(sender, b"second"), DeliveryState::Accepted);
+}
+
+#[test]
+fn a_throttle_lets_sends_through_by_the_virtual_clock() {
+    let broker = Setup::new().arguments(&["--virtual-clock"]).start();
+    let rule = json!({"name": "slow", "effect": {"throttle-per-second": 1}});
+    let (status, text) = ask(&broker, "POST", FAULTS, &rule);
+    assert_eq!(status, 200, "{text}");
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    let sent: Vec<_> = (0..3).map(|_| peer.send_only(sender, b"m")).collect();
+    assert_eq!(peer.outcome(sent[0]), DeliveryState::Accepted);
+    for later in &sent[1..] {
+        advance(&broker, "PT1S");
+        assert_eq!(peer.outcome(*later), DeliveryState::Accepted);
+    }
+}
+
+#[test]
+fn a_rule_for_a_client_or_a_key_leaves_the_others_alone() {
+    let broker = Setup::new().start();
+    let refuse = json!({"refuse": "quota-exceeded"});
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    for (matches, fits) in [
+        (json!({"client": "e2e"}), true),
+        (json!({"client": "other"}), false),
+        (json!({"key": "RootManageSharedAccessKey"}), true),
+        (json!({"key": "other"}), false),
+    ] {
+        inject(&broker, &refuse, matches.clone());
+        let is_refused = peer.send(sender, b"m") != DeliveryState::Accepted;
+        assert_eq!(is_refused, fits, "{matches}");
+    }
+}
+
+#[test]
+fn a_rule_for_administration_is_answered_as_its_error() {
+    let broker = Setup::new().start();
+    inject(
+        &broker,
+        &json!({"refuse": "server-busy"}),
+        json!({"operations": ["create-entity"], "entity": "new"}),
+    );
+    let said = railbus(&broker, &["queue", "create", "new"]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("the server is busy"), "{}", said.err);
+    assert_eq!(railbus(&broker, &["queue", "create", "new"]).code, 0);
+    let mut peer = Peer::connect(broker.address());
+    assert!(peer.try_attach(Role::Sender, "new").is_ok());
+}
+
+#[test]
+fn rules_of_railbus_toml_hold_from_the_start_and_again_after_a_restart() {
+    let setup = Setup::new().configure(
+        "[[faults]]\nname = 'busy'\nmatch = { times = 1 }\neffect = { refuse = 'server-busy' }",
+    );
+    for _ in 0..2 {
+        let broker = setup.start();
+        broker.wait_for_log("operations fail on purpose");
+        let mut peer = Peer::connect(broker.address());
+        let sender = peer.sender("orders");
+        assert_ne!(peer.send(sender, b"m"), DeliveryState::Accepted);
+        assert_eq!(peer.send(sender, b"m"), DeliveryState::Accepted);
+        assert!(broker.stop().success());
+        setup.forget_log();
+    }
+    let (_, text) = Setup::new()
+        .configure("[[faults]]\nname = 'bad'\neffect = 'explode'")
+        .refused();
+    assert!(
+        text.contains("faults[0].effect: unknown variant `explode`"),
+        "{text}"
+    );
+}
