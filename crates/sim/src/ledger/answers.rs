@@ -62,6 +62,8 @@ pub(super) enum Asked {
     Peek {
         entity: EntityId,
         session: Option<Session>,
+        /// The turn in which it was asked.
+        since: u64,
         there: Vec<(SequenceNumber, MessageId)>,
     },
     /// Sessions, and those that were there.

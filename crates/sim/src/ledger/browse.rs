@@ -49,6 +49,7 @@ impl Ledger {
         let asked = Asked::Peek {
             entity,
             session,
+            since: self.turn.index,
             there,
         };
         self.answers.expect(request, asked);
@@ -62,6 +63,7 @@ impl Ledger {
         let Some(Asked::Peek {
             entity,
             session,
+            since,
             there,
         }) = asked
         else {
@@ -91,7 +93,11 @@ impl Ledger {
         // The answer may be cut off behind its last message.
         let last = shown.last().map_or(SequenceNumber::MAX, |m| m.number);
         let missing = |(number, id): &&(SequenceNumber, MessageId)| {
-            *number < last && !ids.contains(&Some(*id)) && self.is_still(entity, *number, *id)
+            let is_shown = ids.contains(&Some(*id));
+            *number < last
+                && !is_shown
+                && self.is_still(entity, *number, *id)
+                && !self.has_waited(*id, since)
         };
         match there.iter().find(missing) {
             Some(missing) => wrong(
@@ -106,6 +112,13 @@ impl Ledger {
             ),
             None => Ok(()),
         }
+    }
+
+    /// Whether a message may have been scheduled for a while since that turn, so that an answer which
+    /// takes several reads may have missed it.
+    fn has_waited(&self, id: MessageId, since: u64) -> bool {
+        let entry = self.entries.get(&id);
+        entry.is_some_and(|entry| entry.waited.is_some() && entry.freed >= since)
     }
 
     fn is_still(&self, entity: EntityId, number: SequenceNumber, id: MessageId) -> bool {
