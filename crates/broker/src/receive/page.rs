@@ -49,6 +49,11 @@ impl Page {
         Some(last.number.next())
     }
 
+    /// Whether no message from a number on can be in the answer, whatever is found there.
+    pub(crate) fn is_full_below(&self, number: SequenceNumber) -> bool {
+        self.found.range(..number).count() >= self.count
+    }
+
     /// Adds what was read of another part. A message that was found before has moved there since.
     pub(crate) fn merge(&mut self, rows: Vec<StoredMessage>) {
         if let Some(cut) = self.cut(&rows) {

@@ -89,7 +89,7 @@ impl Sessions {
     /// Messages may have gone while they were about to be read: then those behind them are wanted.
     fn session_peek_on(&self, mut peek: SessionPeek, parts: &Parts<'_>, cx: &mut Context<'_>) {
         match peek.cut.take() {
-            Some(cut) if peek.page.found.len() < peek.page.count && cut < peek.page.until => {
+            Some(cut) if cut.next() < peek.page.until && !peek.page.is_full_below(cut.next()) => {
                 peek.next = cut.next();
                 Self::ask_order(peek, parts, cx);
             }

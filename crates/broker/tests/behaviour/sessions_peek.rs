@@ -62,3 +62,39 @@ fn a_peek_shows_what_is_behind_messages_that_go_while_it_is_read() {
         "#]],
     );
 }
+
+/// A scheduled message, which is found first, does not hide available ones before it.
+#[test]
+fn a_peek_shows_what_is_before_scheduled_messages_when_others_go_while_it_is_read() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:A c:A
+        0s send d:A+60s
+        0s accept r1 A
+        0s limit r1 2
+        0s reads fresh
+        0s peek-session A 0 1
+        0s answer
+        0s answer
+        0s answer
+        0s complete r1 #1 #2
+        0s answer
+        0s answer
+        0s answer
+        0s answer
+        0s answer
+        0s answer
+        0s answer
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #4
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            0s complete r1 #1 #2: done
+            0s peek A: #3 c
+        "#]],
+    );
+}

@@ -1,5 +1,5 @@
-//! Namespace: one of a world's namespaces, with its clients and the ledger that knows of them and of
-//! nothing else.
+//! Namespace: one of a world's namespaces, with its clients and the ledger that knows of them and
+//! of nothing else.
 //!
 //! All namespaces have entities of the same names, with sessions and message ids that are the same,
 //! and share one broker, one store and one disk. What crosses from one to another is a message, a
