@@ -26,6 +26,7 @@ use crate::violation::Violation;
 
 mod administration;
 mod answers;
+mod asked;
 mod browse;
 mod clients;
 mod deletions;

@@ -114,8 +114,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a message may have been scheduled for a while since that turn, so that an answer which
-    /// takes several reads may have missed it.
+    /// Whether a message may have been scheduled for a while since that turn, so that an answer
+    /// which takes several reads may have missed it.
     fn has_waited(&self, id: MessageId, since: u64) -> bool {
         let entry = self.entries.get(&id);
         entry.is_some_and(|entry| entry.waited.is_some() && entry.freed >= since)
