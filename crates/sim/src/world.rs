@@ -187,7 +187,7 @@ impl World {
             // All namespaces read.
             3 => (0..NAMESPACES.len()).for_each(|_| self.server.answer_read(&mut self.rng)),
             4 => self.pass_time(),
-            _ => self.use_snapshots(),
+            _ => self.use_snapshots()?,
         }
         if !self.faults_stopped {
             self.inject_fault()?;

@@ -214,7 +214,7 @@ impl Snapshots {
     }
 
     /// Asks for all messages of the namespaces that there are, and for their snapshots.
-    fn survey(&mut self, spaces: Vec<(String, Vec<(usize, EntityId)>)>) {
+    fn survey(&mut self, spaces: Vec<(String, Vec<(usize, EntityId)>)>) -> Result<(), Violation> {
         let mut seen = Seen::new();
         let mut left = BTreeMap::new();
         let connection = self.connection();
@@ -236,6 +236,8 @@ impl Snapshots {
             seen.insert(name, Default::default());
         }
         self.asked = Asked::Survey { seen, left };
+        // There may be none.
+        self.compare()
     }
 
     fn shown(&mut self, request: RequestId, shown: &[Browsed]) -> Result<(), Violation> {

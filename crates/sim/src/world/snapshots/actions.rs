@@ -24,18 +24,23 @@ const NEVER: u64 = 4_000_000_000_000;
 
 impl World {
     /// The user of snapshots does something, unless it waits for something.
-    pub(in crate::world) fn use_snapshots(&mut self) {
+    ///
+    /// # Errors
+    /// I1.
+    pub(in crate::world) fn use_snapshots(&mut self) -> Result<(), Violation> {
         if self.faults_stopped || !matches!(self.snapshots.asked, Asked::Nothing) {
-            return;
+            return Ok(());
         }
         if self.snapshots.doubt.is_some() || self.rng.chance(100) {
             return self.survey_snapshots();
         }
         let Some(name) = self.any_space() else {
-            return self.snapshots.create(ORIGIN);
+            self.snapshots.create(ORIGIN);
+            return Ok(());
         };
         if self.queues_of_space(&name).next().is_none() {
-            return self.ensure_in(&name);
+            self.ensure_in(&name);
+            return Ok(());
         }
         match self.rng.weighted(&[30, 30, 6, 6, 4, 4, 2, 1]) {
             0 => self.send_to_space(&name),
@@ -48,6 +53,7 @@ impl World {
             7 => self.snapshots.reset(&name),
             _ => {}
         }
+        Ok(())
     }
 
     fn any_space(&mut self) -> Option<String> {
@@ -207,7 +213,10 @@ impl World {
     }
 
     /// Looks at everything, once nothing is on its way between entities.
-    pub(super) fn survey_snapshots(&mut self) {
+    ///
+    /// # Errors
+    /// I1, when there are no namespaces and should be.
+    pub(super) fn survey_snapshots(&mut self) -> Result<(), Violation> {
         let all = self.server.shard.broker.namespaces();
         let own = all.filter(|it| it.id >= crate::server::namespace_id(INDEX));
         let names: Vec<_> = own.filter_map(|it| Some(it.definition?.name)).collect();
@@ -219,7 +228,7 @@ impl World {
             all.any(|info| info.path == "topic" && info.active > 0)
         };
         if names.iter().any(is_moving) {
-            return;
+            return Ok(());
         }
         let spaces = names.into_iter().map(|name| {
             let known = self.queues_of_space(&name);
@@ -229,7 +238,7 @@ impl World {
             (name, entities)
         });
         let spaces = spaces.collect();
-        self.snapshots.survey(spaces);
+        self.snapshots.survey(spaces)
     }
 
     /// The end of a run: everything is as it must be, and when it is removed, nothing is left.
@@ -239,7 +248,7 @@ impl World {
     pub(in crate::world) fn drain_snapshots(&mut self) -> Result<(), Violation> {
         self.run_until_idle()?;
         self.check_answered()?;
-        self.survey_snapshots();
+        self.survey_snapshots()?;
         self.run_until_idle()?;
         self.check_answered()?;
         while let Some(name) = self.any_space() {

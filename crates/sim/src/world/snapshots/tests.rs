@@ -25,7 +25,7 @@ fn with_snapshot() -> World {
 
 /// What a survey finds.
 fn survey(mut world: World) -> &'static str {
-    world.survey_snapshots();
+    world.survey_snapshots().expect("it waits for answers");
     let found = world.run_until_idle();
     found.expect_err("it is found").invariant
 }
