@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use crate::{PATIENCE, secrets};
+use serde_json::Value as Json;
+
+use crate::{Broker, PATIENCE, secrets};
 
 /// Sends `request` as it stands and returns all that comes back until the connection is closed.
 ///
@@ -61,4 +63,34 @@ pub fn request(
         .nth(1)
         .and_then(|status| status.parse().ok());
     (status.expect("an answer has a status"), body.to_owned())
+}
+
+/// Asks RabbitMQ's interface, below `/api/`. The answer is null if it has no body.
+///
+/// # Panics
+/// When the answer is no HTTP.
+#[must_use]
+pub fn rabbitmq(broker: &Broker, method: &str, path: &str, body: &Json) -> (u16, Json) {
+    rabbitmq_as(broker, method, path, &[], body)
+}
+
+/// The same with headers.
+///
+/// # Panics
+/// When the answer is no HTTP.
+#[must_use]
+pub fn rabbitmq_as(
+    broker: &Broker,
+    method: &str,
+    path: &str,
+    headers: &[&str],
+    body: &Json,
+) -> (u16, Json) {
+    let body = match body {
+        Json::Null => String::new(),
+        body => body.to_string(),
+    };
+    let path = format!("/api/{path}");
+    let (status, answer) = request(broker.address(), method, &path, headers, &body);
+    (status, serde_json::from_str(&answer).unwrap_or_default())
 }

@@ -3,29 +3,9 @@
 
 use amqp::DeliveryState;
 use e2e::cli::railbus;
+use e2e::http::{rabbitmq as api, rabbitmq_as as api_as};
 use e2e::{Broker, Peer, Setup, http};
 use serde_json::{Value, json};
-
-/// Asks RabbitMQ's interface. The answer is null if it has no body.
-fn api(broker: &Broker, method: &str, path: &str, body: &Value) -> (u16, Value) {
-    api_as(broker, method, path, &[], body)
-}
-
-fn api_as(
-    broker: &Broker,
-    method: &str,
-    path: &str,
-    headers: &[&str],
-    body: &Value,
-) -> (u16, Value) {
-    let body = match body {
-        Value::Null => String::new(),
-        body => body.to_string(),
-    };
-    let path = format!("/api/{path}");
-    let (status, answer) = http::request(broker.address(), method, &path, headers, &body);
-    (status, serde_json::from_str(&answer).unwrap_or_default())
-}
 
 #[test]
 fn commands_set_list_and_clear_policies_that_hold_at_once() {

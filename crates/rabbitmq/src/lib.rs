@@ -19,6 +19,7 @@ mod rights;
 
 pub use attach::may_share_name;
 pub use links::Links;
+pub use management::{argument_hash, exchange_settings, router_refusal};
 pub use open::{CAPABILITIES, open_properties};
 
 /// What the dialect needs to know of its broker.

@@ -24,6 +24,9 @@ use crate::management::request::{Method, Request};
 use crate::management::response::Response;
 use crate::rights::Permission;
 
+pub use bindings::argument_hash;
+pub use exchanges::{exchange_settings, router_refusal};
+
 /// The cost of a request while it waits for its answer.
 const OVERHEAD: usize = 4_096;
 

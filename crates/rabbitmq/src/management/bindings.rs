@@ -70,7 +70,7 @@ pub(super) fn remove_listed(hash: &str, result: Result<Answer, EntityError>) -> 
     match result {
         Ok(Answer::Router(RouterAnswer::Bindings(page))) => {
             let mut found = page.items.into_iter();
-            match found.find(|binding| hash_of(&binding.arguments) == hash) {
+            match found.find(|binding| argument_hash(&binding.arguments) == hash) {
                 Some(binding) => Step::Order(Order::Router(RouterOrder::Unbind(Box::new(binding)))),
                 None => Response::no_content().into(),
             }
@@ -186,7 +186,7 @@ fn shown(binding: &Binding) -> Value {
         encoded(&binding.source),
         encoded(name),
         encoded(&binding.key),
-        hash_of(&binding.arguments)
+        argument_hash(&binding.arguments)
     );
     let arguments = binding.arguments.iter();
     let arguments = arguments.map(|(key, value)| (Value::from(key.as_str()), value.clone()));
@@ -205,8 +205,9 @@ fn shown(binding: &Binding) -> Value {
     )
 }
 
-/// Four bytes of the arguments, sorted, in eight digits; nothing without arguments.
-fn hash_of(arguments: &[(String, Value)]) -> String {
+/// Four bytes of the arguments of a binding, sorted, in eight digits; nothing without arguments.
+#[must_use]
+pub fn argument_hash(arguments: &[(String, Value)]) -> String {
     /// FNV-1a, which needs no table.
     const OFFSET: u32 = 0x811c_9dc5;
     const PRIME: u32 = 0x0100_0193;

@@ -33,21 +33,25 @@ pub(super) fn removed(result: Result<Answer, EntityError>) -> Response {
     }
 }
 
-/// RabbitMQ's status and text of a refusal.
+/// The response to an order that is refused.
 pub(super) fn refusal(error: &RouterError) -> Response {
+    let (status, text) = router_refusal(error);
+    Response::new(status, text)
+}
+
+/// RabbitMQ's status and text of a refusal, as its management over AMQP has them.
+#[must_use]
+pub fn router_refusal(error: &RouterError) -> (u16, String) {
     match error {
-        RouterError::NotFound(name) => {
-            Response::new(400, format!("no exchange '{name}' in vhost '/'"))
-        }
-        RouterError::NoDestination(name) => {
-            Response::new(400, format!("no queue '{name}' in vhost '/'"))
-        }
+        RouterError::NotFound(name) => (400, format!("no exchange '{name}' in vhost '/'")),
+        RouterError::NoDestination(name) => (400, format!("no queue '{name}' in vhost '/'")),
         RouterError::Default => {
-            Response::new(403, "operation not permitted on the default exchange")
+            let text = "operation not permitted on the default exchange";
+            (403, text.to_owned())
         }
         RouterError::Reserved(name) => {
             let text = format!("exchange '{name}' in vhost '/' starts with reserved prefix 'amq.'");
-            Response::new(403, text)
+            (403, text)
         }
         RouterError::Different { name, difference } => {
             let (what, given, current) = differing(difference);
@@ -55,16 +59,16 @@ pub(super) fn refusal(error: &RouterError) -> Response {
                 "inequivalent arg '{what}' for exchange '{name}' in vhost '/': received {given} \
                  but current is {current}"
             );
-            Response::new(409, text)
+            (409, text)
         }
         RouterError::Match(value) => {
             let text = format!(
                 "Invalid x-match field value <<\"{value}\">>; expected all, any, all-with-x, or \
                  any-with-x"
             );
-            Response::new(400, text)
+            (400, text)
         }
-        other => Response::new(400, other.to_string()),
+        other => (400, other.to_string()),
     }
 }
 
@@ -109,7 +113,7 @@ impl Links {
         let Some(Value::Map(body)) = &request.body else {
             return refused(Response::new(400, "the body of an exchange is a map"));
         };
-        match settings(body) {
+        match exchange_settings(body) {
             Ok(settings) => {
                 let settings = Box::new(settings);
                 let order = Order::Router(RouterOrder::Declare { name, settings });
@@ -133,7 +137,11 @@ impl Links {
     }
 }
 
-fn settings(body: &Map) -> Result<RouterSettings, String> {
+/// What an exchange is declared as.
+///
+/// # Errors
+/// Names what cannot be, as RabbitMQ does.
+pub fn exchange_settings(body: &Map) -> Result<RouterSettings, String> {
     let mut settings = RouterSettings::new(RouterKind::Direct);
     for (key, value) in body {
         let key = key.as_text().unwrap_or_default();

@@ -1,18 +1,20 @@
 //! `/api/`: the part of RabbitMQ's HTTP interface that this broker has. (docs/spec/rabbitmq.md#13)
 //!
-//! There are policies, operator policies, queues and definitions of the one virtual host `/`. Texts
-//! and status codes are RabbitMQ's. All of it needs the right to manage: Basic with a rule's name
+//! There are policies, operator policies, queues, exchanges, bindings and definitions of the one
+//! virtual host `/`. Texts and status codes are RabbitMQ's. All of it needs the right to manage: Basic with a rule's name
 //! and key, or `guest` and `guest` where the development key is not asked for. What is not there is
 //! not found.
 
+mod bindings;
 mod definitions;
+mod exchanges;
 mod policies;
 mod queues;
 
 use std::sync::Arc;
 
 use access::{Operation, Unauthorized};
-use broker::{EntityError, PolicyLayer};
+use broker::{EntityError, PolicyLayer, RouterError};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::WWW_AUTHENTICATE;
@@ -30,10 +32,12 @@ use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 /// The prefix of the interface.
 const PREFIX: &str = "/api/";
 /// What it has.
-const RESOURCES: [&str; 5] = [
+const RESOURCES: [&str; 7] = [
     "policies",
     "operator-policies",
     "queues",
+    "exchanges",
+    "bindings",
     "definitions",
     "overview",
 ];
@@ -96,8 +100,35 @@ fn not_found() -> Failure {
 fn entity_error(error: &EntityError) -> Failure {
     match error {
         EntityError::NotFound => not_found(),
+        EntityError::Router(error) => router_error(error),
         error => bad_request(error.to_string()),
     }
+}
+
+fn router_error(error: &RouterError) -> Failure {
+    let (status, text) = rabbitmq::router_refusal(error);
+    Failure::Refused(match (error, status) {
+        (RouterError::NotFound(_) | RouterError::NoDestination(_), _) => {
+            (StatusCode::NOT_FOUND, "not_found", text)
+        }
+        (_, 403) => (StatusCode::UNAUTHORIZED, "not_authorised", text),
+        _ => (StatusCode::BAD_REQUEST, "bad_request", text),
+    })
+}
+
+/// The status of what was made, or was there and is the same.
+fn made(is_new: bool) -> Answered {
+    let status = match is_new {
+        true => StatusCode::CREATED,
+        false => StatusCode::NO_CONTENT,
+    };
+    Ok((status, None))
+}
+
+/// Whether a query has a flag.
+fn has_flag(query: &str, flag: &str) -> bool {
+    let is_set = |pair: &str| pair == flag || pair == format!("{flag}=true");
+    query.split('&').any(is_set)
 }
 
 /// Answers a request.
@@ -174,6 +205,8 @@ async fn handle(server: &NamespaceView, call: &Call) -> Answered {
             policies::handle(&mut shard, PolicyLayer::Operator, call, rest).await
         }
         "queues" => queues::handle(&mut shard, call, rest).await,
+        "exchanges" => exchanges::handle(&mut shard, call, rest).await,
+        "bindings" => bindings::handle(&mut shard, call, rest).await,
         "definitions" => definitions::handle(&mut shard, call).await,
         "overview" if is_read(&call.method) => Ok((StatusCode::OK, Some(overview()))),
         _ => Err(not_allowed()),

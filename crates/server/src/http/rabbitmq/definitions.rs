@@ -1,15 +1,22 @@
-//! `/api/definitions`: queues, policies and operator policies as one file, to export and import.
+//! `/api/definitions`: exchanges, queues, bindings, policies and operator policies as one file, to
+//! export and import.
 //!
-//! An import adds to what is there and deletes nothing; it ends at the first queue or policy that
-//! is refused. Exchanges, bindings and other parameters are refused before anything is done; users,
-//! permissions and virtual hosts are passed over, since rights are the configuration's.
+//! An import adds to what is there and deletes nothing; it ends at the first of these that is
+//! refused. Other parameters are refused before anything is done; users, permissions and virtual
+//! hosts are passed over, since rights are the configuration's. Exchanges that are always there are
+//! not exported.
 //! (docs/spec/rabbitmq.md#13)
 
-use broker::{Policy, PolicyLayer, QueueArguments};
+use broker::{
+    Binding, DEFAULT_ROUTER, Policy, PolicyLayer, QueueArguments, RESERVED_ROUTERS, RouterSettings,
+};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Answered, Call, Failure, VHOST, bad_request, is_read, object, policies, queues};
+use super::{
+    Answered, Call, Failure, VHOST, bad_request, bindings, exchanges, is_read, object, policies,
+    queues,
+};
 use crate::namespace::{list_policies, list_queues};
 use crate::shard_client::{ShardClient, ShardError};
 
@@ -40,6 +47,14 @@ async fn export(shard: &mut ShardClient) -> Result<Json, ShardError> {
         })
     });
     let queues: Vec<_> = queues.collect();
+    let exchanges = exchanges::list(shard).await?;
+    let own = exchanges
+        .iter()
+        .filter(|it| it.name != DEFAULT_ROUTER && !it.name.starts_with(RESERVED_ROUTERS));
+    let exchanges: Vec<_> = own.map(exchanges::shown).collect();
+    let bindings = bindings::all(shard, None, None).await?;
+    let own = bindings.iter().filter(|it| it.source != DEFAULT_ROUTER);
+    let bindings: Vec<_> = own.map(bindings::definition).collect();
     let user = list_policies(shard, PolicyLayer::User).await?;
     let user: Vec<_> = user.iter().map(policies::shown).collect();
     let operator = list_policies(shard, PolicyLayer::Operator).await?;
@@ -51,8 +66,8 @@ async fn export(shard: &mut ShardClient) -> Result<Json, ShardError> {
         "queues": queues,
         "policies": user,
         "parameters": operator,
-        "exchanges": [],
-        "bindings": [],
+        "exchanges": exchanges,
+        "bindings": bindings,
     }))
 }
 
@@ -70,14 +85,22 @@ fn parameter(policy: &Policy) -> Json {
 
 /// What a file says, as far as it means something here.
 struct Definitions<'a> {
+    exchanges: Vec<(&'a str, RouterSettings)>,
+    bindings: Vec<Binding>,
     queues: Vec<(&'a str, &'a Map<String, Json>)>,
     policies: Vec<Policy>,
 }
 
 async fn import(shard: &mut ShardClient, file: &Map<String, Json>) -> Result<(), Failure> {
     let definitions = read(file)?;
+    for (name, settings) in definitions.exchanges {
+        exchanges::declare(shard, name, settings).await?;
+    }
     for (name, queue) in definitions.queues {
         queues::put(shard, name, queue).await?;
+    }
+    for binding in definitions.bindings {
+        bindings::bind(shard, binding).await?;
     }
     for policy in definitions.policies {
         policies::put(shard, policy).await?;
@@ -86,16 +109,19 @@ async fn import(shard: &mut ShardClient, file: &Map<String, Json>) -> Result<(),
 }
 
 fn read(file: &Map<String, Json>) -> Result<Definitions<'_>, Failure> {
-    for kind in ["exchanges", "bindings"] {
-        if !entries(file, kind)?.is_empty() {
-            let text = format!("{kind}: this broker does not support them yet");
-            return Err(bad_request(text));
-        }
-    }
     let mut definitions = Definitions {
+        exchanges: Vec::new(),
+        bindings: Vec::new(),
         queues: Vec::new(),
         policies: Vec::new(),
     };
+    for exchange in entries(file, "exchanges")? {
+        let settings = exchanges::read(exchange)?;
+        definitions.exchanges.push((name_of(exchange)?, settings));
+    }
+    for binding in entries(file, "bindings")? {
+        definitions.bindings.push(bindings::defined(binding)?);
+    }
     for queue in entries(file, "queues")? {
         definitions.queues.push((name_of(queue)?, queue));
     }
@@ -178,7 +204,11 @@ mod tests {
                     "component": "operator_policy", "vhost": "/", "name": "cap",
                     "value": {"pattern": "", "definition": {"expires": 1}, "priority": 1},
                 }],
-                "exchanges": [], "bindings": [],
+                "exchanges": [{"name": "x", "vhost": "/", "type": "topic"}],
+                "bindings": [{
+                    "source": "x", "destination": "q", "destination_type": "queue",
+                    "routing_key": "a", "arguments": {},
+                }],
             }),
             Ok((1, 2)),
         );
@@ -186,8 +216,16 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused_by_name() {
-        let exchanges = "exchanges: this broker does not support them yet";
-        check(&json!({"exchanges": [{"name": "x"}]}), Err(exchanges));
+        let kind = "invalid exchange type 'x'";
+        check(
+            &json!({"exchanges": [{"name": "x", "type": "x"}]}),
+            Err(kind),
+        );
+        let binding = json!({"source": "x", "destination": "q"});
+        check(
+            &json!({"bindings": [binding]}),
+            Err("[{key_missing,destination_type}]"),
+        );
         let parameters = "parameters: this broker knows `operator_policy` alone, not `shovel`";
         check(
             &json!({"parameters": [{"component": "shovel", "name": "s", "value": {}}]}),

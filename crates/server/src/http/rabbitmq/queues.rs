@@ -4,14 +4,15 @@
 //! shown as they were given.
 
 use broker::{
-    Answer, Command, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
-    Output, QueueArguments, StoreOnlyProperties, Subqueue, SubqueueId, Wall,
+    Answer, BindingDestination, Command, EntityDescription, EntityError, EntityInfo, EntityKind,
+    EntityPath, Order, Output, QueueArguments, StoreOnlyProperties, Subqueue, SubqueueId, Wall,
 };
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Answered, Call, Failure, NODE, VHOST, bad_request, entity_error, is_read, not_found, object,
+    Answered, Call, Failure, NODE, VHOST, bad_request, bindings, entity_error, has_flag, is_read,
+    made, not_found, object,
 };
 use crate::namespace::list_queues;
 use crate::shard_client::{ShardClient, ShardError};
@@ -28,18 +29,15 @@ pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) 
             let found = describe(shard, name).await?.ok_or_else(not_found)?;
             Ok((StatusCode::OK, Some(shown(&found))))
         }
-        (&Method::PUT, [_, name]) => {
-            let is_new = put(shard, name, &object(&call.body)?).await?;
-            let status = if is_new {
-                StatusCode::CREATED
-            } else {
-                StatusCode::NO_CONTENT
-            };
-            Ok((status, None))
-        }
+        (&Method::PUT, [_, name]) => made(put(shard, name, &object(&call.body)?).await?),
         (&Method::DELETE, [_, name]) => delete(shard, name, &call.query).await,
         (&Method::DELETE, [_, name, "contents"]) => purge(shard, name).await,
-        (_, [] | [_] | [_, _] | [_, _, "contents"]) => Err(super::not_allowed()),
+        (method, [_, name, "bindings"]) if is_read(method) => {
+            describe(shard, name).await?.ok_or_else(not_found)?;
+            let destination = BindingDestination::Entity((*name).to_owned());
+            bindings::list(shard, None, Some(destination)).await
+        }
+        (_, [] | [_] | [_, _] | [_, _, "contents" | "bindings"]) => Err(super::not_allowed()),
         _ => Err(not_found()),
     }
 }
@@ -155,17 +153,12 @@ fn shown(info: &EntityInfo) -> Json {
 
 async fn delete(shard: &mut ShardClient, name: &str, query: &str) -> Answered {
     let found = describe(shard, name).await?.ok_or_else(not_found)?;
-    let has = |flag: &str| {
-        query
-            .split('&')
-            .any(|pair| pair == flag || pair == format!("{flag}=true"))
-    };
-    if has("if-empty") && found.queue.active > 0 {
+    if has_flag(query, "if-empty") && found.queue.active > 0 {
         return Err(bad_request(format!(
             "queue '{name}' in vhost '/' not empty"
         )));
     }
-    if has("if-unused") && found.queue.receivers > 0 {
+    if has_flag(query, "if-unused") && found.queue.receivers > 0 {
         return Err(bad_request(format!("queue '{name}' in vhost '/' in use")));
     }
     let path = name.to_owned();

@@ -1,0 +1,229 @@
+//! `/api/bindings`: bindings as RabbitMQ shows them, made and deleted. (docs/spec/rabbitmq.md#13)
+//!
+//! One that is between the same source and destination as others is told from them by its
+//! properties key: the routing key, percent-encoded, and a hash of the arguments, if it has any.
+
+use broker::{
+    Answer, Binding, BindingDestination, DEFAULT_ROUTER, EntityError, Order, RouterAnswer,
+    RouterError, RouterOrder,
+};
+use hyper::{Method, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map as Object, Value as Json, json};
+
+use super::exchanges::{arguments, name_in, shown_arguments};
+use super::{
+    Answered, Call, Failure, VHOST, bad_request, entity_error, is_read, not_found, object,
+};
+use crate::shard_client::{ShardClient, ShardError};
+
+/// What a properties key has instead of nothing, and before a hash.
+const MARK: char = '~';
+/// What is not encoded in a properties key.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// How many a page of the broker's list has.
+const PAGE: usize = 1_000;
+
+/// Answers a request for all bindings, for those between two ends, or for one of these.
+pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
+    let ends = match rest {
+        [] | [_] if is_read(&call.method) => return list(shard, None, None).await,
+        [_, "e", source, kind @ ("q" | "e"), name, ..] => {
+            (name_in(source).to_owned(), destination(kind, name))
+        }
+        [] | [_] => return Err(super::not_allowed()),
+        _ => return Err(not_found()),
+    };
+    match (&call.method, &rest[5..]) {
+        (method, []) if is_read(method) => list(shard, Some(ends.0), Some(ends.1)).await,
+        (&Method::POST, []) => {
+            bind(shard, read(ends, &object(&call.body)?)?).await?;
+            Ok((StatusCode::CREATED, None))
+        }
+        (method, [key]) if is_read(method) => {
+            let found = find(shard, ends, key).await?;
+            Ok((StatusCode::OK, Some(shown(&found))))
+        }
+        (&Method::DELETE, [key]) => {
+            let found = Box::new(find(shard, ends, key).await?);
+            let order = Order::Router(RouterOrder::Unbind(found));
+            let done = shard.order(order).await?;
+            done.map_err(|error| entity_error(&error))?;
+            Ok((StatusCode::NO_CONTENT, None))
+        }
+        (_, [] | [_]) => Err(super::not_allowed()),
+        _ => Err(not_found()),
+    }
+}
+
+fn destination(kind: &str, name: &str) -> BindingDestination {
+    match kind {
+        "q" => BindingDestination::Entity(name.to_owned()),
+        _ => BindingDestination::Router(name_in(name).to_owned()),
+    }
+}
+
+/// Answers with the bindings that have these ends, where they are named.
+pub(super) async fn list(
+    shard: &mut ShardClient,
+    source: Option<String>,
+    destination: Option<BindingDestination>,
+) -> Answered {
+    let found = all(shard, source, destination).await?;
+    Ok((StatusCode::OK, Some(found.iter().map(shown).collect())))
+}
+
+/// The bindings that have these ends, where they are named.
+pub(super) async fn all(
+    shard: &mut ShardClient,
+    source: Option<String>,
+    destination: Option<BindingDestination>,
+) -> Result<Vec<Binding>, ShardError> {
+    let mut all = Vec::new();
+    loop {
+        let order = RouterOrder::ListBindings {
+            source: source.clone(),
+            destination: destination.clone(),
+            key: None,
+            skip: all.len(),
+            top: PAGE,
+        };
+        let Ok(Answer::Router(RouterAnswer::Bindings(page))) =
+            shard.order(Order::Router(order)).await?
+        else {
+            return Ok(all);
+        };
+        all.extend(page.items);
+        if !page.more {
+            return Ok(all);
+        }
+    }
+}
+
+async fn find(
+    shard: &mut ShardClient,
+    (source, destination): (String, BindingDestination),
+    key: &str,
+) -> Result<Binding, Failure> {
+    let all = all(shard, Some(source), Some(destination)).await?;
+    let found = all.into_iter().find(|it| properties_key(it) == key);
+    found.ok_or_else(not_found)
+}
+
+/// Makes a binding; one that is there stays.
+pub(super) async fn bind(shard: &mut ShardClient, binding: Binding) -> Result<(), Failure> {
+    if binding.source == DEFAULT_ROUTER {
+        return Err(super::router_error(&RouterError::Default));
+    }
+    let order = Order::Router(RouterOrder::Bind(Box::new(binding)));
+    match shard.order(order).await? {
+        Ok(_) => Ok(()),
+        Err(EntityError::NotFound) => Err(not_found()),
+        Err(error) => Err(entity_error(&error)),
+    }
+}
+
+fn read(
+    (source, destination): (String, BindingDestination),
+    given: &Object<String, Json>,
+) -> Result<Binding, Failure> {
+    let key = match given.get("routing_key") {
+        None => "",
+        Some(Json::String(key)) => key,
+        Some(_) => return Err(bad_request("routing_key should be a text")),
+    };
+    Ok(Binding {
+        source,
+        destination,
+        key: key.to_owned(),
+        arguments: arguments(given)?,
+    })
+}
+
+/// A binding as definitions have it.
+pub(super) fn defined(given: &Object<String, Json>) -> Result<Binding, Failure> {
+    let text = |name: &str| {
+        let value = given.get(name).and_then(Json::as_str);
+        value.ok_or_else(|| bad_request(format!("[{{key_missing,{name}}}]")))
+    };
+    let kind = match text("destination_type")? {
+        "queue" => "q",
+        "exchange" => "e",
+        other => {
+            let text = format!("destination_type '{other}': it is queue or exchange");
+            return Err(bad_request(text));
+        }
+    };
+    let ends = (
+        text("source")?.to_owned(),
+        destination(kind, text("destination")?),
+    );
+    read(ends, given)
+}
+
+/// By which a binding is told from others of the same ends.
+fn properties_key(binding: &Binding) -> String {
+    let key = utf8_percent_encode(&binding.key, ENCODED);
+    match rabbitmq::argument_hash(&binding.arguments).as_str() {
+        "" if binding.key.is_empty() => MARK.to_string(),
+        "" => key.to_string(),
+        hash => format!("{key}{MARK}{hash}"),
+    }
+}
+
+/// A binding as lists have it.
+fn shown(binding: &Binding) -> Json {
+    let mut shown = definition(binding);
+    shown["properties_key"] = json!(properties_key(binding));
+    shown
+}
+
+/// A binding as definitions have it.
+pub(super) fn definition(binding: &Binding) -> Json {
+    let (kind, destination) = match &binding.destination {
+        BindingDestination::Entity(name) => ("queue", name),
+        BindingDestination::Router(name) => ("exchange", name),
+    };
+    json!({
+        "source": binding.source,
+        "vhost": VHOST,
+        "destination": destination,
+        "destination_type": kind,
+        "routing_key": binding.key,
+        "arguments": shown_arguments(&binding.arguments),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use amqp::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_binding_is_told_by_its_encoded_key_and_a_hash_of_its_arguments() {
+        let key = |key: &str, arguments: &[(&str, i64)]| {
+            let arguments = arguments.iter();
+            let arguments = arguments.map(|(key, value)| ((*key).to_owned(), Value::Long(*value)));
+            properties_key(&Binding {
+                source: "x".to_owned(),
+                destination: BindingDestination::Entity("q".to_owned()),
+                key: key.to_owned(),
+                arguments: arguments.collect(),
+            })
+        };
+        assert_eq!(key("", &[]), "~");
+        assert_eq!(key("a/b.c", &[]), "a%2Fb.c");
+        let hash = key("", &[("n", 1)]);
+        assert!(hash.starts_with('~') && hash.len() == 9, "{hash}");
+        assert_ne!(hash, key("", &[("n", 2)]));
+        assert_eq!(
+            key("k", &[("n", 1), ("m", 2)]),
+            key("k", &[("m", 2), ("n", 1)])
+        );
+    }
+}
