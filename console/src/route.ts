@@ -11,7 +11,9 @@ export interface Place {
 function read(): Place & { namespace: string } {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const words = (path ?? "").split("/").filter(Boolean).map(decode);
-  const namespace = words[0]?.startsWith("@") ? words.shift()!.slice(1) : "";
+  const named = words[0]?.startsWith("@") ? words.shift()!.slice(1) : "";
+  // Browsers take these out of addresses.
+  const namespace = named === "." || named === ".." ? "" : named;
   return { namespace, words, parameters: new URLSearchParams(query ?? "") };
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use access::Secret;
+use broker::Wall;
 use e2e::cli::railbus;
 use e2e::{Broker, Setup, http};
 use rustix::process::Signal;
@@ -91,6 +93,26 @@ fn what_a_namespace_has_is_below_its_name_for_those_who_manage_the_default_one()
     assert!(answer.contains("\"total\":1"), "{answer}");
     let answer = ask("localhost", &format!("GET {own}/counts?path=orders"));
     assert!(answer.contains("\"total\":0"), "{answer}");
+    // A token for a path of the default namespace is none for that of another.
+    let tokens = [
+        ("/$railbus/entities/baskets", "401"),
+        ("/$railbus/namespaces/shop", "200"),
+    ];
+    for (path, status) in tokens {
+        let key = Secret::new("SAS_KEY_VALUE".to_owned());
+        let resource = format!("http://localhost{path}");
+        let name = "RootManageSharedAccessKey";
+        let token = access::sign(&resource, name, &key, Wall(4_000_000_000_000));
+        let request = format!(
+            "GET {own}/entities/baskets HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: {token}\r\n\r\n"
+        );
+        let answer = http::exchange(broker.address(), &request);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+    }
     let answer = ask("localhost", &format!("DELETE {own}/entities/baskets"));
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     check(&broker, "shop.localhost", &[], &["baskets"]);

@@ -315,8 +315,8 @@ async fn respond(
         return identity::respond(request, server, transport).await;
     }
     // Some clients escape the dollar sign.
-    let path = request.uri().path().replace("%24", "$");
-    let NamespacePath { namespace, path } = NamespacePath::of(path, request.method());
+    let asked = request.uri().path().replace("%24", "$");
+    let NamespacePath { namespace, path } = NamespacePath::of(&asked, request.method());
     let namespace = namespace.filter(|name| *name != server.name());
     let is_own = path.starts_with(OWN);
     let is_management = !is_own && admin::is_management_request(&request);
@@ -363,7 +363,8 @@ async fn respond(
         let change = change();
         return audited(change, admin::respond(request, caller, server).await);
     }
-    if let Err(reason) = caller.check(server, operation, &path) {
+    // A token may be for a part of the path alone, which names the namespace too.
+    if let Err(reason) = caller.check(server, operation, &asked) {
         return match session::is_of_script(request.headers()) {
             true => answer::unauthorized_script(&reason),
             false => answer::unauthorized(&reason),

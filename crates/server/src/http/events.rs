@@ -24,6 +24,10 @@ use crate::server_state::ServerState;
 
 /// Streams at a time.
 const VIEWERS: usize = 64;
+/// Streams about one namespace besides the default one, and about all of these, so that the clients
+/// of one do not shut out others.
+const OF_ONE: usize = 8;
+const OF_OTHERS: usize = 48;
 /// Events of one stream.
 const EVENTS: u32 = 300;
 /// The time from one event to the next.
@@ -45,7 +49,14 @@ impl Viewers {
     /// Adds a viewer. Returns its events, and whether it is the only one.
     fn add(&self, namespace: NamespaceId) -> Option<(mpsc::Receiver<Bytes>, bool)> {
         let mut viewers = self.lock();
-        if viewers.len() >= VIEWERS {
+        let is_other = |of: NamespaceId| of != NamespaceId::default();
+        let others = viewers.iter().filter(|it| is_other(it.namespace)).count();
+        let same = viewers
+            .iter()
+            .filter(|it| it.namespace == namespace)
+            .count();
+        let is_shut_out = is_other(namespace) && (same >= OF_ONE || others >= OF_OTHERS);
+        if viewers.len() >= VIEWERS || is_shut_out {
             return None;
         }
         let (sender, events) = mpsc::channel(1);
@@ -91,7 +102,10 @@ impl Viewers {
 /// Answers a request.
 pub fn respond(server: &NamespaceView) -> Response {
     let Some((events, is_first)) = server.viewers.add(server.namespace()) else {
-        let text = format!("the broker has the maximum of {VIEWERS} streams of events");
+        let text = format!(
+            "the broker has the maximum of {VIEWERS} streams of events, {OF_ONE} of a namespace \
+             besides the default one and {OF_OTHERS} of all of these"
+        );
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
     };
     if is_first {
@@ -144,6 +158,20 @@ mod tests {
         drop(all);
         assert!(!viewers.send(DEFAULT, &EVENT));
         assert!(viewers.add(DEFAULT).unwrap().1);
+    }
+
+    #[test]
+    fn other_namespaces_leave_room_for_each_other_and_for_the_default_one() {
+        let viewers = Viewers::default();
+        let mut open = Vec::new();
+        for namespace in 1..=7 {
+            let mut added = (0..=OF_ONE).map_while(|_| viewers.add(NamespaceId(namespace)));
+            open.extend(added.by_ref());
+        }
+        assert_eq!(open.len(), OF_OTHERS);
+        assert!(viewers.add(NamespaceId(8)).is_none());
+        open.extend((0..VIEWERS - OF_OTHERS).map_while(|_| viewers.add(DEFAULT)));
+        assert_eq!(open.len(), VIEWERS);
     }
 
     #[test]

@@ -21,15 +21,15 @@ pub struct NamespacePath {
 
 impl NamespacePath {
     /// What a path means to a request of this method.
-    pub fn of(path: String, method: &Method) -> Self {
-        match named(&path, method) {
+    pub fn of(path: &str, method: &Method) -> Self {
+        match named(path, method) {
             Some((name, path)) => Self {
                 namespace: Some(name),
                 path,
             },
             None => Self {
                 namespace: None,
-                path,
+                path: path.to_owned(),
             },
         }
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn check(path: &str, namespace: Option<&str>, own: &str) {
-        let parsed = NamespacePath::of(format!("{OWN}{path}"), &Method::GET);
+        let parsed = NamespacePath::of(&format!("{OWN}{path}"), &Method::GET);
         assert_eq!(parsed.namespace.as_deref(), namespace, "{path}");
         assert_eq!(parsed.path, format!("{OWN}{own}"));
     }
