@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use amqp::{DeliveryState, Map, Value, encode};
 use broker::{
-    Command, Delivery, Eviction, LockToken, Outcome, ReceiveMode, RequestId, RetryTime, Subqueue,
-    SubqueueId,
+    Command, Delivery, Eviction, LockToken, Outcome, ReceiveMode, RequestId, RetryTime,
+    SettleError, Subqueue, SubqueueId,
 };
 use bytes::BytesMut;
 use dialect::{Credit, CreditUpdate, LinkContext, owner_token};
@@ -278,6 +278,7 @@ impl Links {
         };
         let error = match reason {
             Eviction::NotFound => errors::queue_deleted(),
+            Eviction::Injected(error) => errors::injected(error),
             other => errors::unusable(&consumer.path, &format!("is not readable: {other}")),
         };
         self.detach(cx, link, error);
@@ -330,16 +331,25 @@ impl Links {
         });
     }
 
-    /// The broker has settled a message; the client gets its own state back.
-    pub(crate) fn handle_settled(&mut self, cx: &mut LinkContext<'_>, request: RequestId) {
+    /// The broker has settled a message; the client gets its own state back, whatever has become of
+    /// the lock. A fault rule that refuses it has the link detached.
+    pub(crate) fn handle_settled(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        request: RequestId,
+        result: &Result<(), SettleError>,
+    ) {
         let token = owner_token(request);
         if let Some(Pending::Settle(pending)) = token.and_then(|it| self.pending.remove(it)) {
             let PendingSettle {
+                link,
                 session,
                 delivery_id,
                 state,
-                ..
             } = pending;
+            if let Err(SettleError::Injected(error)) = *result {
+                return self.detach(cx, link, errors::injected(error));
+            }
             cx.connection.settle_sent(session, delivery_id, state, true);
         }
     }

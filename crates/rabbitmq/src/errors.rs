@@ -151,7 +151,7 @@ pub(crate) fn send(error: &SendError, queue: &str) -> Error {
 }
 
 /// What a fault rule says, as if it had happened.
-fn injected(error: InjectedError) -> Error {
+pub(crate) fn injected(error: InjectedError) -> Error {
     Error::new(dialect::condition_of(error), error.to_string())
 }
 

@@ -239,7 +239,7 @@ impl LinkOwner for Links {
                 request, result, ..
             } => self.handle_sent(cx, request, &result.map(drop)),
             Output::Published { request, result } => self.handle_published(cx, request, &result),
-            Output::Settled { request, .. } => self.handle_settled(cx, request),
+            Output::Settled { request, result } => self.handle_settled(cx, request, &result),
             Output::Administered { request, result } => {
                 let token = owner_token(request);
                 match token.and_then(|token| self.pending.remove(token)) {
@@ -275,7 +275,7 @@ impl LinkOwner for Links {
             Pending::Publish(publish) => Some(publish.link),
             Pending::Settle(settle) => Some(settle.link),
             Pending::Attach(link) => Some(link),
-            Pending::Manage(pair) => self.pairs.get_mut(pair)?.request_link,
+            Pending::Manage(pair) => self.pairs.abandon(pair),
         }
     }
 

@@ -9,7 +9,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use broker::{Command, ConnectionId, EntityPath, Order, Output, RequestId, RouterOrder};
+use broker::{Command, ConnectionId, EntityPath, Order, Output, RequestId, Requester, RouterOrder};
 use hyper::{Method, Request};
 use rustc_hash::FxHashMap;
 
@@ -105,6 +105,10 @@ impl PendingChanges {
         let (request, is_done) = match output {
             Output::RuleChanged { request, result } => (request, result.is_ok()),
             Output::Administered { request, result } => (request, result.is_ok()),
+            Output::Ended {
+                requester: Requester::Request(request),
+                ..
+            } => (request, false),
             _ => return,
         };
         let change = self.0.remove(request).filter(|_| is_done);

@@ -74,7 +74,9 @@ impl NamespaceRegistry {
 
     /// The shard says so before it answers the order that has caused it.
     pub fn set_names_clients(&self, names_clients: bool) {
-        self.names_clients.store(names_clients, Ordering::Release);
+        if self.names_clients() != names_clients {
+            self.names_clients.store(names_clients, Ordering::Release);
+        }
     }
 
     /// Takes over the changes of a turn, in their order.

@@ -338,6 +338,14 @@ impl FaultMatch {
 }
 
 impl FaultEffect {
+    /// Whether something waits because of it.
+    pub(crate) fn delays(self) -> bool {
+        matches!(
+            self,
+            Self::DelayMs(_) | Self::ThrottlePerSecond(_) | Self::WithholdCreditMs(_)
+        )
+    }
+
     /// Whether it can be had on that operation.
     pub(crate) fn is_possible(self, operation: FaultOperation) -> bool {
         use FaultOperation::{Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew};

@@ -56,13 +56,12 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         FaultEffect::WithholdCreditMs(time) => {
             step::apply(directory, command, cx);
-            if let Some(connection) = requester.map(Requester::connection)
+            if let Some(requester) = requester
                 && directory.faults.can_delay()
             {
                 let until = cx.broker_now.mono.after(time);
-                let delayed = Delayed::Credit(connection);
-                directory.faults.delay(until, namespace, requester, delayed);
-                withhold_credit(connection, true, cx);
+                directory.faults.withhold(until, namespace, requester);
+                withhold_credit(requester.connection(), true, cx);
             }
         }
         FaultEffect::LoseLock => {

@@ -81,7 +81,7 @@ impl FaultRules {
     }
 
     /// Gives a namespace these rules instead of those it has. A rule that stays as it is goes on
-    /// counting. With the last rule delays end too.
+    /// counting. When one goes that may have delayed something, all delays end.
     pub(crate) fn replace(
         &mut self,
         namespace: NamespaceId,
@@ -89,14 +89,15 @@ impl FaultRules {
     ) -> Result<(), EntityError> {
         check_faults(&rules).map_err(|(_, error)| error)?;
         let mut before = self.by_namespace.remove(&namespace).unwrap_or_default();
-        if rules.is_empty() {
-            self.end_delays(namespace);
-        } else {
+        if !rules.is_empty() {
             let counted = rules.into_iter().map(|rule| {
                 let known = before.iter().position(|known| known.rule == rule);
                 known.map_or_else(|| CountedRule::new(rule), |at| before.swap_remove(at))
             });
             self.by_namespace.insert(namespace, counted.collect());
+        }
+        if before.iter().any(|gone| gone.rule.effect.delays()) {
+            self.end_delays(namespace);
         }
         let mut all = self.by_namespace.values().flatten();
         self.name_clients = all.any(|counted| counted.rule.matches.names_client());
@@ -142,7 +143,7 @@ impl FaultRules {
         let (effect, rule) = chosen?;
         self.injected += 1;
         Some(match effect {
-            FaultEffect::ThrottlePerSecond(rate) => {
+            FaultEffect::ThrottlePerSecond(rate) if self.delayed.len() < MAX_DELAYED => {
                 FaultEffect::DelayMs(rule.wait_for_turn(rate, broker_now))
             }
             effect => effect,
@@ -169,6 +170,20 @@ impl FaultRules {
             delayed,
         };
         self.delayed.insert((until, self.last_delayed), delayed);
+    }
+
+    /// Keeps a connection without credit until then, or for longer if it is already.
+    pub(super) fn withhold(&mut self, until: Mono, namespace: NamespaceId, of: Requester) {
+        let connection = of.connection();
+        let is_of = |delayed: &Delayed| matches!(delayed, Delayed::Credit(it) if *it == connection);
+        let mut known = self.delayed.iter().filter(|(_, it)| is_of(&it.delayed));
+        if let Some(key) = known.next().map(|(key, _)| *key) {
+            if key.0 >= until {
+                return;
+            }
+            self.delayed.remove(&key);
+        }
+        self.delay(until, namespace, Some(of), Delayed::Credit(connection));
     }
 
     /// Whether a connection is still to have its credit back.

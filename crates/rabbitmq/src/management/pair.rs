@@ -115,6 +115,15 @@ impl Pairs {
         Some(id)
     }
 
+    /// What a pair was asked is not answered any more. Returns the link that asked.
+    pub(crate) fn abandon(&mut self, id: PairId) -> Option<LinkId> {
+        let pair = self.pairs.get_mut(&id)?;
+        pair.running = None;
+        pair.requests.clear();
+        pair.credit_window = CreditWindow::new(CREDIT);
+        pair.request_link
+    }
+
     /// A half is gone; without both there is no pair.
     pub(crate) fn leave(&mut self, id: PairId, link: LinkId) {
         let Some(pair) = self.pairs.get_mut(&id) else {

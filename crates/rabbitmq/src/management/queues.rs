@@ -249,7 +249,9 @@ impl QueueOperation {
                 Step::Order(Order::Remove { path: name })
             }
             (Self::Count { .. }, Ok(_) | Err(EntityError::NotFound)) => message_count(0).into(),
-            (Self::Delete { messages }, _) => message_count(messages).into(),
+            (Self::Delete { messages }, Ok(_) | Err(EntityError::NotFound)) => {
+                message_count(messages).into()
+            }
             (_, Err(error)) => Response::new(400, error.to_string()).into(),
             (_, Ok(_)) => Response::new(400, "the broker has another answer").into(),
         }

@@ -2,6 +2,9 @@
 
 use amqp::error::condition;
 use amqp::{Attach, DeliveryState, Value};
+use broker::{
+    FaultEffect, FaultMatch, FaultOperation, FaultRule, InjectedError, NamespaceOrder, Order,
+};
 use endpoint::Event;
 
 use crate::client_frames::message;
@@ -242,4 +245,51 @@ fn messages_that_are_locked_are_not_counted() {
     let received = world.received(consumer);
     world.dispose(&received[0], DeliveryState::Released, true);
     assert_eq!(counts(&mut world), (Value::Ulong(2), Value::Uint(1)));
+}
+
+/// One fault rule, for the first operation of that kind.
+fn inject(world: &mut World, operation: FaultOperation, effect: FaultEffect) {
+    let rule = FaultRule {
+        name: "a rule".to_owned(),
+        matches: FaultMatch {
+            operations: vec![operation],
+            times: Some(1),
+            ..FaultMatch::default()
+        },
+        effect,
+    };
+    world.administer(Order::Namespaces(NamespaceOrder::ReplaceFaults {
+        name: "default".to_owned(),
+        rules: vec![rule],
+    }));
+}
+
+#[test]
+fn a_deletion_that_a_fault_rule_refuses_is_not_answered_as_done() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    management.declare(&mut world, "q", &[]);
+    let refused = FaultEffect::Refuse(InjectedError::ServerBusy);
+    inject(&mut world, FaultOperation::DeleteEntity, refused);
+    let (status, _) = management.call(&mut world, "DELETE", "/queues/q", None);
+    assert_eq!(status, "400");
+    let (status, _) = management.call(&mut world, "GET", "/queues/q", None);
+    assert_eq!(status, "200");
+}
+
+#[test]
+fn a_pair_whose_requests_a_fault_rule_has_detached_goes_on_with_another_half() {
+    let mut world = World::new();
+    let mut management = open(&mut world);
+    let session = world.client.session_of(management.responses);
+    let session = session.expect("it is attached");
+    let detached = FaultEffect::Detach(InjectedError::ServerBusy);
+    inject(&mut world, FaultOperation::CreateEntity, detached);
+    let body = map(&[("arguments", map(&[]))]);
+    let asked = request("PUT", "/queues/q", Some(&body), false);
+    world.send(management.requests, &asked);
+    assert!(world.detach_error(management.requests).is_some());
+    management.requests = world.attach(session, requests());
+    let (status, _) = management.declare(&mut world, "q", &[]);
+    assert_eq!(status, "201");
 }

@@ -64,7 +64,16 @@ impl Entities {
         self.topics
             .extend(topics.filter(|topic| is_new("topic", &topic.path)));
         policies::add(&mut self.policies, of_settings.policies, &mut self.warnings);
-        self.faults.extend(of_settings.faults);
+        for fault in of_settings.faults {
+            if self.faults.iter().any(|known| known.name == fault.name) {
+                let name = &fault.name;
+                let text =
+                    format!("the fault rule {name} is in both files; the entities file holds");
+                self.warnings.push(text);
+            } else {
+                self.faults.push(fault);
+            }
+        }
         for namespace in of_settings.namespaces {
             let name = &namespace.definition.name;
             let mut known = self.namespaces.iter();

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use broker::{Command, Delivery, LockToken, Outcome, Output, RequestId};
+use broker::{Command, Delivery, LockToken, Outcome, Output, RequestId, Requester};
 use rustc_hash::FxHashMap;
 use store::EntityId;
 
@@ -122,6 +122,10 @@ impl ConnectionTracer {
                 request, result, ..
             } => self.answer(request, result.as_ref().err()),
             Output::Settled { request, result } => self.answer(request, result.as_ref().err()),
+            Output::Ended {
+                requester: Requester::Request(request),
+                ..
+            } => self.answer(request, Some(&"ended by a fault rule")),
             _ => {}
         }
     }

@@ -58,28 +58,33 @@ impl Client {
     /// The tokens for a link's entity end, and with them what has no other right. The link itself
     /// ends in any case: it may have come by a key, which does not expire.
     fn expire_token(&mut self, link: LinkId) {
-        let Some((path, error)) = self.expired_link(link) else {
-            return;
-        };
-        self.claims.remove_covering(&path);
+        let (path, error) = self.expired_link(link);
+        if !path.is_empty() {
+            self.claims.remove_covering(&path);
+        }
         self.recheck_links(Self::token_expired);
         self.check_others();
         self.end_link(link, error);
     }
 
-    /// The path of a link in lower case, and the error of its token's expiry.
-    fn expired_link(&self, link: LinkId) -> Option<(String, Error)> {
+    /// The path of a link in lower case, nothing of one that is of no entity, and the error of its
+    /// token's expiry.
+    fn expired_link(&self, link: LinkId) -> (String, Error) {
         if let Some(link) = self.links.get(link) {
             let error = Self::token_expired(&link.name, link.required_right, &link.resource);
-            return Some((link.path.clone(), error));
+            return (link.path.clone(), error);
         }
         let right = Operation::Receive.required_right();
         let (name, path) = match self.pending_attaches.get(&link) {
             Some(pending_attach) => (pending_attach.name(), pending_attach.path.as_str()),
-            None => ("", self.link_owner.as_ref()?.address(link)?),
+            None => {
+                let owner = self.link_owner.as_ref();
+                let address = owner.and_then(|owner| owner.address(link));
+                ("", address.unwrap_or_default())
+            }
         };
         let error = Self::token_expired(name, right, &self.resource(path));
-        Some((path.to_lowercase(), error))
+        (path.to_lowercase(), error)
     }
 
     /// Takes the credit of all links that the client sends messages on, or gives it back.
