@@ -1,9 +1,9 @@
 //! `/api/`: the part of RabbitMQ's HTTP interface that this broker has. (docs/spec/rabbitmq.md#13)
 //!
 //! There are policies, operator policies, queues, exchanges, bindings and definitions of the one
-//! virtual host `/`. Texts and status codes are RabbitMQ's. All of it needs the right to manage: Basic with a rule's name
-//! and key, or `guest` and `guest` where the development key is not asked for. What is not there is
-//! not found.
+//! virtual host `/`. Texts and status codes are RabbitMQ's. All of it needs the right to manage:
+//! Basic with a rule's name and key, or `guest` and `guest` where the development key is not asked
+//! for. What is not there is not found.
 
 mod bindings;
 mod definitions;
