@@ -4,7 +4,7 @@
 use amqp::DeliveryState;
 use e2e::cli::railbus;
 use e2e::http::{rabbitmq as api, rabbitmq_as as api_as};
-use e2e::{Broker, Peer, Setup, http};
+use e2e::{Peer, Setup};
 use serde_json::{Value, json};
 
 #[test]
