@@ -239,7 +239,8 @@ test("a namespace is chosen, and every page is about it alone", async ({ broker,
   await page.getByText("The settings are changed.").waitFor();
   await page.getByRole("button", { name: "Delete" }).click();
   await agree(page, "Delete");
-  await page.getByText("invoices").waitFor({ state: "detached" });
+  // Until the page has gone back to the list, it would leave any other.
+  await page.getByRole("button", { name: "New entity" }).waitFor();
   await visit(page, broker, "@shop/settings");
   await page.getByLabel("The file in JSON").fill('{"queues": [{"name": "planned"}]}');
   await page.getByRole("button", { name: "Show the plan" }).click();

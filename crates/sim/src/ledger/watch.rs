@@ -25,8 +25,9 @@ const IDLE: u32 = 250;
 /// A look while it does, or works for another namespace: what time brings is done in small pieces,
 /// some of which are read first.
 const BUSY: u32 = 1;
-/// More than this and it counts as forgotten: 20 idle looks. Sound runs see 1, and 500 others.
-const PATIENCE: u32 = 5_000;
+/// More than this and it counts as forgotten: 60 idle looks, 20 for each namespace that has its
+/// turn. Sound runs see 28, and 500 others.
+const PATIENCE: u32 = 15_000;
 /// How many messages are looked at for one that is free.
 const LOOK_AT: usize = 64;
 

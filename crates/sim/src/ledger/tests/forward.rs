@@ -145,7 +145,7 @@ fn a_message_that_overtakes_another_on_the_way_is_found() {
 fn a_message_that_does_not_go_on_is_found() {
     let mut fake = FakeBroker::forwarding();
     fake.stored();
-    fake.idle(50).unwrap();
+    fake.idle(100).unwrap();
     fake.pass(10_000);
-    check(fake.idle(50), "I14");
+    check(fake.idle(100), "I14");
 }

@@ -192,9 +192,9 @@ fn a_row_without_its_entry_and_an_entry_without_its_row_are_found() {
 fn a_message_whose_time_is_forgotten_is_found() {
     let mut fake = FakeBroker::new();
     fake.scheduled(AHEAD);
-    fake.idle(50).unwrap();
+    fake.idle(100).unwrap();
     fake.pass(AHEAD);
-    check(fake.idle(50), "I10");
+    check(fake.idle(100), "I10");
 }
 
 #[test]

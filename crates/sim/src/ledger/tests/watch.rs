@@ -42,7 +42,7 @@ fn a_free_message_may_wait_for_credit_for_the_disk_and_for_a_read() {
     fake.turn(&[credit], vec![], &[]).unwrap();
     assert_eq!(fake.idle(LONG), Ok(()));
     // Not for ever.
-    check(fake.idle(100 * LONG), "I14");
+    check(fake.idle(200 * LONG), "I14");
 }
 
 #[test]
