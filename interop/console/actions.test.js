@@ -265,6 +265,8 @@ test("the keys lead to pages, to the search, and to their list", async ({ broker
   await page.waitForURL(`${broker.url}#/topology`);
   await page.keyboard.press("/");
   await page.keyboard.type("bill");
+  // None is there before the page has been read.
+  await page.locator(".box").first().waitFor();
   await page.waitForFunction(() => document.querySelectorAll(".box").length < 4);
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
