@@ -11,6 +11,7 @@
 
 mod discharge;
 mod enlist;
+mod injected;
 mod locks;
 mod look_up;
 pub(crate) mod lookups;
@@ -20,23 +21,47 @@ pub(crate) mod table;
 
 use std::collections::BTreeSet;
 
+use store::NamespaceId;
+
 use crate::api::id::{ConnectionId, RequestId, TransactionId};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::receive::run::run;
-use crate::transaction::table::{NOT_OVER, Transaction};
+use crate::transaction::table::{Declared, NOT_OVER, Transaction};
 
 pub(crate) use discharge::{discharge, loaded};
 pub(crate) use enlist::{enlist, mark_failed};
+pub(crate) use injected::{fail_untold, refuse_discharge, refuse_operation};
 
 /// A transaction begins.
-pub(crate) fn declare(request: RequestId, coordinator: u32, cx: &mut Context<'_>) {
+pub(crate) fn declare(
+    request: RequestId,
+    namespace: NamespaceId,
+    coordinator: u32,
+    cx: &mut Context<'_>,
+) {
     let id = cx.shared.tokens.next_transaction();
     let settings = &cx.shared.settings.transactions;
     let transactions = &mut cx.shared.transactions;
-    let result = transactions.declare(id, request.connection, coordinator, settings);
+    let declared = Declared {
+        connection: request.connection,
+        namespace,
+        coordinator,
+    };
+    let result = transactions.declare(id, declared, settings);
     cx.emit(Output::Declared { request, result });
+}
+
+/// The namespace of a connection's transaction, if that is not over.
+pub(crate) fn namespace_of(
+    id: TransactionId,
+    connection: ConnectionId,
+    cx: &Context<'_>,
+) -> Option<NamespaceId> {
+    let transaction = cx.shared.transactions.all.get(&id)?;
+    let declared = &transaction.declared;
+    (declared.connection == connection).then_some(declared.namespace)
 }
 
 /// A coordinator is gone, or all of a connection. What is discharged already is decided all the
@@ -54,7 +79,7 @@ pub(crate) fn end(
     };
     let ends = |id: &TransactionId| {
         let transaction = transactions.all.get(id).expect(NOT_OVER);
-        let its_own = coordinator.is_none_or(|link| link == transaction.coordinator);
+        let its_own = coordinator.is_none_or(|link| link == transaction.declared.coordinator);
         its_own && transaction.decision.is_none()
     };
     let ended: Vec<_> = controller.open.iter().copied().filter(ends).collect();
@@ -85,7 +110,7 @@ fn time_out_if_due(directory: &mut Directory, id: TransactionId, cx: &mut Contex
 }
 
 fn time_out(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
-    let connection = roll_back(directory, id, cx).connection;
+    let connection = roll_back(directory, id, cx).declared.connection;
     cx.shared.transactions.note_timed_out(id, connection);
     cx.emit(Output::TimedOut {
         connection,

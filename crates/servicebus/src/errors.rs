@@ -195,6 +195,7 @@ pub(crate) fn transaction(error: &TransactionError) -> Error {
         TransactionError::RolledBack(_) => condition::TRANSACTION_ROLLBACK,
         TransactionError::OtherEntity => return other_entity(),
         TransactionError::OtherPartitionKey => condition::NOT_ALLOWED,
+        TransactionError::Injected(error) => return injected(*error, ""),
         TransactionError::TooManyOpen { .. }
         | TransactionError::TooManyOperations { .. }
         | TransactionError::TooLarge { .. }

@@ -371,10 +371,11 @@ pub enum Command {
     CloseNode {
         link: NodeLinkId,
     },
-    /// A transaction begins. It ends with `coordinator`, a link of the connection's own numbering.
-    /// Answered by `Output::Declared`.
+    /// A transaction of a connection in that namespace begins. It ends with `coordinator`, a link
+    /// of the connection's own numbering. Answered by `Output::Declared`.
     Declare {
         request: RequestId,
+        namespace: NamespaceId,
         coordinator: u32,
     },
     /// An operation becomes part of a transaction of the same connection. It is checked and

@@ -86,6 +86,8 @@ pub enum TransactionError {
     TooLarge { limit: usize },
     #[error("all open transactions together can hold {limit} bytes")]
     TooLargeTogether { limit: usize },
+    #[error(transparent)]
+    Injected(InjectedError),
 }
 
 /// Why a receiver did not get a session.

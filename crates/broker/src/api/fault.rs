@@ -94,7 +94,7 @@ impl Default for FaultMatch {
     }
 }
 
-/// What a client asks for, outside of transactions.
+/// What a client asks for. Within a transaction it is the same operation.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
@@ -131,6 +131,11 @@ pub enum FaultOperation {
     /// Of a router to a queue, a topic or another router.
     Bind,
     Unbind,
+    /// A transaction begins.
+    Declare,
+    /// A transaction is discharged, as is done by the next one.
+    Commit,
+    Rollback,
 }
 
 /// What happens instead of an operation, or to it.

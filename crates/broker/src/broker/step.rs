@@ -246,8 +246,9 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::CloseNode { link } => node::close(directory, link, cx),
         Command::Declare {
             request,
+            namespace,
             coordinator,
-        } => transaction::declare(request, coordinator, cx),
+        } => transaction::declare(request, namespace, coordinator, cx),
         Command::Enlist {
             request,
             transaction,

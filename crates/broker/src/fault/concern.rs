@@ -1,6 +1,7 @@
 //! Concern: what a command is about, as fault rules see it.
 
 mod order;
+mod transaction;
 
 use std::borrow::Cow;
 
@@ -8,7 +9,7 @@ use store::{EntityId, NamespaceId};
 
 use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
 use crate::api::fault::{FaultOperation, Requester};
-use crate::api::id::{ReceiverId, RequestId};
+use crate::api::id::{ReceiverId, RequestId, TransactionId};
 use amqp::decode;
 
 /// What a client's command is about.
@@ -28,6 +29,10 @@ pub(super) enum Place<'a> {
     Entity(EntityId),
     /// What has this path in a namespace, or would have it: a router too.
     Path(NamespaceId, Cow<'a, str>),
+    /// No entity.
+    Namespace(NamespaceId),
+    /// In the namespace of this transaction of the requester, and no entity.
+    Transaction(TransactionId),
 }
 
 impl<'a> Concern<'a> {
@@ -51,18 +56,10 @@ impl<'a> Concern<'a> {
                 request,
                 entity,
                 messages,
-            } => {
-                let is_later = messages.iter().any(|message| message.scheduled.is_some());
-                let operation = if is_later {
-                    FaultOperation::Schedule
-                } else {
-                    FaultOperation::Send
-                };
-                Self {
-                    messages,
-                    ..asked(*entity, operation, request)
-                }
-            }
+            } => Self {
+                messages,
+                ..asked(*entity, sending(messages), request)
+            },
             Command::Attach {
                 receiver, subqueue, ..
             } => came(subqueue.entity, FaultOperation::Attach, receiver),
@@ -177,6 +174,17 @@ impl<'a> Concern<'a> {
                 namespace,
                 order,
             } => return order::concern(*request, *namespace, order),
+            Command::Declare {
+                request, namespace, ..
+            } => transaction::declare(*request, *namespace),
+            Command::Enlist {
+                request, operation, ..
+            } => return transaction::operation(*request, operation),
+            Command::Discharge {
+                request,
+                transaction,
+                fail,
+            } => transaction::discharge(*request, *transaction, *fail),
             _ => return None,
         };
         Some(concern)
@@ -194,6 +202,13 @@ impl<'a> Concern<'a> {
         let ids = self.messages.iter().filter_map(|it| it.message_id.as_ref());
         let mut texts = ids.filter_map(|encoded| decode::value(encoded).ok());
         texts.any(|value| value.as_text() == Some(id))
+    }
+}
+
+fn sending(messages: &[Incoming]) -> FaultOperation {
+    match messages.iter().any(|message| message.scheduled.is_some()) {
+        true => FaultOperation::Schedule,
+        false => FaultOperation::Send,
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::api::command::{Command, Outcome};
 use crate::api::fault::{DisconnectTime, FaultEffect, InjectedEnd, Requester};
 use crate::api::id::ConnectionId;
+use crate::api::operation::{Operation, Refusal};
 use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;
@@ -14,6 +15,7 @@ use crate::entities::directory::Directory;
 use crate::fault::concern::{Concern, Place};
 use crate::fault::refuse;
 use crate::fault::rules::Delayed;
+use crate::transaction;
 use store::NamespaceId;
 
 /// Carries a command out unless a rule has it fail.
@@ -27,11 +29,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         return step::apply(directory, command, cx);
     };
     match effect {
-        FaultEffect::Refuse(error) => {
-            if let Some(refusal) = refuse::refusal(&command, error) {
-                cx.emit(refusal);
-            }
-        }
+        FaultEffect::Refuse(error) => refuse::refuse(directory, &command, error, cx),
         FaultEffect::Disconnect(DisconnectTime::Before) => drop_client(requester, cx),
         FaultEffect::Disconnect(DisconnectTime::After) => {
             let connection = requester.map(Requester::connection);
@@ -42,11 +40,11 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             cx.effects.outputs.append(&mut said);
             drop_client(requester, cx);
         }
-        FaultEffect::Detach(error) => end(requester, InjectedEnd::Link(error), cx),
-        FaultEffect::End(error) => end(requester, InjectedEnd::Session(error), cx),
-        FaultEffect::Close(error) => end(requester, InjectedEnd::Connection(error), cx),
-        FaultEffect::ExpireToken => end(requester, InjectedEnd::Token, cx),
-        FaultEffect::DelayMs(delay) if directory.faults.can_delay() => {
+        FaultEffect::Detach(error) => end(&command, requester, InjectedEnd::Link(error), cx),
+        FaultEffect::End(error) => end(&command, requester, InjectedEnd::Session(error), cx),
+        FaultEffect::Close(error) => end(&command, requester, InjectedEnd::Connection(error), cx),
+        FaultEffect::ExpireToken => end(&command, requester, InjectedEnd::Token, cx),
+        FaultEffect::DelayMs(delay) if directory.faults.can_delay() && can_wait(&command) => {
             let until = cx.broker_now.mono.after(delay);
             let delayed = Delayed::Command(Box::new(command));
             directory.faults.delay(until, namespace, requester, delayed);
@@ -104,8 +102,16 @@ fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) ->
         Place::Path(namespace, path) if directory.namespaces.contains(*namespace) => {
             (*namespace, path.to_lowercase())
         }
+        Place::Namespace(namespace) if directory.namespaces.contains(*namespace) => {
+            (*namespace, String::new())
+        }
         // It is deleted.
-        Place::Path(..) => return None,
+        Place::Path(..) | Place::Namespace(_) => return None,
+        Place::Transaction(id) => {
+            let connection = concern.requester.map(Requester::connection)?;
+            let namespace = transaction::namespace_of(*id, connection, cx)?;
+            (namespace, String::new())
+        }
     };
     cx.enter(namespace);
     let effect = directory
@@ -131,8 +137,24 @@ fn withhold_credit(connection: ConnectionId, withheld: bool, cx: &mut Context<'_
     });
 }
 
+/// Whether a command may be carried out later. The client of an operation that is not answered
+/// commits its transaction meanwhile.
+fn can_wait(command: &Command) -> bool {
+    let untold = Refusal::Untold;
+    !matches!(command, Command::Enlist { refusal, .. } if *refusal == untold)
+}
+
 /// A command that is not carried out has a part of its client's connection end.
-fn end(requester: Option<Requester>, end: InjectedEnd, cx: &mut Context<'_>) {
+fn end(command: &Command, requester: Option<Requester>, end: InjectedEnd, cx: &mut Context<'_>) {
+    if let Command::Enlist {
+        request,
+        transaction,
+        refusal,
+        ..
+    } = command
+    {
+        transaction::fail_untold(*request, *transaction, *refusal, cx);
+    }
     if let Some(requester) = requester {
         cx.emit(Output::Ended { requester, end });
     }
@@ -156,6 +178,16 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
         Command::Renew {
             subqueue, tokens, ..
         } => (*subqueue, None, tokens.clone()),
+        Command::Enlist {
+            operation:
+                Operation::Settle {
+                    subqueue,
+                    session,
+                    tokens,
+                    ..
+                },
+            ..
+        } => (*subqueue, session.clone(), tokens.clone()),
         _ => return,
     };
     for token in tokens {
@@ -172,7 +204,13 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
 
 /// A completion that leaves the message there.
 fn abandoning(mut command: Command) -> Command {
-    if let Command::Settle { outcome, .. } | Command::SettleMany { outcome, .. } = &mut command {
+    if let Command::Settle { outcome, .. }
+    | Command::SettleMany { outcome, .. }
+    | Command::Enlist {
+        operation: Operation::Settle { outcome, .. },
+        ..
+    } = &mut command
+    {
         *outcome = Outcome::abandon(Vec::new());
     }
     command

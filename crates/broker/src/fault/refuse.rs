@@ -3,12 +3,47 @@
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;
 use crate::api::fault::InjectedError;
-use crate::api::output::{Eviction, Output, RequestError, SendError, SessionError, SettleError};
+use crate::api::output::{
+    Eviction, Output, RequestError, SendError, SessionError, SettleError, TransactionError,
+};
 use crate::api::publication::PublishError;
 use crate::api::rule::RuleError;
+use crate::context::Context;
+use crate::entities::directory::Directory;
+use crate::transaction;
+
+/// Refuses a command instead of carrying it out.
+pub(super) fn refuse(
+    directory: &mut Directory,
+    command: &Command,
+    error: InjectedError,
+    cx: &mut Context<'_>,
+) {
+    match command {
+        Command::Enlist {
+            request,
+            transaction: id,
+            operation,
+            refusal,
+            ..
+        } => {
+            transaction::refuse_operation(directory, *request, *id, operation, *refusal, error, cx);
+        }
+        Command::Discharge {
+            request,
+            transaction: id,
+            ..
+        } => transaction::refuse_discharge(directory, *request, *id, error, cx),
+        command => {
+            if let Some(refusal) = refusal(command, error) {
+                cx.emit(refusal);
+            }
+        }
+    }
+}
 
 /// How a command is refused. `None` if its client is told nothing, or if it is no operation.
-pub(super) fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
+fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
     let asked = Err(RequestError::Injected(error));
     let output = match *command {
         Command::Send { request, .. } => Output::Sent {
@@ -85,6 +120,10 @@ pub(super) fn refusal(command: &Command, error: InjectedError) -> Option<Output>
         Command::Administer { request, .. } => Output::Administered {
             request,
             result: Box::new(Err(EntityError::Injected(error))),
+        },
+        Command::Declare { request, .. } => Output::Declared {
+            request,
+            result: Err(TransactionError::Injected(error)),
         },
         _ => return None,
     };

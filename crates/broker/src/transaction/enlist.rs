@@ -134,7 +134,7 @@ fn note_scope(
 
 impl Refusal {
     /// Whether the transaction fails with the operation.
-    fn fails(self, is_outside: bool) -> bool {
+    pub(super) fn fails(self, is_outside: bool) -> bool {
         match self {
             Self::Told => false,
             Self::Misread => !is_outside,
@@ -242,14 +242,14 @@ fn enlist_settle(
 
 /// A settlement that was refused: if its client has settled the deliveries they are given back at
 /// once, as at a rollback. (docs/spec/amqp.md#8.1)
-struct Refused {
+pub(super) struct Refused {
     asker: Asker,
     tokens: Vec<LockToken>,
     outcome: Outcome,
 }
 
 impl Refused {
-    fn of(operation: &Operation) -> Option<Self> {
+    pub(super) fn of(operation: &Operation) -> Option<Self> {
         match operation {
             Operation::Settle {
                 subqueue,
@@ -265,7 +265,7 @@ impl Refused {
         }
     }
 
-    fn give_back(self, directory: &mut Directory, cx: &mut Context<'_>) {
+    pub(super) fn give_back(self, directory: &mut Directory, cx: &mut Context<'_>) {
         for token in self.tokens {
             settle(
                 directory,

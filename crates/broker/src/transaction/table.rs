@@ -6,7 +6,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use store::{EntityId, SequenceNumber};
+use store::{EntityId, NamespaceId, SequenceNumber};
 
 use crate::api::command::Outcome;
 use crate::api::error::TransactionError;
@@ -31,11 +31,19 @@ pub(super) const MAX_TIMED_OUT: usize = 64;
 /// Why there is a transaction of an id.
 pub(super) const NOT_OVER: &str = "a transaction stays until it is committed or rolled back";
 
+/// Where a transaction was declared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Declared {
+    pub(super) connection: ConnectionId,
+    /// That of the connection, and of all entities of the transaction.
+    pub(super) namespace: NamespaceId,
+    pub(super) coordinator: u32,
+}
+
 /// One that is not over.
 #[derive(Debug)]
 pub(super) struct Transaction {
-    pub(super) connection: ConnectionId,
-    pub(super) coordinator: u32,
+    pub(super) declared: Declared,
     /// When its time is up; its time runs from its first operation to its discharge.
     pub(super) until: Option<Mono>,
     pub(super) held: Vec<Operation>,
@@ -119,19 +127,17 @@ impl Transactions {
     pub(super) fn declare(
         &mut self,
         id: TransactionId,
-        connection: ConnectionId,
-        coordinator: u32,
+        declared: Declared,
         settings: &TransactionSettings,
     ) -> Result<TransactionId, TransactionError> {
         let limit = settings.open;
-        let controller = self.controllers.entry(connection).or_default();
+        let controller = self.controllers.entry(declared.connection).or_default();
         if controller.open.len() >= limit {
             return Err(TransactionError::TooManyOpen { limit });
         }
         controller.open.insert(id);
         let transaction = Transaction {
-            connection,
-            coordinator,
+            declared,
             until: None,
             held: Vec::new(),
             promised: BTreeMap::new(),
@@ -159,7 +165,7 @@ impl Transactions {
             return Err(TransactionError::TimedOut);
         }
         let open = self.all.get_mut(&id).filter(|transaction| {
-            transaction.connection == connection && transaction.decision.is_none()
+            transaction.declared.connection == connection && transaction.decision.is_none()
         });
         open.ok_or(TransactionError::Unknown)
     }
@@ -174,7 +180,7 @@ impl Transactions {
             }
         }
         self.stop_clock(id, transaction.until);
-        self.edit_controller(transaction.connection, |controller| {
+        self.edit_controller(transaction.declared.connection, |controller| {
             controller.open.remove(&id);
         });
         transaction

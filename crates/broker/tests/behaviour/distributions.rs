@@ -210,6 +210,7 @@ fn a_transaction_carries_what_was_said_of_its_messages() {
     };
     let said = world.turn(Command::Declare {
         request: ask(0),
+        namespace: store::NamespaceId(0),
         coordinator: 0,
     });
     let [

@@ -3,6 +3,7 @@
 mod administration;
 mod clients;
 mod rates;
+mod transactions;
 
 use broker::{
     Answer, BrokerSettings, Command, DisconnectTime, EntityError, FaultDescription, FaultEffect,

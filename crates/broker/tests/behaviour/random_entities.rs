@@ -472,6 +472,7 @@ impl Run {
             let request = self.model.request(90);
             return self.turn(Command::Declare {
                 request,
+                namespace: store::NamespaceId(0),
                 coordinator: 0,
             });
         };

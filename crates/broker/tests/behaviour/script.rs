@@ -310,6 +310,7 @@ impl Stage {
         let request = self.request_of(args[1], &format!("declare {}", args[0]));
         self.turn(vec![Command::Declare {
             request,
+            namespace: store::NamespaceId(0),
             coordinator: receiver(args[1]).link,
         }]);
     }

@@ -230,6 +230,7 @@ impl Model {
                 let request = self.ask(Asked::Declare);
                 self.turn(Command::Declare {
                     request,
+                    namespace: store::NamespaceId(0),
                     coordinator: 7,
                 });
             }

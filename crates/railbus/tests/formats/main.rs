@@ -208,6 +208,7 @@ fn fill(shop: &mut Shop) {
 fn leave_open(shop: &mut Shop) {
     let said = shop.tell(Command::Declare {
         request: REQUEST,
+        namespace: store::NamespaceId(0),
         coordinator: 0,
     });
     let Some(Output::Declared {

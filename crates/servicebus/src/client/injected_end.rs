@@ -13,6 +13,7 @@ use endpoint::LinkId;
 use crate::client::Client;
 use crate::client::refusals::path_of;
 use crate::errors;
+use crate::pending_requests::PendingRequest;
 
 impl Client {
     pub(super) fn handle_ended(&mut self, requester: Requester, end: InjectedEnd) {
@@ -39,6 +40,14 @@ impl Client {
             }
             Requester::Request(request) => {
                 let pending = self.pending_requests.remove(request.token)?;
+                match &pending {
+                    PendingRequest::Enlist(enlisted) => self.transactions.refused(enlisted),
+                    // It is rolled back with its coordinator, which ends with the link.
+                    PendingRequest::Discharge(discharge) => {
+                        self.transactions.end(discharge.transaction);
+                    }
+                    _ => {}
+                }
                 Some(pending.link())
             }
         }

@@ -135,6 +135,7 @@ impl Client {
         let request = self.register_request(PendingRequest::Declare(control), OVERHEAD);
         self.command(Command::Declare {
             request,
+            namespace: self.directory.namespace(),
             coordinator,
         });
     }

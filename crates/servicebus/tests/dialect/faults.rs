@@ -10,6 +10,7 @@ use endpoint::{Event, LinkId};
 use crate::cbs;
 use crate::sessions::seek;
 use crate::tracking::text;
+use crate::transactions;
 use crate::world::{KEY, World, message, sender, token};
 
 /// One rule, for the first operation of that kind.
@@ -170,4 +171,60 @@ fn withheld_credit_is_that_of_all_senders_of_the_connection() {
     assert_eq!(credit(&world), [full; 3]);
     world.send(second, &message("b"));
     assert_eq!(world.outcomes(second), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn a_commit_that_is_refused_or_detached_leaves_the_lock_to_its_holder() {
+    for effect in [
+        FaultEffect::Refuse(InjectedError::ServerBusy),
+        FaultEffect::Detach(InjectedError::DetachForced),
+    ] {
+        let (mut world, coordinator, receiver, received) = transactions::locked();
+        let id = transactions::declare(&mut world, coordinator);
+        let state = transactions::within(&id, Some(DeliveryState::Accepted));
+        world.dispose(&received, state, false);
+        transactions::answers(&mut world, receiver);
+        inject(&mut world, FaultOperation::Commit, effect);
+        let fields = vec![Value::Binary(id), Value::Bool(false)];
+        let discharge = transactions::described(transactions::DISCHARGE, fields);
+        world.send(coordinator, &discharge);
+        let condition = match world.detach_error(coordinator) {
+            Some(error) => error.condition.as_str().to_owned(),
+            None => transactions::condition(&world.outcomes(coordinator)[0]).to_owned(),
+        };
+        let expected = match effect {
+            FaultEffect::Detach(_) => "amqp:link:detach-forced",
+            _ => "com.microsoft:server-busy",
+        };
+        assert_eq!(condition, expected);
+        // The transaction is over on both sides: the message can be settled outside of one.
+        assert!(!is_empty(&world, "orders"));
+        world.dispose(&received, DeliveryState::Accepted, false);
+        let answers = transactions::answers(&mut world, receiver);
+        assert_eq!(answers, [(DeliveryState::Accepted, true)], "{effect:?}");
+        assert!(is_empty(&world, "orders"));
+    }
+}
+
+#[test]
+fn a_declare_and_an_operation_of_a_transaction_are_refused_as_others_are() {
+    let (mut world, coordinator, ..) = transactions::locked();
+    let busy = FaultEffect::Refuse(InjectedError::ServerBusy);
+    inject(&mut world, FaultOperation::Declare, busy);
+    let declare = transactions::described(transactions::DECLARE, vec![Value::Null]);
+    world.send(coordinator, &declare);
+    let outcomes = world.outcomes(coordinator);
+    assert_eq!(
+        transactions::condition(&outcomes[0]),
+        "com.microsoft:server-busy"
+    );
+    let id = transactions::declare(&mut world, coordinator);
+    let (_, sender) = world.sender("orders2");
+    inject(&mut world, FaultOperation::Send, busy);
+    transactions::send_within(&mut world, sender, &id, &message("lost"), false);
+    let outcomes = world.outcomes(sender);
+    assert_eq!(
+        transactions::condition(&outcomes[0]),
+        "com.microsoft:server-busy"
+    );
 }

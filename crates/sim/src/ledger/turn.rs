@@ -226,6 +226,7 @@ impl Ledger {
             Command::Declare {
                 request,
                 coordinator,
+                ..
             } => self.observe_declare(*request, *coordinator),
             Command::Enlist {
                 request,
@@ -252,8 +253,7 @@ impl Ledger {
             } => self.observe_delete(*request, (*entity, *subqueue), *enqueued_before, *count),
             Command::Administer { request, order, .. } => self.observe_order(*request, order),
             Command::AddRule { .. } | Command::RemoveRule { .. } => self.observe_rule(command),
-            // What receivers want is the clients' business; the rest asks for nothing. A
-            // transaction that has failed may fail as it likes.
+            // What receivers want is the clients' business, and so is how a transaction fails.
             Command::Publish {
                 request,
                 publication,

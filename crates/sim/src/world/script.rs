@@ -346,6 +346,7 @@ impl Script {
         let request = self.request();
         self.play(vec![Command::Declare {
             request,
+            namespace: store::NamespaceId(0),
             coordinator: 0,
         }])
     }

@@ -17,6 +17,7 @@ fn declared() -> FakeBroker {
     let request = fake.request();
     let declare = Command::Declare {
         request,
+        namespace: store::NamespaceId(0),
         coordinator: 0,
     };
     let result = Ok(ONE);

@@ -1,0 +1,291 @@
+//! Rules for transactions: for what begins and ends one, and for what becomes part of one.
+
+use broker::{
+    Command, ConnectionId, DisconnectTime, FaultEffect, FaultMatch, FaultOperation, InjectedEnd,
+    InjectedError, LockToken, Operation, Outcome, Output, Refusal, RequestId, Requester, SendError,
+    SettleError, TransactionError, TransactionId,
+};
+use store::NamespaceId;
+
+use super::{BUSY, PLACE, World, active, counts, lock, replace, rule, sending, under, world};
+use crate::world::{QUEUE, request};
+
+const INJECTED: InjectedError = InjectedError::ServerBusy;
+
+fn of(operation: FaultOperation) -> FaultMatch {
+    FaultMatch {
+        operations: vec![operation],
+        ..FaultMatch::default()
+    }
+}
+
+fn asking(token: u64) -> RequestId {
+    RequestId {
+        token,
+        ..request(2)
+    }
+}
+
+fn declare(world: &mut World) -> Vec<Output> {
+    world.turn(Command::Declare {
+        request: asking(10),
+        namespace: NamespaceId(0),
+        coordinator: 0,
+    })
+}
+
+/// A transaction that no rule has to do with.
+fn begin(world: &mut World) -> TransactionId {
+    match &declare(world)[..] {
+        [Output::Declared { result: Ok(id), .. }] => *id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn enlist(
+    world: &mut World,
+    transaction: TransactionId,
+    operation: Operation,
+    refusal: Refusal,
+) -> Vec<Output> {
+    world.turn(Command::Enlist {
+        request: asking(11),
+        transaction,
+        operation,
+        scope: None,
+        refusal,
+    })
+}
+
+fn a_send() -> Operation {
+    match sending(None) {
+        Command::Send {
+            entity, messages, ..
+        } => Operation::Send { entity, messages },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn completion(token: LockToken) -> Operation {
+    Operation::Settle {
+        subqueue: PLACE,
+        session: None,
+        tokens: vec![token],
+        outcome: Outcome::Complete,
+        on_rollback: None,
+    }
+}
+
+fn discharge(world: &mut World, transaction: TransactionId, fail: bool) -> Vec<Output> {
+    let mut said = world.turn(Command::Discharge {
+        request: asking(12),
+        transaction,
+        fail,
+    });
+    while let Some(answer) = world.answer(0) {
+        said.append(&mut world.turn(answer));
+    }
+    said
+}
+
+fn discharged(said: &[Output]) -> &Result<(), TransactionError> {
+    let result = said.iter().find_map(|output| match output {
+        Output::Discharged { result, .. } => Some(result),
+        _ => None,
+    });
+    result.expect("a discharge is answered")
+}
+
+fn inject(world: &mut World, operation: FaultOperation, effect: FaultEffect) {
+    replace(world, "default", vec![rule(of(operation), effect)]).unwrap();
+}
+
+#[test]
+fn a_transaction_can_be_refused_when_it_begins() {
+    let mut world = under(of(FaultOperation::Declare), BUSY);
+    let refused = Err(TransactionError::Injected(INJECTED));
+    let said = declare(&mut world);
+    assert!(
+        matches!(&said[..], [Output::Declared { result, .. }] if *result == refused),
+        "{said:?}"
+    );
+    assert_eq!(counts(&mut world), (1, 1));
+}
+
+#[test]
+fn a_refused_commit_or_rollback_rolls_back() {
+    for (operation, fail) in [
+        (FaultOperation::Commit, false),
+        (FaultOperation::Rollback, true),
+    ] {
+        let mut world = world();
+        let transaction = begin(&mut world);
+        enlist(&mut world, transaction, a_send(), Refusal::Told);
+        inject(&mut world, operation, BUSY);
+        let said = discharge(&mut world, transaction, fail);
+        let refused = Err(TransactionError::Injected(INJECTED));
+        assert_eq!(*discharged(&said), refused);
+        replace(&mut world, "default", Vec::new()).unwrap();
+        let said = discharge(&mut world, transaction, false);
+        assert_eq!(*discharged(&said), Err(TransactionError::Unknown));
+        assert_eq!(active(&world), 0);
+        world.audit();
+    }
+}
+
+#[test]
+fn a_rule_for_commits_leaves_rollbacks_and_other_connections_alone() {
+    let mut world = world();
+    let transaction = begin(&mut world);
+    inject(&mut world, FaultOperation::Commit, BUSY);
+    // A transaction of this number is another connection's.
+    let other = RequestId {
+        connection: ConnectionId(98),
+        token: 1,
+    };
+    world.turn(Command::Discharge {
+        request: other,
+        transaction,
+        fail: false,
+    });
+    assert_eq!(counts(&mut world), (0, 0));
+    let said = discharge(&mut world, transaction, true);
+    assert_eq!(*discharged(&said), Ok(()));
+    assert_eq!(counts(&mut world), (0, 0));
+}
+
+#[test]
+fn a_commit_whose_answer_is_lost_was_done() {
+    for (time, stored) in [(DisconnectTime::Before, 0), (DisconnectTime::After, 1)] {
+        let mut world = world();
+        let transaction = begin(&mut world);
+        enlist(&mut world, transaction, a_send(), Refusal::Told);
+        let effect = FaultEffect::Disconnect(time);
+        inject(&mut world, FaultOperation::Commit, effect);
+        let connection = asking(12).connection;
+        let said = discharge(&mut world, transaction, false);
+        assert_eq!(said, [Output::Dropped { connection }], "{time:?}");
+        world.turn(Command::Disconnect { connection });
+        assert_eq!(active(&world), stored, "{time:?}");
+        world.audit();
+    }
+}
+
+#[test]
+fn an_operation_of_a_transaction_fails_as_outside_of_it() {
+    let mut world = under(of(FaultOperation::Send), BUSY);
+    let transaction = begin(&mut world);
+    let said = enlist(&mut world, transaction, a_send(), Refusal::Told);
+    let refused = Err(SendError::Injected(INJECTED));
+    assert!(
+        matches!(&said[..], [Output::Sent { result, .. }] if *result == refused),
+        "{said:?}"
+    );
+    replace(&mut world, "default", Vec::new()).unwrap();
+    enlist(&mut world, transaction, a_send(), Refusal::Told);
+    assert_eq!(
+        *discharged(&discharge(&mut world, transaction, false)),
+        Ok(())
+    );
+    assert_eq!(active(&world), 1, "the second send");
+
+    let token = lock(&mut world);
+    inject(&mut world, FaultOperation::Complete, BUSY);
+    let transaction = begin(&mut world);
+    let said = enlist(&mut world, transaction, completion(token), Refusal::Told);
+    let refused = Err(SettleError::Injected(INJECTED));
+    assert!(
+        matches!(&said[..], [Output::Settled { result, .. }] if *result == refused),
+        "{said:?}"
+    );
+    world.audit();
+}
+
+#[test]
+fn a_transaction_fails_with_what_its_client_does_not_know_of() {
+    let error = InjectedError::DetachForced;
+    for (effect, answers) in [(BUSY, 1), (FaultEffect::Detach(error), 1)] {
+        let mut world = under(of(FaultOperation::Send), effect);
+        let transaction = begin(&mut world);
+        let said = enlist(&mut world, transaction, a_send(), Refusal::Untold);
+        assert_eq!(said.len(), answers, "{said:?}");
+        replace(&mut world, "default", Vec::new()).unwrap();
+        let said = discharge(&mut world, transaction, false);
+        let rolled_back = matches!(discharged(&said), Err(TransactionError::RolledBack(_)));
+        assert!(rolled_back, "{said:?}");
+        assert_eq!(active(&world), 0);
+    }
+}
+
+#[test]
+fn what_is_not_answered_is_not_delayed() {
+    let mut world = under(of(FaultOperation::Send), FaultEffect::DelayMs(500));
+    let transaction = begin(&mut world);
+    let said = enlist(&mut world, transaction, a_send(), Refusal::Told);
+    assert!(said.is_empty(), "it waits: {said:?}");
+    let said = enlist(&mut world, transaction, a_send(), Refusal::Untold);
+    assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
+    world.mono += 500;
+    let said = world.turn(Command::Tick);
+    assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
+    assert_eq!(
+        *discharged(&discharge(&mut world, transaction, false)),
+        Ok(())
+    );
+    assert_eq!(active(&world), 2);
+}
+
+#[test]
+fn a_detach_ends_the_coordinator_of_a_commit() {
+    let mut world = world();
+    let transaction = begin(&mut world);
+    inject(
+        &mut world,
+        FaultOperation::Commit,
+        FaultEffect::Detach(INJECTED),
+    );
+    let said = discharge(&mut world, transaction, false);
+    let requester = Requester::Request(asking(12));
+    let end = InjectedEnd::Link(INJECTED);
+    assert_eq!(said, [Output::Ended { requester, end }]);
+}
+
+#[test]
+fn a_lock_is_lost_before_its_completion_becomes_part_of_a_transaction() {
+    let mut world = world();
+    assert!(super::send(&mut world).is_some());
+    let token = lock(&mut world);
+    let before = active(&world);
+    inject(&mut world, FaultOperation::Complete, FaultEffect::LoseLock);
+    let transaction = begin(&mut world);
+    let said = enlist(&mut world, transaction, completion(token), Refusal::Told);
+    let lost = Err(SettleError::LockLost);
+    let is_lost =
+        |output: &Output| matches!(output, Output::Settled { result, .. } if *result == lost);
+    assert!(said.iter().any(is_lost), "{said:?}");
+    assert_eq!(active(&world), before);
+    world.audit();
+}
+
+#[test]
+fn a_message_completed_in_a_transaction_can_come_again() {
+    let mut world = world();
+    let token = lock(&mut world);
+    inject(
+        &mut world,
+        FaultOperation::Complete,
+        FaultEffect::DeliverAgain,
+    );
+    let transaction = begin(&mut world);
+    let said = enlist(&mut world, transaction, completion(token), Refusal::Told);
+    assert!(matches!(
+        &said[..],
+        [Output::Settled { result: Ok(()), .. }]
+    ));
+    assert_eq!(
+        *discharged(&discharge(&mut world, transaction, false)),
+        Ok(())
+    );
+    assert_eq!(world.shard.broker.queue(QUEUE).unwrap().active, 1);
+    world.audit();
+}
