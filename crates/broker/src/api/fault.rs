@@ -4,6 +4,7 @@
 //! operations in the same order fail in the same way. Rules are not stored: a broker that starts
 //! has none.
 
+use filter::Selector;
 use serde::{Deserialize, Serialize};
 
 use crate::api::entity_error::EntityError;
@@ -14,6 +15,8 @@ use crate::api::time::Wall;
 pub const MAX_FAULTS: usize = 100;
 /// The most bytes of a rule's name, and of what it compares with.
 const MAX_TEXT: usize = 256;
+/// The most characters of a condition, as of any. (docs/spec/entities.md#4)
+const MAX_FILTER: usize = 1_024;
 /// The longest delay: an hour, in milliseconds.
 const MAX_DELAY: u64 = 3_600_000;
 /// The highest rate of a throttle.
@@ -55,6 +58,9 @@ pub struct FaultMatch {
     /// The id of a message that is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
+    /// A condition in the language of rules, for messages that are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
     /// Milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -83,6 +89,7 @@ impl Default for FaultMatch {
             key: None,
             session: None,
             message_id: None,
+            filter: None,
             from: None,
             until: None,
             skip: 0,
@@ -298,6 +305,14 @@ impl FaultRule {
         for (member, text) in texts {
             if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
                 return invalid(format!("{member} has at most {MAX_TEXT} bytes"));
+            }
+        }
+        if let Some(filter) = &matches.filter {
+            if filter.chars().count() > MAX_FILTER {
+                return invalid(format!("filter has at most {MAX_FILTER} characters"));
+            }
+            if let Err(error) = Selector::of_filter(filter) {
+                return invalid(format!("filter: {error}"));
             }
         }
         if !(0.0..=1.0).contains(&matches.probability) {

@@ -5,6 +5,7 @@ mod transaction;
 
 use std::borrow::Cow;
 
+use filter::{Facts, Message, Selector};
 use store::{EntityId, NamespaceId};
 
 use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
@@ -202,6 +203,13 @@ impl<'a> Concern<'a> {
         let ids = self.messages.iter().filter_map(|it| it.message_id.as_ref());
         let mut texts = ids.filter_map(|encoded| decode::value(encoded).ok());
         texts.any(|value| value.as_text() == Some(id))
+    }
+
+    /// Whether it sends a message that is selected.
+    pub fn sends_selected(&self, selector: &Selector) -> bool {
+        let read = |message: &'a Incoming| Message::read(&message.payload, Facts::default()).ok();
+        let mut read = self.messages.iter().filter_map(read);
+        read.any(|message| selector.selects(&message))
     }
 }
 

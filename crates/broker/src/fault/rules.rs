@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use filter::Selector;
 use store::NamespaceId;
 
 use crate::api::command::Command;
@@ -54,6 +55,8 @@ struct CountedRule {
     rule: FaultRule,
     /// The path that it compares with, in lower case.
     entity: Option<String>,
+    /// Which messages it is for.
+    selector: Option<Selector>,
     matched: u64,
     injected: u64,
     /// When a throttle lets the next operation through, in microseconds.
@@ -248,6 +251,9 @@ impl CountedRule {
     fn new(rule: FaultRule) -> Self {
         Self {
             entity: rule.matches.entity.as_deref().map(str::to_lowercase),
+            selector: rule.matches.filter.as_deref().map(|filter| {
+                Selector::of_filter(filter).expect("the rules are checked before they are kept")
+            }),
             rule,
             matched: 0,
             injected: 0,
@@ -285,7 +291,11 @@ impl CountedRule {
             && matches
                 .message_id
                 .as_ref()
-                .is_none_or(|id| concern.sends(id));
+                .is_none_or(|id| concern.sends(id))
+            && self
+                .selector
+                .as_ref()
+                .is_none_or(|selector| concern.sends_selected(selector));
         if !fits {
             return None;
         }

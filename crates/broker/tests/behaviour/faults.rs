@@ -79,7 +79,8 @@ fn counts(world: &mut World) -> (u64, u64) {
 
 fn sending(session: Option<&'static str>) -> Command {
     let message = Incoming {
-        payload: Bytes::from_static(b"\x00\x53\x75\xa0\x01x"),
+        // Properties with this message id, and a body.
+        payload: Bytes::from_static(b"\x00\x53\x73\xc0\x04\x01\xa1\x01m\x00\x53\x75\xa0\x01x"),
         session_id: session.map(|id| Bytes::from_static(id.as_bytes())),
         // As AMQP writes it: the string `m`.
         message_id: Some(Bytes::from_static(b"\xa1\x01m")),
@@ -251,6 +252,28 @@ fn what_does_not_fit_goes_on_as_ever() {
         matches!(&said[..], [Output::Sent { result: Err(_), .. }]),
         "{said:?}"
     );
+}
+
+#[test]
+fn a_condition_fits_messages_by_what_they_say() {
+    let filter = |text: &str| FaultMatch {
+        filter: Some(text.to_owned()),
+        ..FaultMatch::default()
+    };
+    for (text, fits) in [
+        ("sys.MessageId = 'm'", true),
+        ("sys.MessageId LIKE 'n%'", false),
+        ("color = 'red'", false),
+    ] {
+        let mut world = under(filter(text), BUSY);
+        assert_eq!(send(&mut world).unwrap().is_err(), fits, "{text}");
+    }
+    let mut world = world();
+    for wrong in ["color =", &"x".repeat(2_000)] {
+        let refused = replace(&mut world, "default", vec![rule(filter(wrong), BUSY)]);
+        let text = refused.unwrap_err().to_string();
+        assert!(text.starts_with("fault 'a rule': filter"), "{text}");
+    }
 }
 
 #[test]
