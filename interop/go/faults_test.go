@@ -2,8 +2,9 @@ package interop
 
 // Faults on purpose: what this SDK shows its user of each effect, as docs/faults.md says.
 //
-// Each effect happens once. `tries` is how often the broker has seen the operation, so 2 is one retry;
-// `messages` is how many are in the queue then. With RAILBUS_UPDATE_FAULTS the table is written anew.
+// Each effect happens once, and to two operations in a row where the second one waits for the first: then it
+// is the second that counts. `tries` is how often the broker has seen it, so 2 is one retry; `messages` is how
+// many are in the queue then. With RAILBUS_UPDATE_FAULTS the table is written anew.
 
 import (
 	"bytes"
@@ -27,22 +28,37 @@ const (
 
 type effect struct {
 	shown, json string
-	// Whether it is about locks alone, which a send has none of.
-	ofLocks bool
+	// An effect of locks can be had on a completion alone, one of sends is not seen there.
+	ofLocks, ofSends bool
+	// Whether the first operation takes its turn or the credit, and the second one waits.
+	ofSecond bool
+}
+
+func (e effect) count() int {
+	if e.ofSecond {
+		return 2
+	}
+	return 1
 }
 
 func effects() []effect {
 	var all []effect
 	for _, refused := range []string{"server-busy", "timeout", "quota-exceeded", "entity-disabled", "not-found",
 		"unauthorized", "internal-error"} {
-		all = append(all, effect{"refuse: " + refused, fmt.Sprintf(`{"refuse": %q}`, refused), false})
+		all = append(all, effect{shown: "refuse: " + refused, json: fmt.Sprintf(`{"refuse": %q}`, refused)})
 	}
 	return append(all,
-		effect{"disconnect: before", `{"disconnect": "before"}`, false},
-		effect{"disconnect: after", `{"disconnect": "after"}`, false},
-		effect{"delay-ms: 50", `{"delay-ms": 50}`, false},
-		effect{"lose-lock", `"lose-lock"`, true},
-		effect{"deliver-again", `"deliver-again"`, true})
+		effect{shown: "detach: detach-forced", json: `{"detach": "detach-forced"}`},
+		effect{shown: "end: internal-error", json: `{"end": "internal-error"}`},
+		effect{shown: "close: connection-forced", json: `{"close": "connection-forced"}`},
+		effect{shown: "expire-token", json: `"expire-token"`},
+		effect{shown: "disconnect: before", json: `{"disconnect": "before"}`},
+		effect{shown: "disconnect: after", json: `{"disconnect": "after"}`},
+		effect{shown: "delay-ms: 50", json: `{"delay-ms": 50}`},
+		effect{shown: "throttle-per-second: 20", json: `{"throttle-per-second": 20}`, ofSecond: true},
+		effect{shown: "withhold-credit-ms: 50", json: `{"withhold-credit-ms": 50}`, ofSends: true, ofSecond: true},
+		effect{shown: "lose-lock", json: `"lose-lock"`, ofLocks: true},
+		effect{shown: "deliver-again", json: `"deliver-again"`, ofLocks: true})
 }
 
 // ask sends a request about the default namespace, and returns how many operations the first rule has matched.
@@ -65,27 +81,31 @@ func (b virtualBroker) ask(method, path, body string) int {
 	return found.Faults[0].Matched
 }
 
-// result is what a user of the SDK sees of an operation that has the effect once, how often the broker saw
-// it, and how many messages there are then.
-func (b virtualBroker) result(effect effect, operation string, do func() error) string {
+// result is what a user of the SDK sees of the last of some operations, how often the broker saw it, and how
+// many messages there are then.
+func (b virtualBroker) result(effect effect, operation string, do func(index int) error) (string, int, int) {
 	b.t.Helper()
-	rule := `{"faults": [{"name": "once", "match": {"operations": [%q], "times": 1}, "effect": %s}]}`
-	b.ask("PUT", "faults", fmt.Sprintf(rule, operation, effect.json))
+	rule := `{"faults": [{"name": "once", "match": {"operations": [%q], "times": %d}, "effect": %s}]}`
+	b.ask("PUT", "faults", fmt.Sprintf(rule, operation, effect.count(), effect.json))
+	last := effect.count() - 1
+	for index := range last {
+		must(b.t, do(index))
+	}
 	shown := "nothing"
-	if err := do(); err != nil {
+	if err := do(last); err != nil {
 		shown = fmt.Sprintf("`%T`", err)
 		if sdkCode := code(err); sdkCode != "" {
 			shown = fmt.Sprintf("`%s`", sdkCode)
 		}
 	}
-	tries := b.ask("GET", "faults", "")
+	tries := b.ask("GET", "faults", "") - last
 	b.ask("DELETE", "faults", "")
 	receiver, err := b.client().NewReceiverForQueue("orders", nil)
 	must(b.t, err)
 	left, err := receiver.PeekMessages(within(b.t, patience), 100, nil)
 	must(b.t, err)
 	b.ask("POST", "reset", "")
-	return fmt.Sprintf("%s | %d | %d", shown, tries, len(left))
+	return shown, tries, len(left)
 }
 
 // client has the retries of the SDK, with less time between them.
@@ -105,9 +125,10 @@ func (b virtualBroker) ofSend(effect effect) string {
 	// The first message opens the link.
 	must(b.t, sender.SendMessage(within(b.t, patience), message("body"), nil))
 	b.takeOne()
-	return b.result(effect, "send", func() error {
+	shown, tries, left := b.result(effect, "send", func(int) error {
 		return sender.SendMessage(within(b.t, patience), message("body"), nil)
 	})
+	return fmt.Sprintf("%s | %d | %d", shown, tries, left-effect.count()+1)
 }
 
 func (b virtualBroker) takeOne() {
@@ -123,14 +144,18 @@ func (b virtualBroker) ofComplete(effect effect) string {
 	client := b.client()
 	sender, err := client.NewSender("orders", nil)
 	must(b.t, err)
-	must(b.t, sender.SendMessage(within(b.t, patience), message("body"), nil))
 	receiver, err := client.NewReceiverForQueue("orders", nil)
 	must(b.t, err)
-	received := receiveOne(b.t, receiver)
-	return b.result(effect, "complete", func() error {
+	var received []*azservicebus.ReceivedMessage
+	for range effect.count() {
+		must(b.t, sender.SendMessage(within(b.t, patience), message("body"), nil))
+		received = append(received, receiveOne(b.t, receiver))
+	}
+	shown, tries, left := b.result(effect, "complete", func(index int) error {
 		// When its connection is lost, this waits until its context is over.
-		return receiver.CompleteMessage(within(b.t, 10*time.Second), received, nil)
+		return receiver.CompleteMessage(within(b.t, 10*time.Second), received[index], nil)
 	})
+	return fmt.Sprintf("%s | %d | %d", shown, tries, left)
 }
 
 func TestEachEffectIsShownAsTheDocumentSays(t *testing.T) {
@@ -138,11 +163,14 @@ func TestEachEffectIsShownAsTheDocumentSays(t *testing.T) {
 	var found strings.Builder
 	found.WriteString(faultsHead)
 	for _, effect := range effects() {
-		sent := " |  | "
+		sent, completed := " |  | ", " |  | "
 		if !effect.ofLocks {
 			sent = broker.ofSend(effect)
 		}
-		_, _ = fmt.Fprintf(&found, "| `%s` | %s | %s |\n", effect.shown, sent, broker.ofComplete(effect))
+		if !effect.ofSends {
+			completed = broker.ofComplete(effect)
+		}
+		_, _ = fmt.Fprintf(&found, "| `%s` | %s | %s |\n", effect.shown, sent, completed)
 	}
 	text, err := os.ReadFile(faultsDocument)
 	must(t, err)

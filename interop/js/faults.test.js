@@ -1,7 +1,8 @@
 // Faults on purpose: what this SDK shows its user of each effect, as docs/faults.md says.
 //
-// Each effect happens once. `tries` is how often the broker has seen the operation, so 2 is one retry;
-// `messages` is how many are in the queue then. With RAILBUS_UPDATE_FAULTS the table is written anew.
+// Each effect happens once, and to two operations in a row where the second one waits for the first: then it
+// is the second that counts. `tries` is how often the broker has seen it, so 2 is one retry; `messages` is how
+// many are in the queue then. With RAILBUS_UPDATE_FAULTS the table is written anew.
 "use strict";
 
 const assert = require("node:assert/strict");
@@ -29,13 +30,22 @@ const REFUSALS = [
 ];
 const EFFECTS = [
   ...REFUSALS.map((error) => ({ refuse: error })),
+  { detach: "detach-forced" },
+  { end: "internal-error" },
+  { close: "connection-forced" },
+  "expire-token",
   { disconnect: "before" },
   { disconnect: "after" },
   { "delay-ms": 50 },
+  { "throttle-per-second": 20 },
+  { "withhold-credit-ms": 50 },
   "lose-lock",
   "deliver-again",
 ];
 const OF_LOCKS = ["lose-lock", "deliver-again"];
+const isOfSends = (effect) => "withhold-credit-ms" in Object(effect);
+/** Two where the first operation takes its turn or the credit, and the second one waits. */
+const countOf = (effect) => ("throttle-per-second" in Object(effect) || isOfSends(effect) ? 2 : 1);
 
 let broker;
 
@@ -55,7 +65,7 @@ async function ask(method, path, body) {
 }
 
 function inject(effect, operation) {
-  const match = { entity: "orders", operations: [operation], times: 1 };
+  const match = { entity: "orders", operations: [operation], times: countOf(effect) };
   return ask("PUT", "faults", { faults: [{ name: "once", match, effect }] });
 }
 
@@ -71,12 +81,15 @@ async function outcome(operation) {
   return "nothing";
 }
 
-async function result(operation) {
-  const shown = await outcome(operation);
+/** What is seen of the operation of the last of these messages. */
+async function result(operation, messages) {
+  const last = messages.pop();
+  for (const one of messages) await operation(one);
+  const shown = await outcome(() => operation(last));
   const { faults } = await ask("GET", "faults");
   await ask("DELETE", "faults");
   const left = await using((client) => client.createReceiver("orders").peekMessages(100));
-  return [shown, faults[0].matched, left.length];
+  return [shown, faults[0].matched - messages.length, left.length];
 }
 
 /** Its retries are the SDK's own, with less time for each try and between them. */
@@ -92,26 +105,32 @@ async function using(body) {
 
 function ofSend(effect) {
   return using(async (client) => {
+    const messages = Array.from({ length: countOf(effect) }, () => message());
     const sender = client.createSender("orders");
     await inject(effect, "send");
-    return result(() => sender.sendMessages(message()));
+    const [shown, tries, left] = await result((one) => sender.sendMessages(one), messages);
+    return [shown, tries, left - countOf(effect) + 1];
   });
 }
 
 function ofComplete(effect) {
   return using(async (client) => {
-    await client.createSender("orders").sendMessages(message());
+    const sender = client.createSender("orders");
     const receiver = client.createReceiver("orders");
-    const received = await receiveOne(receiver);
+    const received = [];
+    for (let count = countOf(effect); count > 0; count -= 1) {
+      await sender.sendMessages(message());
+      received.push(await receiveOne(receiver));
+    }
     await inject(effect, "complete");
-    return result(() => receiver.completeMessage(received));
+    return result((one) => receiver.completeMessage(one), received);
   });
 }
 
 async function row(effect) {
   const sent = OF_LOCKS.includes(effect) ? ["", "", ""] : await ofSend(effect);
   await ask("POST", "reset");
-  const completed = await ofComplete(effect);
+  const completed = isOfSends(effect) ? ["", "", ""] : await ofComplete(effect);
   await ask("POST", "reset");
   const shown = typeof effect === "string" ? effect : Object.entries(effect)[0].join(": ");
   return `| ${[`\`${shown}\``, ...sent, ...completed].join(" | ")} |`;

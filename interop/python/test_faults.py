@@ -1,6 +1,7 @@
 """Faults on purpose: what this SDK shows its user of each effect, as docs/faults.md says.
 
-Each effect happens once. `tries` is how often the broker has seen the operation, so 2 is one retry;
+Each effect happens once, and to two operations in a row where the second one waits for the first:
+then it is the second that counts. `tries` is how often the broker has seen it, so 2 is one retry;
 `messages` is how many are in the queue then. With RAILBUS_UPDATE_FAULTS the table is written anew.
 """
 
@@ -32,8 +33,14 @@ REFUSALS = [
     "internal-error",
 ]
 EFFECTS = [{"refuse": error} for error in REFUSALS]
-EFFECTS += [{"disconnect": "before"}, {"disconnect": "after"}, {"delay-ms": 50}, "lose-lock", "deliver-again"]
+# This SDK does not notice that its session has ended: a call waits as long as the connection lasts.
+EFFECTS += [{"detach": "detach-forced"}, {"close": "connection-forced"}, "expire-token"]
+EFFECTS += [{"disconnect": "before"}, {"disconnect": "after"}, {"delay-ms": 50}]
+# Of these the first operation takes its turn or the credit, and the second one waits.
+OF_SECOND = [{"throttle-per-second": 20}, {"withhold-credit-ms": 50}]
 OF_LOCKS = ["lose-lock", "deliver-again"]
+EFFECTS += OF_SECOND + OF_LOCKS
+OF_SENDS = [{"withhold-credit-ms": 50}]
 
 
 def ask(broker, method, body=None):
@@ -44,8 +51,8 @@ def ask(broker, method, body=None):
 
 
 def inject(broker, effect, operation):
-    rule = {"name": "once", "match": {"entity": "orders", "operations": [operation], "times": 1}, "effect": effect}
-    ask(broker, "PUT", {"faults": [rule]})
+    match = {"entity": "orders", "operations": [operation], "times": count_of(effect)}
+    ask(broker, "PUT", {"faults": [{"name": "once", "match": match, "effect": effect}]})
 
 
 def client_of(broker):
@@ -62,13 +69,21 @@ def outcome(operation):
     return "nothing"
 
 
-def result(broker, operation):
-    shown = outcome(operation)
-    tries = ask(broker, "GET")[0]["matched"]
+def result(broker, operation, messages):
+    """What is seen of the operation of the last of these messages."""
+    *before, last = messages
+    for one in before:
+        operation(one)
+    shown = outcome(lambda: operation(last))
+    tries = ask(broker, "GET")[0]["matched"] - len(before)
     ask(broker, "DELETE")
     with client_of(broker) as client, client.get_queue_receiver("orders") as receiver:
         left = receiver.peek_messages(100)
-    return [shown, str(tries), str(len(left))]
+    return shown, tries, len(left)
+
+
+def count_of(effect):
+    return 2 if effect in OF_SECOND else 1
 
 
 def empty(broker):
@@ -79,45 +94,64 @@ def empty(broker):
 
 
 def of_send(broker, effect):
+    messages = [message() for _ in range(count_of(effect))]
     with client_of(broker) as client, client.get_queue_sender("orders") as sender:
         inject(broker, effect, "send")
-        return result(broker, lambda: sender.send_messages(message()))
+        shown, tries, left = result(broker, sender.send_messages, messages)
+    return [shown, str(tries), str(left - len(messages) + 1)]
 
 
 def of_complete(broker, effect):
+    count = count_of(effect)
     with client_of(broker) as client:
         with client.get_queue_sender("orders") as sender:
-            sender.send_messages(message())
+            sender.send_messages([message() for _ in range(count)])
         with client.get_queue_receiver("orders") as receiver:
-            (received,) = receive(receiver)
+            received = receive(receiver, count)
             inject(broker, effect, "complete")
-            return result(broker, lambda: receiver.complete_message(received))
+            shown, tries, left = result(broker, receiver.complete_message, received)
+    return [shown, str(tries), str(left)]
 
 
 def row(broker, effect):
     sent = ["", "", ""] if effect in OF_LOCKS else of_send(broker, effect)
     empty(broker)
-    completed = of_complete(broker, effect)
+    completed = ["", "", ""] if effect in OF_SENDS else of_complete(broker, effect)
     empty(broker)
     shown = json.dumps(effect).replace('"', "").strip("{}") if isinstance(effect, dict) else effect
     return f"| {' | '.join([f'`{shown}`', *sent, *completed])} |"
 
 
-def table():
-    """The lines of this SDK's table in the document."""
+def table_row(place):
+    """The line of the document's table for the effect at this place, and where it is."""
     lines = DOCUMENT.read_text().splitlines()
     at = lines.index(TITLE) + 2
-    return lines[at : at + len(HEAD) + len(EFFECTS)]
+    assert lines[at : at + len(HEAD)] == HEAD
+    at += len(HEAD) + place
+    return at, lines
 
 
-def test_each_effect_is_shown_as_the_document_says(broker):
-    found = HEAD + [row(broker, effect) for effect in EFFECTS]
+def write(place, found):
+    """Puts a row in the place of the one for the same effect, or before the others."""
+    at, lines = table_row(place)
+    effect = found.split(" | ")[0]
+    is_there = lines[at].split(" | ")[0] == effect
+    lines[at : at + is_there] = [found]
+    DOCUMENT.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(("place", "effect"), list(enumerate(EFFECTS)))
+def test_each_effect_is_shown_as_the_document_says(broker, place, effect):
+    found = row(broker, effect)
     if "RAILBUS_UPDATE_FAULTS" in os.environ:
-        text = DOCUMENT.read_text()
-        before = text.split(TITLE)[0]
-        rest = "\n### " + text.split(TITLE)[1].split("\n### ", 1)[1] if "\n### " in text.split(TITLE)[1] else ""
-        DOCUMENT.write_text(before + "\n".join([TITLE, "", *found, ""]) + rest)
-    assert found == table()
+        write(place, found)
+    at, lines = table_row(place)
+    assert lines[at] == found
+
+
+def test_the_table_has_no_other_effect():
+    at, lines = table_row(len(EFFECTS))
+    assert not lines[at].startswith("|")
 
 
 def test_a_rule_that_is_wrong_is_refused_and_changes_nothing(broker):
