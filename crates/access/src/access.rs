@@ -349,16 +349,9 @@ mod tests {
     fn check(path: &str, expected: bool) {
         let mut access = Access::default();
         let rule = AuthorizationRule {
-            key_name: "owner".to_owned(),
-            claim_type: "SharedAccessKey".to_owned(),
-            claim_value: "None".to_owned(),
             send: false,
             listen: false,
-            manage: true,
-            primary_key: "the-key-of-orders".to_owned(),
-            secondary_key: String::new(),
-            created_time: None,
-            modified_time: None,
+            ..AuthorizationRule::of_key("owner".to_owned(), "the-key-of-orders".to_owned())
         };
         access.set_entity("Orders", &[rule]);
         let credential = access.log_in("owner", b"the-key-of-orders").unwrap();

@@ -6,18 +6,7 @@ use broker::AuthorizationRule;
 use super::*;
 
 fn key(name: &str) -> AuthorizationRule {
-    AuthorizationRule {
-        key_name: name.to_owned(),
-        claim_type: "SharedAccessKey".to_owned(),
-        claim_value: "None".to_owned(),
-        send: true,
-        listen: true,
-        manage: true,
-        primary_key: format!("{name}-key"),
-        secondary_key: String::new(),
-        created_time: None,
-        modified_time: None,
-    }
+    AuthorizationRule::of_key(name.to_owned(), format!("{name}-key"))
 }
 
 fn rules(name: &str, is_development: bool) -> AccessRules {

@@ -92,6 +92,25 @@ pub struct AuthorizationRule {
     pub modified_time: Option<String>,
 }
 
+impl AuthorizationRule {
+    /// A rule with one key and all rights.
+    #[must_use]
+    pub fn of_key(key_name: String, primary_key: String) -> Self {
+        Self {
+            key_name,
+            claim_type: "SharedAccessKey".to_owned(),
+            claim_value: "None".to_owned(),
+            send: true,
+            listen: true,
+            manage: true,
+            primary_key,
+            secondary_key: String::new(),
+            created_time: None,
+            modified_time: None,
+        }
+    }
+}
+
 impl fmt::Debug for AuthorizationRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("AuthorizationRule");

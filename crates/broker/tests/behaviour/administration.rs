@@ -100,16 +100,11 @@ fn forwarding_to(target: &str) -> EntityDescription {
 /// A description with every property different from its default.
 fn everything() -> EntityDescription {
     let key = AuthorizationRule {
-        key_name: "app".to_owned(),
-        claim_type: "SharedAccessKey".to_owned(),
-        claim_value: "None".to_owned(),
-        send: true,
         listen: false,
         manage: false,
-        primary_key: "first".to_owned(),
         secondary_key: "second".to_owned(),
-        created_time: None,
         modified_time: Some("2020-01-01T00:00:00".to_owned()),
+        ..AuthorizationRule::of_key("app".to_owned(), "first".to_owned())
     };
     EntityDescription {
         settings: QueueSettings {

@@ -375,18 +375,7 @@ fn full(world: &mut World, name: &str) -> NamespaceId {
 }
 
 fn key(name: &str) -> AuthorizationRule {
-    AuthorizationRule {
-        key_name: name.to_owned(),
-        claim_type: "SharedAccessKey".to_owned(),
-        claim_value: "None".to_owned(),
-        send: true,
-        listen: true,
-        manage: true,
-        primary_key: "secret".to_owned(),
-        secondary_key: String::new(),
-        created_time: None,
-        modified_time: None,
-    }
+    AuthorizationRule::of_key(name.to_owned(), "secret".to_owned())
 }
 
 /// What a namespace has, without messages, ids and times.

@@ -131,16 +131,11 @@ pub fn add(
 fn authorization_rule(key: AuthRule) -> AuthorizationRule {
     let rights = Right::all(&key.rights);
     AuthorizationRule {
-        key_name: key.name,
-        claim_type: "SharedAccessKey".to_owned(),
-        claim_value: "None".to_owned(),
         send: rights.send,
         listen: rights.listen,
         manage: rights.manage,
-        primary_key: key.primary_key,
         secondary_key: key.secondary_key.unwrap_or_default(),
-        created_time: None,
-        modified_time: None,
+        ..AuthorizationRule::of_key(key.name, key.primary_key)
     }
 }
 

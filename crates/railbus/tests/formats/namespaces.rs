@@ -39,18 +39,10 @@ fn definition() -> NamespaceDefinition {
     NamespaceDefinition {
         name: "shop".to_owned(),
         hosts: vec!["shop.example.com".to_owned()],
-        keys: vec![AuthorizationRule {
-            key_name: "shop".to_owned(),
-            claim_type: "SharedAccessKey".to_owned(),
-            claim_value: "None".to_owned(),
-            send: true,
-            listen: true,
-            manage: true,
-            primary_key: "kept".to_owned(),
-            secondary_key: String::new(),
-            created_time: None,
-            modified_time: None,
-        }],
+        keys: vec![AuthorizationRule::of_key(
+            "shop".to_owned(),
+            "kept".to_owned(),
+        )],
         ..NamespaceDefinition::default()
     }
 }

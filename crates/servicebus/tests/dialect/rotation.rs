@@ -34,16 +34,11 @@ fn without(name: &str) -> AccessRules {
 /// `rights` are the first letters of Send, Listen and Manage.
 fn entity_rule(name: &str, rights: &str, primary: &str, secondary: &str) -> AuthorizationRule {
     AuthorizationRule {
-        key_name: name.to_owned(),
-        claim_type: "SharedAccessKey".to_owned(),
-        claim_value: "None".to_owned(),
         send: rights.contains('s'),
         listen: rights.contains('l'),
         manage: rights.contains('m'),
-        primary_key: primary.to_owned(),
         secondary_key: secondary.to_owned(),
-        created_time: None,
-        modified_time: None,
+        ..AuthorizationRule::of_key(name.to_owned(), primary.to_owned())
     }
 }
 
