@@ -1,5 +1,6 @@
 //! Telemetry: what a collector is sent, and that messages are as they were.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
@@ -9,7 +10,7 @@ use amqp::error::condition;
 use amqp::message::{Sections, decode_map_section, descriptor, encode_map_section};
 use amqp::{DeliveryState, Value};
 use bytes::{Bytes, BytesMut};
-use e2e::{Broker, PATIENCE, Peer, Setup};
+use e2e::{Broker, PATIENCE, Peer, Setup, http};
 use serde_json::Value as Json;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -52,8 +53,11 @@ impl Collector {
 
     /// The broker that sends this collector all that it has.
     fn broker(&self) -> Broker {
+        self.setup().configure(TOPOLOGY).start()
+    }
+
+    fn setup(&self) -> Setup {
         Setup::new()
-            .configure(TOPOLOGY)
             .environment(
                 "OTEL_EXPORTER_OTLP_ENDPOINT",
                 &format!("http://{}", self.address),
@@ -61,7 +65,6 @@ impl Collector {
             .environment("OTEL_BSP_SCHEDULE_DELAY", "10")
             .environment("OTEL_METRIC_EXPORT_INTERVAL", "50")
             .environment("OTEL_SERVICE_NAME", "shop")
-            .start()
     }
 
     /// The first `count` spans, by the order of their ends.
@@ -200,6 +203,45 @@ fn one_trace_leads_from_the_sender_through_topic_and_forwarding_to_the_dead_lett
         attribute(event, "description").as_deref(),
         Some("it smells")
     );
+}
+
+#[test]
+fn messages_over_http_have_spans_in_each_namespace() {
+    let collector = Collector::start();
+    let setup = collector.setup().arguments(&["--entities", "shop.toml"]);
+    let file = "[[namespaces]]\nname = 'shop'\n[[namespaces.queues]]\nname = 'baskets'";
+    fs::write(setup.directory().join("shop.toml"), file).expect("the directory is ours");
+    let broker = setup.start();
+    let context = format!("Diagnostic-Id: \"00-{TRACE}-{PARENT}-01\"");
+    for (host, queue) in [("localhost", "orders"), ("shop.localhost", "baskets")] {
+        let ask = |request: &str| {
+            let head = format!("{request} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+            http::exchange(broker.address(), &format!("{head}{context}\r\n\r\n"))
+        };
+        let sent = ask(&format!("POST /{queue}/messages"));
+        assert!(sent.starts_with("HTTP/1.1 201 "), "{sent}");
+        let received = ask(&format!("POST /{queue}/messages/head?timeout=60"));
+        let location = received.lines().find_map(|line| {
+            let location = line.to_ascii_lowercase();
+            let location = location.strip_prefix("location: ")?.to_owned();
+            Some(location.split_once(host)?.1.to_owned())
+        });
+        let location = location.expect("the lock has an address");
+        let completed = ask(&format!("DELETE {location}"));
+        assert!(completed.starts_with("HTTP/1.1 200 "), "{completed}");
+        let spans = collector.spans(3);
+        let names: Vec<_> = spans.iter().map(|span| span["name"].clone()).collect();
+        let expected = ["send", "receive", "complete"];
+        assert_eq!(
+            names,
+            expected.map(|name| Json::from(format!("{name} {queue}")))
+        );
+        for span in &spans {
+            assert_eq!(span["traceId"], TRACE);
+            let peer = attribute(span, "network.peer.address");
+            assert_eq!(peer.as_deref(), Some("127.0.0.1"));
+        }
+    }
 }
 
 #[test]

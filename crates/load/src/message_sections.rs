@@ -29,6 +29,8 @@ pub enum MessageSections {
     Schedule,
     /// A time to live.
     Ttl,
+    /// The trace context of its sender, who has sampled this many of a hundred messages.
+    Traced(u8),
     /// A label, and the application properties `region`, `key` and `n`: one of this many keys in
     /// turn, `k0`, `k1` and so on, and its number.
     Key(u32),
@@ -68,6 +70,12 @@ impl MessageSections {
                 let due = Value::Timestamp(now_ms().saturating_add(AHEAD_MS));
                 let entries = [(Value::Symbol(key), due)];
                 encode_map_section(out, descriptor::MESSAGE_ANNOTATIONS, &entries);
+            }
+            Self::Traced(sampled) => {
+                let flags = u8::from(number % 100 < u64::from(sampled));
+                let context = format!("00-{number:032x}-{:016x}-{flags:02x}", !number);
+                let entries = [(Value::from("Diagnostic-Id"), Value::from(context.as_str()))];
+                encode_map_section(out, descriptor::APPLICATION_PROPERTIES, &entries);
             }
             Self::Key(keys) => {
                 let key = number % u64::from(keys.max(1));

@@ -277,7 +277,7 @@ async fn admit(
         server.counts.refused.of(RefusalReason::Plain).increment();
         return answer::plain();
     }
-    let view = match NamespaceView::of_request(server, request.headers()) {
+    let view = match NamespaceView::of_request(server, request.headers(), transport.peer) {
         Ok(view) => Arc::new(view),
         Err(error) => return answer::error(StatusCode::BAD_REQUEST, &error.to_string()),
     };

@@ -9,8 +9,6 @@ use crate::shard_client::{ShardClient, ShardError};
 
 /// Between a topic's path and a subscription's name.
 pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
-/// What is asked for in one order.
-const PAGE: usize = 1_000;
 
 /// All there is, with what the broker says of it.
 #[derive(Clone, Debug, Default)]
@@ -148,22 +146,16 @@ pub(crate) async fn list_queues(
 }
 
 async fn list(shard_client: &mut ShardClient, of: &Listing) -> Result<Vec<EntityInfo>, ShardError> {
-    let mut all = Vec::new();
-    loop {
-        let order = Order::List {
-            of: of.clone(),
-            skip: all.len(),
-            top: PAGE,
-        };
-        // A topic that is gone by now has none.
-        let Ok(Answer::Entities(page)) = shard_client.order(order).await? else {
-            return Ok(all);
-        };
-        all.extend(page.items);
-        if !page.more {
-            return Ok(all);
-        }
-    }
+    let order = |skip, top| Order::List {
+        of: of.clone(),
+        skip,
+        top,
+    };
+    let page = |answer| match answer {
+        Answer::Entities(page) => Some(page),
+        _ => None,
+    };
+    shard_client.list(order, page).await
 }
 
 /// The rules of the subscription of a path.
@@ -171,19 +163,14 @@ pub(crate) async fn rules(
     shard_client: &mut ShardClient,
     subscription: &str,
 ) -> Result<Vec<RuleDescription>, ShardError> {
-    let mut all = Vec::new();
-    loop {
-        let order = Order::ListRules {
-            subscription: subscription.to_owned(),
-            skip: all.len(),
-            top: PAGE,
-        };
-        let Ok(Answer::Rules(page)) = shard_client.order(order).await? else {
-            return Ok(all);
-        };
-        all.extend(page.items);
-        if !page.more {
-            return Ok(all);
-        }
-    }
+    let order = |skip, top| Order::ListRules {
+        subscription: subscription.to_owned(),
+        skip,
+        top,
+    };
+    let page = |answer| match answer {
+        Answer::Rules(page) => Some(page),
+        _ => None,
+    };
+    shard_client.list(order, page).await
 }

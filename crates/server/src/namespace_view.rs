@@ -4,6 +4,7 @@
 //! belongs to the namespace of its `Host`, else to that of the key it shows or of its browser's
 //! session, else to the default one.
 
+use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub struct SeveralNamespaces;
 pub struct NamespaceView {
     server: Arc<ServerState>,
     namespace: NamespaceId,
+    peer: Option<SocketAddr>,
 }
 
 impl NamespaceView {
@@ -35,13 +37,15 @@ impl NamespaceView {
         Self {
             server: Arc::clone(server),
             namespace: NamespaceId::default(),
+            peer: None,
         }
     }
 
-    /// The view of the namespace that the head of a request names.
+    /// The view of the namespace that the head of a request from `peer` names.
     pub fn of_request(
         server: &Arc<ServerState>,
         headers: &HeaderMap,
+        peer: SocketAddr,
     ) -> Result<Self, SeveralNamespaces> {
         let namespaces = &server.namespaces;
         let host = headers.get(HOST);
@@ -49,7 +53,11 @@ impl NamespaceView {
         let host = host.map(|host| host.host().to_ascii_lowercase());
         let of = |namespace| {
             let server = Arc::clone(server);
-            Ok(Self { server, namespace })
+            Ok(Self {
+                server,
+                namespace,
+                peer: Some(peer),
+            })
         };
         let found = host.and_then(|host| namespaces.of_host(&host));
         if let Some(directory) = found {
@@ -75,7 +83,13 @@ impl NamespaceView {
         Some(Arc::new(Self {
             server: Arc::clone(&self.server),
             namespace: self.server.namespaces.of_name(name)?,
+            peer: self.peer,
         }))
+    }
+
+    /// Where the request is from, if it is one of a client.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
     }
 
     /// What all namespaces share.

@@ -72,7 +72,7 @@ impl ServerHandle {
         broker: BrokerLimits,
     ) -> Result<(), ShardError> {
         self.server()?.set_limits(limits, connections);
-        let shard_client = self.shard_client().await?;
+        let mut shard_client = self.shard_client().await?;
         shard_client
             .send_commands(vec![Command::SetLimits(broker)])
             .await

@@ -11,8 +11,8 @@ use std::time::Duration;
 use std::vec;
 
 use broker::{
-    Activity, Answer, Command, ConnectionId, EntityError, LineageReader, Order, Output, QueueInfo,
-    RequestId,
+    Activity, Answer, Command, ConnectionId, EntityError, LineageReader, Order, Output, Page,
+    QueueInfo, RequestId,
 };
 use store::{EntityId, NamespaceId};
 use tokio::runtime::Handle;
@@ -22,10 +22,14 @@ use crate::namespace_view::NamespaceView;
 use crate::report::Measured;
 use crate::shard::{Inbox, Message};
 use crate::staging::{CommandStager, staged};
+use crate::telemetry::ConnectionTracer;
 
 /// The most time between a command and its answer. A disk that takes longer for a commit or a read
 /// is stuck, and its client should not be.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
+
+/// What is asked for in one order of a list.
+const PAGE: usize = 1_000;
 
 /// Why a command has no answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -61,6 +65,8 @@ pub struct ShardClient {
     locks: LocksAtEnd,
     /// For large messages.
     command_stager: Option<CommandStager>,
+    /// Makes the spans of what it does, where telemetry is on.
+    tracer: Option<Box<ConnectionTracer>>,
     outputs: mpsc::UnboundedReceiver<Vec<Output>>,
     /// Outputs that have arrived and were not looked at.
     arrived: vec::IntoIter<Output>,
@@ -82,6 +88,7 @@ impl ShardClient {
             namespace: NamespaceId::default(),
             locks: LocksAtEnd::AsConfigured,
             command_stager: None,
+            tracer: None,
             outputs,
             arrived: Vec::new().into_iter(),
             next_token: 0,
@@ -96,6 +103,11 @@ impl ShardClient {
         client.enter(server.namespace());
         client.locks = locks;
         client.command_stager.clone_from(&server.command_stager);
+        let directory = server.namespaces.subscribe(server.namespace());
+        if let (Some(tracer), Some(directory)) = (&server.tracer, directory) {
+            let tracer = ConnectionTracer::of_request(tracer, server.peer(), directory);
+            client.tracer = Some(Box::new(tracer));
+        }
         Ok(client)
     }
 
@@ -113,9 +125,11 @@ impl ShardClient {
         pick: impl Fn(Output) -> Option<T>,
     ) -> Result<T, ShardError> {
         let request = self.new_request();
-        let command = staged(command(request), self.command_stager.as_ref()).await;
+        let command = command(request);
+        self.trace(std::slice::from_ref(&command));
+        let command = staged(command, self.command_stager.as_ref()).await;
         let command = command.ok_or(ShardError::Stopping)?;
-        self.send_commands(vec![command]).await?;
+        self.submit(vec![command]).await?;
         self.answer(|output| match request_of(&output) {
             Some(answered) if answered == request => pick(output),
             _ => None,
@@ -136,6 +150,26 @@ impl ShardClient {
             _ => None,
         })
         .await
+    }
+
+    /// All items of a list, asked for in pages: `order` is that for those behind so many, and how
+    /// many at most. What is gone by now has none.
+    pub async fn list<T>(
+        &mut self,
+        order: impl Fn(usize, usize) -> Order,
+        page: impl Fn(Answer) -> Option<Page<T>>,
+    ) -> Result<Vec<T>, ShardError> {
+        let mut all = Vec::new();
+        loop {
+            let answer = self.order(order(all.len(), PAGE)).await?;
+            let Some(page) = answer.ok().and_then(&page) else {
+                return Ok(all);
+            };
+            all.extend(page.items);
+            if !page.more {
+                return Ok(all);
+            }
+        }
     }
 
     /// Every entity of the namespace, in no order.
@@ -165,7 +199,18 @@ impl ShardClient {
     }
 
     /// Sends commands that may have several answers, or none.
-    pub async fn send_commands(&self, commands: Vec<Command>) -> Result<(), ShardError> {
+    pub async fn send_commands(&mut self, commands: Vec<Command>) -> Result<(), ShardError> {
+        self.trace(&commands);
+        self.submit(commands).await
+    }
+
+    fn trace(&mut self, commands: &[Command]) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.begin(commands);
+        }
+    }
+
+    async fn submit(&self, commands: Vec<Command>) -> Result<(), ShardError> {
         let sent = self.inbox.send(Message::Commands(commands)).await;
         sent.map_err(|_| ShardError::Stopping)
     }
@@ -186,6 +231,9 @@ impl ShardClient {
                 }
             }
             let batch = self.outputs.recv().await.ok_or(ShardError::Stopping)?;
+            if let Some(tracer) = &mut self.tracer {
+                batch.iter().for_each(|output| tracer.end(output));
+            }
             self.arrived = batch.into_iter();
         }
     }

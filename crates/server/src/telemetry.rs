@@ -1,12 +1,13 @@
 //! Telemetry: traces and metrics for a collector of OpenTelemetry, by OTLP over HTTP with JSON.
 //!
-//! Off unless an endpoint is configured. Spans are made where commands leave a connection and where
-//! outputs come back to it, and only for messages whose sender was sampled; the core knows nothing
-//! of them. Metrics are those of `/metrics`. What a collector does not take in time is dropped and
+//! Off unless an endpoint is configured. Spans are made where commands leave a connection or a
+//! request over HTTP and where outputs come back to it, and only for messages whose sender was
+//! sampled; the core knows nothing of them. Metrics are those of `/metrics`. What a collector does not take in time is dropped and
 //! counted: telemetry never holds up a message. (docs/telemetry.md)
 
 mod connection_tracer;
 mod exporter;
+mod locked_contexts;
 mod metric_points;
 mod span;
 mod trace_context;

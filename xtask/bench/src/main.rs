@@ -42,6 +42,7 @@ mod slow;
 mod spreader;
 mod taker;
 mod task;
+mod telemetry;
 mod throughput;
 mod topics;
 mod traffic;
@@ -101,6 +102,9 @@ pub enum Row {
     /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a
     /// session, scheduled, deferred, a topic with an SQL filter, transactional
     Features,
+    /// Sending and receiving 1 KiB at once with trace contexts: telemetry off, and on with 0, 1 and
+    /// 100 of 100 messages sampled
+    Telemetry,
     /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000
     /// correlation filters
     Topics,
@@ -254,6 +258,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Large => throughput::both(site, scale, 16_384, results),
         Row::Queues => throughput::queues(site, scale, results),
         Row::Features => features::measure(site, scale, results),
+        Row::Telemetry => telemetry::measure(site, scale, results),
         Row::Topics => topics::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Single => single::measure(site, scale, results),

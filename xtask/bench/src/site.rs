@@ -98,13 +98,26 @@ impl Site {
         Ok(Fresh { broker, data })
     }
 
+    /// Starts a broker on an empty data directory, with more settings, in TOML.
+    pub fn fresh_configured(&self, more: &str) -> Result<Fresh> {
+        let data = tempfile::tempdir_in(self.folder.path())?;
+        std::fs::write(data.path().join(SETTINGS), settings() + more)?;
+        let broker = self.start(data.path())?;
+        Ok(Fresh { broker, data })
+    }
+
     /// Starts a broker on what lies in `data`.
     pub fn start(&self, data: &Path) -> Result<Broker> {
         let entities = data.join(ENTITIES);
+        let own = data.join(SETTINGS);
+        let config = match own.is_file() {
+            true => own,
+            false => self.folder.path().join(SETTINGS),
+        };
         Broker::start(&Plan {
             program: self.program.clone(),
             data: store(data),
-            config: Some(self.folder.path().join(SETTINGS)),
+            config: Some(config),
             entities: entities.is_file().then_some(entities),
             log: log(data),
             log_filter: Some(group::LOG_FILTER),

@@ -33,6 +33,9 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             Some(mut receiver) => {
                 // It may have changed since it was found.
                 receiver.mark_changed();
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.follow(receiver.clone());
+                }
                 self.directory_receiver = receiver;
             }
             None => {

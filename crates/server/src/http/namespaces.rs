@@ -33,8 +33,6 @@ use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
 pub(super) const PREFIX: &str = "/$railbus/namespaces";
 /// More than any definition needs.
 const BODY_BYTES: usize = 64 << 10;
-/// What is asked for in one order.
-const PAGE: usize = 1_000;
 
 /// The body of a `PUT`.
 #[derive(Default, Deserialize)]
@@ -74,16 +72,11 @@ impl From<Key> for AuthorizationRule {
         // Manage brings the other two. (docs/spec/entities.md#2.6)
         let manage = key.rights.is_empty() || key.rights.contains(&Right::Manage);
         Self {
-            key_name: key.name,
-            claim_type: "SharedAccessKey".to_owned(),
-            claim_value: "None".to_owned(),
             send: manage || key.rights.contains(&Right::Send),
             listen: manage || key.rights.contains(&Right::Listen),
             manage,
-            primary_key: key.primary_key,
             secondary_key: key.secondary_key,
-            created_time: None,
-            modified_time: None,
+            ..Self::of_key(key.name, key.primary_key)
         }
     }
 }
@@ -328,19 +321,15 @@ async fn show(shard: &mut ShardClient, name: String) -> Result<(StatusCode, Json
 
 async fn show_all(shard: &mut ShardClient) -> Result<(StatusCode, Json), ApiError> {
     let default = describe(shard, DEFAULT_NAMESPACE.to_owned()).await?;
-    let mut all = vec![shown(&default)];
-    loop {
-        let skip = all.len() - 1;
-        let NamespaceAnswer::Some(page) =
-            ask(shard, NamespaceOrder::List { skip, top: PAGE }).await?
-        else {
-            return Err(ApiError::Unexpected);
-        };
-        all.extend(page.items.iter().map(shown));
-        if !page.more {
-            return Ok((StatusCode::OK, json!({ "namespaces": all })));
-        }
-    }
+    let order = |skip, top| Order::Namespaces(NamespaceOrder::List { skip, top });
+    let page = |answer| match answer {
+        Answer::Namespaces(NamespaceAnswer::Some(page)) => Some(page),
+        _ => None,
+    };
+    let others = shard.list(order, page).await?;
+    let all = std::iter::once(&default).chain(&others).map(shown);
+    let all: Vec<_> = all.collect();
+    Ok((StatusCode::OK, json!({ "namespaces": all })))
 }
 
 fn shown(namespace: &NamespaceDescription) -> Json {

@@ -1,100 +1,208 @@
-//! Connection tracer: the spans of one AMQP connection.
+//! Connection tracer: the spans of one AMQP connection, or of one request over HTTP.
 //!
-//! It looks at the commands that leave the connection and at the outputs that come back. Only
-//! messages whose sender was sampled have spans. Messages sent in a transaction, published to an
-//! exchange or handled over HTTP have none. What it remembers is bounded.
+//! It looks at the commands that leave for the shard and at the outputs that come back. Only
+//! messages whose sender was sampled have spans. A span of a transaction ends with the transaction.
+//! What it remembers is bounded.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use broker::{Command, Delivery, LockToken, Outcome, Output, RequestId, Requester};
+use broker::{
+    self as core, Command, Delivery, LockToken, Outcome, Output, RequestId, Requester, Routed,
+    TransactionId,
+};
+use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use store::EntityId;
 
 use super::exporter::Tracer;
+use super::locked_contexts::LockedContexts;
 use super::span::{Operation, Span};
 use super::trace_context::{self, TraceContext};
 use crate::shard::DirectoryReceiver;
 
-/// Deliveries that are remembered until they are settled. Beyond it the settlements of those before
-/// have no spans.
-const MOST_DELIVERED: usize = 4_096;
 /// Entities whose paths are remembered.
 const MOST_PATHS: usize = 1_024;
+/// Spans that wait for the end of their transactions. Further ones are left out.
+const MOST_ENLISTED: usize = 4_096;
+/// Why the operations of a transaction failed that its client has ended so.
+const ROLLED_BACK: &str = "rolled back";
 
 /// The spans of one connection.
 #[derive(Debug)]
 pub struct ConnectionTracer {
     tracer: Arc<Tracer>,
-    peer: SocketAddr,
+    peer: Option<SocketAddr>,
     directory: DirectoryReceiver,
     /// Spans that end with the answer to a request.
     pending: FxHashMap<RequestId, Vec<Span>>,
-    /// Of messages that are locked.
-    delivered: FxHashMap<LockToken, TraceContext>,
+    /// The transaction that a request's spans become a part of.
+    enlisting: FxHashMap<RequestId, TransactionId>,
+    /// Spans of operations in a transaction that is open.
+    enlisted: FxHashMap<TransactionId, Vec<Span>>,
+    /// Transactions that end, and whether they are rolled back.
+    discharges: FxHashMap<RequestId, (TransactionId, bool)>,
+    locked: Arc<LockedContexts>,
     paths: FxHashMap<EntityId, Arc<str>>,
 }
 
 impl ConnectionTracer {
     /// A tracer for a connection from `peer`.
     pub fn new(tracer: Arc<Tracer>, peer: SocketAddr, directory: DirectoryReceiver) -> Self {
+        Self::with(tracer, Some(peer), directory, Arc::default())
+    }
+
+    /// A tracer for one request over HTTP. The next one may settle what this one has locked.
+    pub fn of_request(
+        tracer: &Arc<Tracer>,
+        peer: Option<SocketAddr>,
+        directory: DirectoryReceiver,
+    ) -> Self {
+        let locked = Arc::clone(&tracer.locked_over_http);
+        Self::with(Arc::clone(tracer), peer, directory, locked)
+    }
+
+    fn with(
+        tracer: Arc<Tracer>,
+        peer: Option<SocketAddr>,
+        directory: DirectoryReceiver,
+        locked: Arc<LockedContexts>,
+    ) -> Self {
         Self {
             tracer,
             peer,
             directory,
             pending: FxHashMap::default(),
-            delivered: FxHashMap::default(),
+            enlisting: FxHashMap::default(),
+            enlisted: FxHashMap::default(),
+            discharges: FxHashMap::default(),
+            locked,
             paths: FxHashMap::default(),
         }
+    }
+
+    /// From now on its entities are those of this directory.
+    pub fn follow(&mut self, directory: DirectoryReceiver) {
+        self.directory = directory;
+        self.paths.clear();
     }
 
     /// Begins the spans of `commands`.
     pub fn begin(&mut self, commands: &[Command]) {
         for command in commands {
-            match command {
+            let (request, spans) = match command {
                 Command::Send {
                     request,
                     entity,
                     messages,
                 } => {
-                    for message in messages {
-                        if let Some(context) = TraceContext::of_message(&message.payload) {
-                            let span = self.span(context, *entity, Operation::Send);
-                            self.pending.entry(*request).or_default().push(span);
-                        }
-                    }
+                    let payloads = messages.iter().map(|message| &message.payload);
+                    (Some(*request), self.sends(*entity, payloads))
                 }
+                Command::Publish {
+                    request,
+                    publication,
+                } => (Some(*request), self.publication(publication)),
                 Command::Settle {
                     request,
                     subqueue,
                     token,
                     outcome,
                     ..
-                } => self.settle(*request, subqueue.entity, &[*token], outcome),
+                } => {
+                    let spans = self.settlements(subqueue.entity, &[*token], outcome);
+                    (*request, spans)
+                }
                 Command::SettleMany {
                     request,
                     subqueue,
                     tokens,
                     outcome,
                     ..
-                } => self.settle(Some(*request), subqueue.entity, tokens, outcome),
-                _ => {}
+                } => {
+                    let spans = self.settlements(subqueue.entity, tokens, outcome);
+                    (Some(*request), spans)
+                }
+                Command::Enlist {
+                    request,
+                    transaction,
+                    operation,
+                    ..
+                } => {
+                    let spans = self.operation(operation);
+                    if !spans.is_empty() {
+                        self.enlisting.insert(*request, *transaction);
+                    }
+                    (Some(*request), spans)
+                }
+                Command::Discharge {
+                    request,
+                    transaction,
+                    fail,
+                } => {
+                    self.discharges.insert(*request, (*transaction, *fail));
+                    continue;
+                }
+                _ => continue,
+            };
+            match request {
+                _ if spans.is_empty() => {}
+                Some(request) => self.pending.entry(request).or_default().extend(spans),
+                None => self.finish(spans, None),
             }
         }
     }
 
-    fn settle(
+    fn sends<'a>(
         &mut self,
-        request: Option<RequestId>,
+        entity: EntityId,
+        payloads: impl Iterator<Item = &'a Bytes>,
+    ) -> Vec<Span> {
+        let contexts: Vec<_> = payloads
+            .filter_map(|payload| TraceContext::of_message(payload))
+            .collect();
+        let spans = contexts.into_iter();
+        spans
+            .map(|context| self.span(context, entity, Operation::Send))
+            .collect()
+    }
+
+    fn publication(&mut self, publication: &core::Publication) -> Vec<Span> {
+        let context = TraceContext::of_message(&publication.message.payload);
+        let spans = context.into_iter();
+        spans
+            .map(|context| {
+                let router = publication.router.as_str().into();
+                self.span_at(context, router, Operation::Send)
+            })
+            .collect()
+    }
+
+    fn operation(&mut self, operation: &core::Operation) -> Vec<Span> {
+        match operation {
+            core::Operation::Send { entity, messages } => {
+                let payloads = messages.iter().map(|message| &message.payload);
+                self.sends(*entity, payloads)
+            }
+            core::Operation::Settle {
+                subqueue,
+                tokens,
+                outcome,
+                ..
+            } => self.settlements(subqueue.entity, tokens, outcome),
+            core::Operation::Cancel { .. } | core::Operation::SetSessionState { .. } => Vec::new(),
+        }
+    }
+
+    fn settlements(
+        &mut self,
         entity: EntityId,
         tokens: &[LockToken],
         outcome: &Outcome,
-    ) {
-        for token in tokens {
-            let Some(context) = self.delivered.remove(token) else {
-                continue;
-            };
+    ) -> Vec<Span> {
+        let mut spans = Vec::new();
+        for context in self.locked.take(tokens) {
             let Some(name) = name_of(outcome) else {
                 continue;
             };
@@ -107,21 +215,44 @@ impl ConnectionTracer {
                     Some(String::from_utf8_lossy(value).into_owned())
                 }));
             }
-            match request {
-                Some(request) => self.pending.entry(request).or_default().push(span),
-                None => self.tracer.send(span),
-            }
+            spans.push(span);
         }
+        spans
     }
 
     /// Ends the spans that `output` ends.
     pub fn end(&mut self, output: &Output) {
         match output {
             Output::Deliver { delivery, .. } => self.deliver(delivery),
+            Output::Deferred {
+                result: Ok(deliveries),
+                ..
+            } => {
+                for delivery in deliveries {
+                    self.deliver(delivery);
+                }
+            }
             Output::Sent {
                 request, result, ..
             } => self.answer(request, result.as_ref().err()),
+            Output::Published { request, result } => match result {
+                Ok(Routed::Unmatched) => self.answer(request, Some(&"no binding matched")),
+                result => self.answer(request, result.as_ref().err()),
+            },
             Output::Settled { request, result } => self.answer(request, result.as_ref().err()),
+            Output::Discharged { request, result } => {
+                let Some((transaction, is_rollback)) = self.discharges.remove(request) else {
+                    return;
+                };
+                let error = match result {
+                    Ok(()) => is_rollback.then(|| ROLLED_BACK.to_owned()),
+                    Err(error) => Some(error.to_string()),
+                };
+                self.end_transaction(transaction, error.as_deref());
+            }
+            Output::TimedOut { transaction, .. } => {
+                self.end_transaction(*transaction, Some("the transaction took too long"));
+            }
             Output::Ended {
                 requester: Requester::Request(request),
                 ..
@@ -136,10 +267,7 @@ impl ConnectionTracer {
             return;
         };
         if message.lock.is_some() {
-            if self.delivered.len() >= MOST_DELIVERED {
-                self.delivered.clear();
-            }
-            self.delivered.insert(delivery.token, context);
+            self.locked.insert(delivery.token, context);
         }
         let operation = Operation::Receive {
             delivery_count: message.delivery_count,
@@ -155,20 +283,44 @@ impl ConnectionTracer {
             return;
         }
         let error = error.map(ToString::to_string);
-        for mut span in self.pending.remove(request).into_iter().flatten() {
+        let spans = self.pending.remove(request).unwrap_or_default();
+        match self.enlisting.remove(request) {
+            Some(transaction) if error.is_none() => {
+                let waiting: usize = self.enlisted.values().map(Vec::len).sum();
+                let room = MOST_ENLISTED.saturating_sub(waiting);
+                let enlisted = self.enlisted.entry(transaction).or_default();
+                enlisted.extend(spans.into_iter().take(room));
+            }
+            _ => self.finish(spans, error.as_deref()),
+        }
+    }
+
+    fn end_transaction(&mut self, transaction: TransactionId, error: Option<&str>) {
+        let spans = self.enlisted.remove(&transaction).unwrap_or_default();
+        self.finish(spans, error);
+    }
+
+    /// Ends spans now.
+    fn finish(&self, spans: Vec<Span>, error: Option<&str>) {
+        for mut span in spans {
             span.end = now();
-            span.error.clone_from(&error);
+            span.error = error.map(str::to_owned);
             self.tracer.send(span);
         }
     }
 
     fn span(&mut self, context: TraceContext, entity: EntityId, operation: Operation) -> Span {
+        let path = self.path(entity);
+        self.span_at(context, path, operation)
+    }
+
+    fn span_at(&self, context: TraceContext, path: Arc<str>, operation: Operation) -> Span {
         let now = now();
         Span {
             context,
             id: self.tracer.next_id(),
             operation,
-            entity: self.path(entity),
+            entity: path,
             peer: self.peer,
             start: now,
             end: now,
@@ -208,3 +360,6 @@ pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

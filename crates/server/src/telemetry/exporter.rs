@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::connection_tracer::now;
+use super::locked_contexts::LockedContexts;
 use super::metric_points;
 use super::span::Span;
 use super::{TelemetryOptions, text};
@@ -35,6 +36,8 @@ pub type Spans = mpsc::Receiver<Span>;
 /// The way of spans to the exporter.
 #[derive(Debug)]
 pub struct Tracer {
+    /// Of messages that requests over HTTP have locked.
+    pub locked_over_http: Arc<LockedContexts>,
     queue: mpsc::Sender<Span>,
     ids: AtomicU64,
     dropped: AtomicU64,
@@ -45,6 +48,7 @@ impl Tracer {
     pub fn new() -> (Self, Spans) {
         let (queue, spans) = mpsc::channel(QUEUE);
         let tracer = Self {
+            locked_over_http: Arc::default(),
             queue,
             ids: AtomicU64::new(u64::from_be_bytes(random())),
             dropped: AtomicU64::new(0),

@@ -36,7 +36,8 @@ pub struct Span {
     pub id: u64,
     pub operation: Operation,
     pub entity: Arc<str>,
-    pub peer: SocketAddr,
+    /// The client, where it is known.
+    pub peer: Option<SocketAddr>,
     /// Nanoseconds of the Unix epoch.
     pub start: u64,
     pub end: u64,
@@ -59,9 +60,11 @@ impl Span {
             text("messaging.operation.type", kind),
             text("messaging.operation.name", name),
             text("messaging.destination.name", &self.entity),
-            text("network.peer.address", &self.peer.ip().to_string()),
-            integer("network.peer.port", self.peer.port().into()),
         ];
+        if let Some(peer) = self.peer {
+            attributes.push(text("network.peer.address", &peer.ip().to_string()));
+            attributes.push(integer("network.peer.port", peer.port().into()));
+        }
         if let Some((_, name)) = self.entity.split_once(SUBSCRIPTIONS) {
             attributes.push(text("messaging.destination.subscription.name", name));
         }

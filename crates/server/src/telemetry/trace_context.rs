@@ -29,7 +29,8 @@ impl TraceContext {
                     found = text(value);
                     break;
                 }
-                Some(b"Diagnostic-Id") => found = text(value),
+                // A name that came as a header of HTTP is in lower case.
+                Some(key) if key.eq_ignore_ascii_case(b"Diagnostic-Id") => found = text(value),
                 _ => {}
             }
         }

@@ -25,8 +25,6 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// How many a page of the broker's list has.
-const PAGE: usize = 1_000;
 
 /// Answers a request for all bindings, for those between two ends, or for one of these.
 pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
@@ -83,25 +81,20 @@ pub(super) async fn all(
     source: Option<String>,
     destination: Option<BindingDestination>,
 ) -> Result<Vec<Binding>, ShardError> {
-    let mut all = Vec::new();
-    loop {
-        let order = RouterOrder::ListBindings {
+    let order = |skip, top| {
+        Order::Router(RouterOrder::ListBindings {
             source: source.clone(),
             destination: destination.clone(),
             key: None,
-            skip: all.len(),
-            top: PAGE,
-        };
-        let Ok(Answer::Router(RouterAnswer::Bindings(page))) =
-            shard.order(Order::Router(order)).await?
-        else {
-            return Ok(all);
-        };
-        all.extend(page.items);
-        if !page.more {
-            return Ok(all);
-        }
-    }
+            skip,
+            top,
+        })
+    };
+    let page = |answer| match answer {
+        Answer::Router(RouterAnswer::Bindings(page)) => Some(page),
+        _ => None,
+    };
+    shard.list(order, page).await
 }
 
 async fn find(

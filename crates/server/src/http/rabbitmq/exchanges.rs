@@ -24,8 +24,6 @@ const DEFAULT_IN_PATHS: &str = "amq.default";
 const ALTERNATE: &str = "alternate-exchange";
 /// What a declaration may say; anything else is passed over, as RabbitMQ does.
 const PROPERTIES: [&str; 3] = ["durable", "auto_delete", "internal"];
-/// How many a page of the broker's list has.
-const PAGE: usize = 1_000;
 
 /// Answers a request for all exchanges, or for the one of a name.
 pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
@@ -70,22 +68,12 @@ pub(super) fn name_in(segment: &str) -> &str {
 
 /// All exchanges, in the order of their names.
 pub(super) async fn list(shard: &mut ShardClient) -> Result<Vec<RouterInfo>, ShardError> {
-    let mut all = Vec::new();
-    loop {
-        let order = RouterOrder::List {
-            skip: all.len(),
-            top: PAGE,
-        };
-        let Ok(Answer::Router(RouterAnswer::Routers(page))) =
-            shard.order(Order::Router(order)).await?
-        else {
-            return Ok(all);
-        };
-        all.extend(page.items);
-        if !page.more {
-            return Ok(all);
-        }
-    }
+    let order = |skip, top| Order::Router(RouterOrder::List { skip, top });
+    let page = |answer| match answer {
+        Answer::Router(RouterAnswer::Routers(page)) => Some(page),
+        _ => None,
+    };
+    shard.list(order, page).await
 }
 
 async fn describe(shard: &mut ShardClient, name: &str) -> Result<Option<RouterInfo>, ShardError> {

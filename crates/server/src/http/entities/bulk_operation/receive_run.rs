@@ -85,7 +85,7 @@ impl<'a> ReceiveRun<'a> {
         self.result
     }
 
-    async fn attach(&self) -> Result<(), ApiError> {
+    async fn attach(&mut self) -> Result<(), ApiError> {
         let receiver = self.receiver;
         let selector = self.job.selector.clone();
         let access = match self.job.operation {
