@@ -29,7 +29,7 @@ pub enum MessageSections {
     Schedule,
     /// A time to live.
     Ttl,
-    /// The trace context of its sender, who has sampled this many of a hundred messages.
+    /// The trace context of its sender, which has sampled this many of a hundred messages.
     Traced(u8),
     /// A label, and the application properties `region`, `key` and `n`: one of this many keys in
     /// turn, `k0`, `k1` and so on, and its number.

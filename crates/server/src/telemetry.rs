@@ -2,8 +2,8 @@
 //!
 //! Off unless an endpoint is configured. Spans are made where commands leave a connection or a
 //! request over HTTP and where outputs come back to it, and only for messages whose sender was
-//! sampled; the core knows nothing of them. Metrics are those of `/metrics`. What a collector does not take in time is dropped and
-//! counted: telemetry never holds up a message. (docs/telemetry.md)
+//! sampled; the core knows nothing of them. Metrics are those of `/metrics`. What a collector does
+//! not take in time is dropped and counted: telemetry never holds up a message. (docs/telemetry.md)
 
 mod connection_tracer;
 mod exporter;
