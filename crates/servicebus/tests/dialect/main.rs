@@ -24,6 +24,7 @@ mod hostile;
 mod issuers;
 mod jms;
 mod management;
+mod message_ids;
 mod namespaces;
 mod partition_keys;
 mod receive;

@@ -33,6 +33,13 @@ impl Received {
         map_of(&self.payload, self.sections().message_annotations, key)
     }
 
+    /// The id of a message, which must have one.
+    pub fn message_id(&self) -> Value {
+        let properties = self.payload.slice(self.sections().properties);
+        let properties = amqp::message::Properties::decode(&properties).expect("properties");
+        properties.message_id.expect("an id")
+    }
+
     pub fn delivery_annotation(&self, key: &str) -> Option<Value> {
         map_of(&self.payload, self.sections().delivery_annotations, key)
     }

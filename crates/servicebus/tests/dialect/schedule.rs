@@ -41,7 +41,7 @@ fn entry(payload: Bytes) -> Value {
     ])
 }
 
-fn schedule(world: &mut World, pair: &Pair, payloads: Vec<Bytes>) -> Response {
+pub(crate) fn schedule(world: &mut World, pair: &Pair, payloads: Vec<Bytes>) -> Response {
     let messages = payloads.into_iter().map(entry).collect();
     let body = vec![("messages", Value::List(messages))];
     call(world, pair, SCHEDULE, body)
@@ -68,7 +68,7 @@ fn refusal(response: &Response) -> (i32, String) {
     (response.code(), response.condition())
 }
 
-fn peeked(world: &mut World, pair: &Pair) -> Vec<Received> {
+pub(crate) fn peeked(world: &mut World, pair: &Pair) -> Vec<Received> {
     let body = vec![("message-count", Value::Int(100))];
     let response = call(world, pair, "com.microsoft:peek-message", body);
     if response.code() == 204 {

@@ -11,7 +11,7 @@ use endpoint::Outgoing;
 use crate::world::{World, message};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
-const BATCH: u32 = 0x8001_3700;
+pub(crate) const BATCH: u32 = 0x8001_3700;
 
 fn rejection(world: &mut World, link: endpoint::LinkId) -> String {
     match &world.outcomes(link)[..] {
@@ -26,7 +26,7 @@ fn rejection(world: &mut World, link: endpoint::LinkId) -> String {
     }
 }
 
-fn batch(parts: &[Bytes]) -> Bytes {
+pub(crate) fn batch(parts: &[Bytes]) -> Bytes {
     let mut out = BytesMut::new();
     for part in parts {
         amqp::encode::descriptor(&mut out, 0x75);
@@ -349,43 +349,6 @@ fn a_message_as_large_as_its_queue_takes_is_taken_without_an_id_and_forwarded() 
         received.annotation("x-opt-enqueue-sequence-number"),
         Some(Value::Long(1))
     );
-}
-
-#[test]
-fn a_message_without_an_id_keeps_the_one_it_is_given() {
-    let mut world = World::new();
-    let (_, sender) = world.sender("orders");
-    world.send(sender, &message("one"));
-    world.send(sender, &message("two"));
-    let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 2);
-    let ids = |received: &[crate::world::Received]| -> Vec<Value> {
-        let id = |it: &crate::world::Received| {
-            let section = it.payload.slice(it.sections().properties);
-            let properties = Properties::decode(&section).expect("properties");
-            properties.message_id.expect("an id")
-        };
-        received.iter().map(id).collect()
-    };
-    let received = world.received(receiver);
-    let first = ids(&received);
-    assert_ne!(first[0], first[1]);
-    assert_eq!(first[0].as_text().map(str::len), Some(32));
-    let abandoned = DeliveryState::Modified {
-        delivery_failed: true,
-        undeliverable_here: false,
-        message_annotations: None,
-    };
-    for received in &received {
-        world.dispose(received, abandoned.clone(), false);
-    }
-    world.credit(receiver, 2, false);
-    let received = world.received(receiver);
-    assert_eq!(ids(&received), first);
-    for received in &received {
-        world.dispose(received, DeliveryState::Rejected(None), false);
-    }
-    let dead = world.receiver("orders/$deadletterqueue", SenderSettleMode::Unsettled, 2);
-    assert_eq!(ids(&world.received(dead)), first);
 }
 
 #[test]

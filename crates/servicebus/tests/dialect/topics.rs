@@ -11,7 +11,7 @@ const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const NODE: &str = "events/Subscriptions/audit";
 
 /// A topic `events` with the subscriptions `audit` and `others`.
-fn world() -> World {
+pub(crate) fn world() -> World {
     let mut world = World::new();
     world.ensure(Ensured::Topic {
         path: "events".to_owned(),
@@ -69,11 +69,16 @@ fn map(entries: Vec<(&str, Value)>) -> Value {
     )
 }
 
-fn sql(text: &str) -> Value {
+pub(crate) fn sql(text: &str) -> Value {
     map(vec![("expression", Value::from(text))])
 }
 
-fn add(world: &mut World, pair: &Pair, name: &str, rule: Vec<(&str, Value)>) -> Response {
+pub(crate) fn add(
+    world: &mut World,
+    pair: &Pair,
+    name: &str,
+    rule: Vec<(&str, Value)>,
+) -> Response {
     let body = vec![
         ("rule-name", Value::from(name)),
         ("rule-description", map(rule)),
