@@ -353,6 +353,36 @@ fn targets_of_a_configuration_are_shown_as_addresses_and_others_as_they_were_wri
 }
 
 #[test]
+fn a_queue_with_sessions_forwards_to_itself_by_an_update_and_keeps_its_idle_time() {
+    let mut world = World::new();
+    world.make("/target", "QueueDescription", "");
+    let sessions = "<RequiresSession>true</RequiresSession>";
+    let idle = "<AutoDeleteOnIdle>PT10M</AutoDeleteOnIdle>";
+    let forward = "<ForwardTo>target</ForwardTo>";
+    let made = world.make(
+        "/q",
+        "QueueDescription",
+        &format!("{sessions}{forward}{idle}"),
+    );
+    assert_eq!(made.value("ForwardTo"), Some("target"));
+    assert_eq!(made.value("AutoDeleteOnIdle"), Some("PT10M"));
+    for itself in ["Q", "sb://host/q", "https://host:5300/q"] {
+        let forwards = format!(
+            "<ForwardTo>{itself}</ForwardTo>\
+             <ForwardDeadLetteredMessagesTo>{itself}</ForwardDeadLetteredMessagesTo>"
+        );
+        let changed = world.update("/q", &queue(&format!("{sessions}{idle}{forwards}")));
+        assert_eq!(changed.status, 200, "{itself}: {changed:?}");
+        world.restart();
+        let shown = world.get("/q");
+        for property in ["ForwardTo", "ForwardDeadLetteredMessagesTo"] {
+            assert_eq!(shown.value(property), Some(itself));
+        }
+        assert_eq!(shown.value("AutoDeleteOnIdle"), Some("PT10M"));
+    }
+}
+
+#[test]
 fn authorization_rules_come_back_with_their_keys() {
     let mut world = World::new();
     let rules = r#"<AuthorizationRules><AuthorizationRule i:type="SharedAccessAuthorizationRule">
