@@ -15,33 +15,33 @@ internal sealed partial class OwnBroker : Broker, IAsyncDisposable
     private static readonly HttpClient Http = new();
 
     private readonly Process process;
-    private readonly string? configuration;
+    private readonly string configuration;
 
-    private OwnBroker(Process process, string? configuration, string connectionString)
+    private OwnBroker(Process process, string configuration, string connectionString)
         : base(connectionString)
     {
         this.process = process;
         this.configuration = configuration;
     }
 
-    /// <summary>Starts a broker whose clock stands still until it is advanced.</summary>
-    public static async Task<OwnBroker> WithVirtualClock()
+    /// <summary>
+    /// Starts a broker whose clock stands still until it is advanced, with these lines as its <c>railbus.toml</c>.
+    /// </summary>
+    public static async Task<OwnBroker> WithVirtualClock(string settings = "")
     {
-        var broker = await Start(null, "--virtual-clock");
+        var broker = await Start(settings, "--virtual-clock");
         await broker.SetClock("""{"freeze": true}""");
         return broker;
     }
 
     /// <summary>Starts a broker with these lines as its <c>railbus.toml</c>.</summary>
-    public static async Task<OwnBroker> WithSettings(string settings)
-    {
-        var file = Path.GetTempFileName();
-        await File.WriteAllTextAsync(file, settings);
-        return await Start(file, "--config", file);
-    }
+    public static Task<OwnBroker> WithSettings(string settings) => Start(settings);
 
-    private static async Task<OwnBroker> Start(string? configuration, params string[] options)
+    private static async Task<OwnBroker> Start(string settings, params string[] options)
     {
+        var configuration = Path.GetTempFileName();
+        await File.WriteAllTextAsync(configuration, settings);
+        options = ["--config", configuration, .. options];
         var program = Environment.GetEnvironmentVariable("RAILBUS_BIN")
             ?? throw new InvalidOperationException("RAILBUS_BIN names no program");
         var start = new ProcessStartInfo(program, ["serve", "--ephemeral", "--listen", "127.0.0.1:0", .. options])
@@ -77,10 +77,7 @@ internal sealed partial class OwnBroker : Broker, IAsyncDisposable
         Signal(process.Id, Terminate);
         await process.WaitForExitAsync();
         process.Dispose();
-        if (configuration != null)
-        {
-            File.Delete(configuration);
-        }
+        File.Delete(configuration);
     }
 
     // Process.Kill would leave the broker no time to remove its folder.
