@@ -105,6 +105,26 @@ public class PlainAmqp
     }
 
     [Fact]
+    public async Task AMessageWithoutABodyIsShownWithAnEmptyOne()
+    {
+        await using var queue = await Queue.Create();
+        var sent = new Message { ApplicationProperties = new() { ["kind"] = "signal" } };
+        Assert.Null(sent.BodySection);
+        await Send(queue.Name, sender => sender.SendAsync(sent));
+        var peeked = await queue.Receiver.PeekMessageAsync();
+        var received = await queue.Receiver.ReceiveOne();
+        await queue.Receiver.DeferMessageAsync(received);
+        var deferred = await queue.Receiver.ReceiveDeferredMessageAsync(received.SequenceNumber);
+        foreach (var one in new[] { peeked, received, deferred })
+        {
+            Assert.Empty(one.Body.ToArray());
+            Assert.Equal("signal", one.ApplicationProperties["kind"]);
+        }
+        await queue.Receiver.CompleteMessageAsync(deferred);
+        Assert.Empty(await queue.Bodies());
+    }
+
+    [Fact]
     public async Task ASectionThatComesTwiceIsRefused()
     {
         await using var queue = await Queue.Create();

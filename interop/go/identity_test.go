@@ -4,6 +4,8 @@ package interop
 // that `railbus identity env` prints, and the clients take its tokens.
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
@@ -45,15 +48,47 @@ func TestAProgramWithoutAConnectionStringSendsAndReceives(t *testing.T) {
 	plain.mustBeEmpty()
 }
 
-func TestAProgramWithoutAConnectionStringAdministers(t *testing.T) {
+// otherAudience is a credential whose tokens are for another service.
+type otherAudience struct{ azcore.TokenCredential }
+
+func (other otherAudience) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	options.Scopes = []string{"https://vault.azure.net/.default"}
+	return other.TokenCredential.GetToken(ctx, options)
+}
+
+func TestATokenForAnotherServiceIsRefused(t *testing.T) {
+	plain := cleared(t, "plain")
+	other := otherAudience{defaultCredential(t)}
+	client, err := azservicebus.NewClient(os.Getenv("RAILBUS_HOST"), other, byTLS(trust(t)))
+	must(t, err)
+	t.Cleanup(func() { _ = client.Close(t.Context()) })
+	sender, err := client.NewSender(plain.name, nil)
+	must(t, err)
+	err = sender.SendMessage(within(t, patience), message("refused"), nil)
+	failsWith(t, err, azservicebus.CodeUnauthorizedAccess)
+	plain.mustBeEmpty()
+	_, err = administrationWith(t, other).GetQueue(t.Context(), plain.name, nil)
+	var refused *azcore.ResponseError
+	if !errors.As(err, &refused) || refused.StatusCode != http.StatusUnauthorized {
+		t.Fatalf("it is not refused: %v", err)
+	}
+}
+
+func administrationWith(t *testing.T, credential azcore.TokenCredential) *admin.Client {
+	t.Helper()
 	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: trust(t)}}
 	t.Cleanup(trusting.CloseIdleConnections)
 	namespace := os.Getenv("RAILBUS_HOST") + ":" + os.Getenv("RAILBUS_PORT")
 	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: trusting}}
-	client, err := admin.NewClient(namespace, defaultCredential(t), options)
+	client, err := admin.NewClient(namespace, credential, options)
 	must(t, err)
+	return client
+}
+
+func TestAProgramWithoutAConnectionStringAdministers(t *testing.T) {
+	client := administrationWith(t, defaultCredential(t))
 	name := fresh("identity")
-	_, err = client.CreateQueue(t.Context(), name, nil)
+	_, err := client.CreateQueue(t.Context(), name, nil)
 	must(t, err)
 	_, err = client.DeleteQueue(t.Context(), name, nil)
 	must(t, err)

@@ -95,6 +95,35 @@ func TestASessionIsAcceptedByIDAndComesInOrderToItsHolderAlone(t *testing.T) {
 	must(t, rest.CompleteMessage(within(t, patience), receiveIn(t, rest, 1)[0], nil))
 }
 
+func TestIDsThatDifferInLetterCaseAreOneSession(t *testing.T) {
+	client := connect(t, connectionString())
+	session := newSession()
+	ids := []string{"Order-" + session, "ORDER-" + session, "order-" + session}
+	for _, id := range ids {
+		sendTo(t, client, id, id)
+	}
+	receiver := accept(t, client, "oRDER-"+session)
+	equal(t, "session", receiver.SessionID(), "oRDER-"+session)
+	received := receiveIn(t, receiver, 3)
+	for i, one := range received {
+		equal(t, "id", *one.SessionID, ids[i])
+	}
+	must(t, receiver.SetSessionState(within(t, patience), []byte("known"), nil))
+	_, err := client.AcceptSessionForQueue(within(t, patience), sessionQueue, ids[0], nil)
+	if err == nil {
+		t.Fatal("a held session was accepted")
+	}
+	for _, one := range received {
+		must(t, receiver.CompleteMessage(within(t, patience), one, nil))
+	}
+	must(t, receiver.Close(within(t, patience)))
+	again := accept(t, client, ids[1])
+	state, err := again.GetSessionState(within(t, patience), nil)
+	must(t, err)
+	equal(t, "state", string(state), "known")
+	must(t, again.SetSessionState(within(t, patience), nil, nil))
+}
+
 func TestTheNextSessionIsTheOneWhoseFirstMessageIsOldest(t *testing.T) {
 	client := connect(t, connectionString())
 	dropAll(t, client)

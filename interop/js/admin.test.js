@@ -6,7 +6,7 @@ const assert = require("node:assert/strict");
 const { randomUUID } = require("node:crypto");
 const test = require("node:test");
 const { ServiceBusAdministrationClient } = require("@azure/service-bus");
-const { PREFIX, connectionString } = require("./support.js");
+const { PREFIX, connect, connectionString, receiveOne } = require("./support.js");
 
 const admin = new ServiceBusAdministrationClient(connectionString);
 
@@ -274,6 +274,40 @@ test("what is missing or wrong is the error for that", async () => {
   await assert.rejects(admin.createQueue(missing, { lockDuration: "PT6M" }), { code: "ServiceError" });
   const wrongKey = new ServiceBusAdministrationClient(connectionString.replace("SAS_KEY_VALUE", "WRONG_KEY_VALUE"));
   await assert.rejects(wrongKey.getNamespaceProperties(), { code: "UnauthorizedRequestError" });
+});
+
+test("names have tildes, and begin and end with marks", async () => {
+  for (const mark of "~-_.") {
+    const [topic, subscription] = [`${mark}${fresh("marks")}${mark}`, `${mark}s${mark}`];
+    await admin.createTopic(topic);
+    await admin.createSubscription(topic, subscription);
+    await admin.createRule(topic, subscription, mark === "~" ? "rule" : `${mark}r${mark}`, { sqlExpression: "1 = 1" });
+    assert.equal((await admin.getTopic(topic)).name, topic);
+    assert.equal((await admin.getSubscription(topic, subscription)).subscriptionName, subscription);
+    const client = connect();
+    await client.createSender(topic).sendMessages({ body: mark });
+    const receiver = client.createReceiver(topic, subscription);
+    const received = await receiveOne(receiver);
+    assert.equal(received.body, mark);
+    await receiver.completeMessage(received);
+    await client.close();
+    await admin.deleteTopic(topic);
+  }
+});
+
+test("a name that cannot be is refused and makes nothing", async () => {
+  for (const name of ["a b", "a!b", "a//b", "$a", "a".repeat(261)]) {
+    await assert.rejects(admin.createQueue(name), { statusCode: 400 }, name);
+    assert.equal(await admin.queueExists(name), false, name);
+  }
+});
+
+test("an unknown name that begins with a dollar is not found", async () => {
+  const name = "$nservicebus-verification-queue";
+  for (const ask of ["getQueue", "getTopic", "deleteQueue"]) {
+    await assert.rejects(admin[ask](name), { code: "MessageEntityNotFoundError" }, ask);
+  }
+  assert.equal(await admin.queueExists(name), false);
 });
 
 test("the namespace says what it is", async () => {

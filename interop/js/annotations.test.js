@@ -2,7 +2,9 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const { once } = require("node:events");
 const Long = require("long");
+const rhea = require("rhea");
 const { testWithBroker } = require("./own-broker.js");
 const { Queue, message, receive, receiveOne } = require("./support.js");
 
@@ -172,6 +174,37 @@ testWithBroker("a footer arrives with the body before which it was written", "or
   const received = await receiveOne(queue.receiver());
   assert.equal(received.body, "annotated");
   assert.deepEqual(received._rawAmqpMessage.footer, { checksum: 17, "x-sealed": true });
+});
+
+/** A body of no section: left out, it would be the value null. */
+const NO_BODY = { collect_sections() {} };
+
+/** Sends a message by the AMQP client under the SDK, which by itself sends a body always. */
+async function sendByAmqp(broker, queue, sent) {
+  const [, host, port] = /sb:\/\/([^:]+):(\d+)/.exec(broker.connectionString);
+  const login = { username: "RootManageSharedAccessKey", password: "SAS_KEY_VALUE" };
+  const connection = rhea.create_container().connect({ host, port: Number(port), reconnect: false, ...login });
+  const sender = connection.open_sender(queue.name);
+  await once(sender, "sendable");
+  sender.send(sent);
+  await once(sender, "accepted");
+  connection.close();
+  await once(connection, "connection_close");
+}
+
+testWithBroker("a message without a body arrives without one", "orders", async (queue, { broker }) => {
+  await sendByAmqp(broker, queue, { application_properties: { kind: "signal" }, body: NO_BODY });
+  const receiver = queue.receiver();
+  const [peeked] = await receiver.peekMessages(1, { fromSequenceNumber: Long.ONE });
+  const deferred = await deferAndReceive(receiver);
+  for (const one of [peeked, deferred]) {
+    assert.equal(one.body, undefined);
+    assert.deepEqual(one.applicationProperties, { kind: "signal" });
+  }
+  await receiver.abandonMessage(deferred);
+  const [again] = await receiver.receiveDeferredMessages(deferred.sequenceNumber);
+  await receiver.completeMessage(again);
+  assert.ok(await queue.isEmpty());
 });
 
 testWithBroker("a received message is sent again and arrives as it was", "orders", async (queue, { client }) => {

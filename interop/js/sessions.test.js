@@ -60,6 +60,24 @@ test("a session is accepted by id and comes in order to its holder alone", async
   await rest.completeMessage(await receiveOne(rest));
 });
 
+test("ids that differ in letter case are one session", async (client, session) => {
+  const ids = [`Order-${session}`, `ORDER-${session}`, `order-${session}`];
+  for (const id of ids) await send(client, id, id);
+  const asked = `oRDER-${session}`;
+  const receiver = await client.acceptSession(NAME, asked, quiet);
+  assert.equal(receiver.sessionId, asked);
+  const received = await receive(receiver, 3);
+  assert.deepEqual(received.map((one) => one.sessionId), ids);
+  await receiver.setSessionState("known");
+  await assert.rejects(client.acceptSession(NAME, ids[0], quiet), { code: "SessionCannotBeLocked" });
+  for (const one of received) await receiver.completeMessage(one);
+  await receiver.close();
+  const again = await client.acceptSession(NAME, ids[1], quiet);
+  assert.equal((await again.getSessionState()).toString(), "known");
+  await again.setSessionState(null);
+  await again.close();
+});
+
 test("the next session is the one whose first message is oldest", async (client, first) => {
   await dropAll(client);
   const second = randomUUID();

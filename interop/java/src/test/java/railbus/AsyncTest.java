@@ -104,6 +104,16 @@ class AsyncTest extends AsyncClients {
     }
 
     @Test
+    void aMessageWithNothingButABodyIsCompleted() {
+        sender("orders").sendMessage(new ServiceBusMessage("body")).block(PATIENCE);
+        ServiceBusReceiverAsyncClient receiver = receiver("orders");
+        ServiceBusReceivedMessage received = next(receiver);
+        assertEquals("body", received.getBody().toString());
+        receiver.complete(received).block(PATIENCE);
+        queue("orders").assertEmpty();
+    }
+
+    @Test
     void aCompletedMessageNeverComesBack() {
         queue("orders").send(message("body"));
         ServiceBusReceiverAsyncClient receiver = receiver("orders");

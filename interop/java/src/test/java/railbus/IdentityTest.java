@@ -1,13 +1,21 @@
 package railbus;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static railbus.Queue.message;
 
+import com.azure.core.amqp.AmqpRetryOptions;
+import com.azure.core.credential.TokenCredential;
+import com.azure.core.credential.TokenRequestContext;
+import com.azure.core.exception.ClientAuthenticationException;
 import com.azure.core.http.HttpRequest;
 import com.azure.core.http.policy.HttpPipelinePolicy;
 import com.azure.identity.DefaultAzureCredential;
 import com.azure.identity.DefaultAzureCredentialBuilder;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
+import com.azure.messaging.servicebus.ServiceBusException;
+import com.azure.messaging.servicebus.ServiceBusFailureReason;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
@@ -27,7 +35,7 @@ class IdentityTest {
 
     private final DefaultAzureCredential credential = new DefaultAzureCredentialBuilder().build();
 
-    private ServiceBusClientBuilder builder() {
+    private static ServiceBusClientBuilder builder(TokenCredential credential) {
         return new ServiceBusClientBuilder()
             .credential(HOST, credential)
             .customEndpointAddress("https://" + ENDPOINT);
@@ -36,8 +44,8 @@ class IdentityTest {
     @Test
     void aProgramWithoutAConnectionStringSendsAndReceives() {
         try (Queue queue = Queue.cleared("plain");
-            ServiceBusSenderClient sender = builder().sender().queueName(queue.name).buildClient();
-            ServiceBusReceiverClient receiver = builder().receiver().queueName(queue.name).buildClient()) {
+            ServiceBusSenderClient sender = builder(credential).sender().queueName(queue.name).buildClient();
+            ServiceBusReceiverClient receiver = builder(credential).receiver().queueName(queue.name).buildClient()) {
             sender.sendMessage(message("without a key"));
             ServiceBusReceivedMessage received = Queue.receiveOne(receiver);
             assertEquals("without a key", received.getBody().toString());
@@ -47,7 +55,22 @@ class IdentityTest {
     }
 
     @Test
-    void aProgramWithoutAConnectionStringAdministers() {
+    void aTokenForAnotherServiceIsRefused() {
+        TokenCredential other = context ->
+            credential.getToken(new TokenRequestContext().addScopes("https://vault.azure.net/.default"));
+        AmqpRetryOptions once = new AmqpRetryOptions().setMaxRetries(0);
+        try (Queue queue = Queue.cleared("plain");
+            ServiceBusSenderClient sender = builder(other).retryOptions(once).sender().queueName(queue.name).buildClient()) {
+            ServiceBusException refused =
+                assertThrows(ServiceBusException.class, () -> sender.sendMessage(message("refused")));
+            assertEquals(ServiceBusFailureReason.UNAUTHORIZED, refused.getReason());
+            assertTrue(refused.getMessage().contains("InvalidAudience"), refused.getMessage());
+            assertEquals(0, queue.peek().size());
+        }
+        assertThrows(ClientAuthenticationException.class, () -> administration(other).getQueue("java-plain"));
+    }
+
+    private static ServiceBusAdministrationClient administration(TokenCredential credential) {
         // The client asks at port 443; a policy, which anybody may add, sends its requests to where the broker listens.
         HttpPipelinePolicy port = (context, next) -> {
             HttpRequest request = context.getHttpRequest();
@@ -56,10 +79,15 @@ class IdentityTest {
             request.setUrl("https://" + ENDPOINT + uri.getRawPath() + query);
             return next.process();
         };
-        ServiceBusAdministrationClient admin = new ServiceBusAdministrationClientBuilder()
+        return new ServiceBusAdministrationClientBuilder()
             .credential(HOST, credential)
             .addPolicy(port)
             .buildClient();
+    }
+
+    @Test
+    void aProgramWithoutAConnectionStringAdministers() {
+        ServiceBusAdministrationClient admin = administration(credential);
         String name = "java-identity-" + UUID.randomUUID().toString().substring(0, 13);
         admin.createQueue(name);
         assertEquals(name, admin.getQueue(name).getName());

@@ -99,6 +99,27 @@ class SessionsTest {
     }
 
     @Test
+    void idsThatDifferInLetterCaseAreOneSession() {
+        List<String> ids = List.of("Order-" + session, "ORDER-" + session, "order-" + session);
+        ids.forEach(id -> send(id, id));
+        String asked = "oRDER-" + session;
+        try (ServiceBusReceiverClient receiver = sessions.acceptSession(asked)) {
+            assertEquals(asked, receiver.getSessionId());
+            List<ServiceBusReceivedMessage> received = receive(receiver, 3);
+            assertEquals(ids, received.stream().map(ServiceBusReceivedMessage::getSessionId).toList());
+            receiver.setSessionState("known".getBytes());
+            try (ServiceBusSessionReceiverClient others = sessions()) {
+                assertThrows(RuntimeException.class, () -> others.acceptSession(ids.get(0)));
+            }
+            received.forEach(receiver::complete);
+        }
+        try (ServiceBusReceiverClient again = sessions.acceptSession(ids.get(1))) {
+            assertArrayEquals("known".getBytes(), again.getSessionState());
+            again.setSessionState(null);
+        }
+    }
+
+    @Test
     void theNextSessionIsOneThatHasMessages() {
         send(session, "one");
         String accepted;
