@@ -152,8 +152,8 @@ impl ShardClient {
         .await
     }
 
-    /// All items of a list, asked for in pages: `order` makes that for one page of how many it skips
-    /// and how many it has at most. What is gone by now has none.
+    /// All items of a list, asked for in pages: `order` makes that for one page of how many it
+    /// skips and how many it has at most. What is gone by now has none.
     pub async fn list<T>(
         &mut self,
         order: impl Fn(usize, usize) -> Order,
