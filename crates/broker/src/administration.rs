@@ -13,7 +13,7 @@ mod rules;
 use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
-use crate::api::id::RequestId;
+use crate::api::id::{ConnectionId, RequestId};
 use crate::api::order::{Answer, Order};
 use crate::api::output::Output;
 use crate::client_affine;
@@ -32,13 +32,14 @@ pub(crate) fn administer(
     order: Order,
     cx: &mut Context<'_>,
 ) {
-    let result = carry_out(directory, namespace, order, cx);
+    let result = carry_out(directory, request.connection, namespace, order, cx);
     let result = Box::new(result);
     cx.emit(Output::Administered { request, result });
 }
 
 fn carry_out(
     directory: &mut Directory,
+    connection: ConnectionId,
     namespace: NamespaceId,
     order: Order,
     cx: &mut Context<'_>,
@@ -52,7 +53,11 @@ fn carry_out(
             path,
             description,
             rules,
-        } => entities::create(directory, namespace, path, *description, rules, cx),
+        } => {
+            let id = entities::make(directory, namespace, path, *description, rules, None, cx)?;
+            directory.claim(id, connection, cx);
+            inquiry::entity(directory, id, cx)
+        }
         Order::Update {
             entity,
             description,

@@ -5,6 +5,7 @@
 pub(crate) mod change;
 pub(crate) mod definition;
 pub(crate) mod directory;
+pub(crate) mod exclusive;
 pub(crate) mod namespaces;
 pub(crate) mod policies;
 mod recovery;

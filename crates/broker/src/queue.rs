@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
 
-use crate::api::id::{Subqueue, SubqueueId};
+use crate::api::id::{ConnectionId, Subqueue, SubqueueId};
 use crate::api::output::Eviction;
 use crate::api::settings::{Expiry, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
@@ -71,6 +71,8 @@ pub(crate) struct Queue {
     pub times: Times,
     pub idle: Idle,
     pub lease: Lease,
+    /// The connection that an exclusive queue belongs to.
+    pub owner: Option<ConnectionId>,
     pub rows: Rows,
     pub subs: [SubqueueState; 3],
     pub schedule: Schedule,
@@ -161,6 +163,7 @@ impl Queue {
             times,
             idle: Idle::default(),
             lease: Lease::default(),
+            owner: None,
             rows,
             subs,
             schedule,

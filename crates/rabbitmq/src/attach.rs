@@ -300,6 +300,9 @@ impl Links {
         let entity = cx.directory.get(path).filter(|it| it.path == path);
         let entity = entity.filter(|it| it.kind != EntityKind::Topic);
         let entity = entity.ok_or_else(|| errors::no_queue(name))?;
+        if self.exclusive.is_locked(cx.directory, path) {
+            return Err(errors::locked(path));
+        }
         let settings = &entity.settings;
         let forwards = match subqueue {
             Subqueue::Main => settings.forward_to.is_some(),

@@ -278,6 +278,7 @@ impl Links {
         };
         let error = match reason {
             Eviction::NotFound => errors::queue_deleted(),
+            Eviction::Exclusive => errors::locked(&consumer.path),
             Eviction::Injected(error) => errors::injected(error),
             other => errors::unusable(&consumer.path, &format!("is not readable: {other}")),
         };

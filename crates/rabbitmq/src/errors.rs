@@ -52,6 +52,16 @@ pub(crate) fn no_exchange(name: &str) -> Error {
     Error::new(condition::NOT_FOUND, text)
 }
 
+/// A queue that belongs to another connection. Clients look for the beginning of the text.
+pub(crate) fn locked(name: &str) -> Error {
+    let text = format!(
+        "cannot obtain exclusive access to locked queue '{name}' in vhost '/'. It could be \
+         originally declared on another connection or the exclusive property value does not match \
+         that of the original declaration."
+    );
+    Error::new(condition::RESOURCE_LOCKED, text)
+}
+
 pub(crate) fn queue_deleted() -> Error {
     Error {
         condition: condition::RESOURCE_DELETED,

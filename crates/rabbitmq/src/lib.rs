@@ -9,6 +9,7 @@ mod arguments;
 mod attach;
 mod consumer;
 mod errors;
+mod exclusive_queues;
 mod links;
 mod management;
 mod message;

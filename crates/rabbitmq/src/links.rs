@@ -16,6 +16,7 @@ use endpoint::{Event, LinkId, SessionId};
 
 use crate::attach::PendingAttach;
 use crate::consumer::{Consumer, PendingSettle};
+use crate::exclusive_queues::ExclusiveQueues;
 use crate::management::pair::{PairId, Pairs};
 use crate::publisher::{PendingPublish, Publisher};
 use crate::{Settings, errors, open, reply_queue};
@@ -65,6 +66,7 @@ pub struct Links {
     pub(crate) leaves_anonymous_senders: bool,
     pub(crate) links: BTreeMap<LinkId, Link>,
     pub(crate) pairs: Pairs,
+    pub(crate) exclusive: ExclusiveQueues,
     pub(crate) pending: PendingRequests<Pending>,
 }
 
@@ -79,6 +81,7 @@ impl Links {
             leaves_anonymous_senders: false,
             links: BTreeMap::new(),
             pairs: Pairs::default(),
+            exclusive: ExclusiveQueues::default(),
             pending: PendingRequests::default(),
         }
     }
@@ -265,6 +268,7 @@ impl LinkOwner for Links {
     }
 
     fn check_links(&mut self, cx: &mut LinkContext<'_>) {
+        self.exclusive.retain(cx.directory);
         for link in self.links.keys().copied().collect::<Vec<_>>() {
             self.check_link(cx, link);
         }

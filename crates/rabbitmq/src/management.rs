@@ -216,7 +216,7 @@ impl Links {
             return;
         };
         let step = match &mut running.operation {
-            Operation::Queue(operation) => operation.go_on(result, &node),
+            Operation::Queue(operation) => operation.go_on(result, &node, &mut self.exclusive),
             Operation::Router => exchanges::answer(result).into(),
             Operation::Removal => exchanges::removed(result).into(),
             Operation::ListBindings => bindings::listed(result).into(),

@@ -90,6 +90,10 @@ pub(crate) fn eviction(reason: Eviction, resource: &str) -> Error {
         Eviction::Disabled => disabled(resource),
         Eviction::Forwarding => forwarding_source(),
         Eviction::SessionRequired => sessionless_receiver(),
+        Eviction::Exclusive => Error::new(
+            condition::RESOURCE_LOCKED,
+            format!("{reason}. Resource: '{resource}'."),
+        ),
         // Retriable: the entity is there again, with the messages of the snapshot.
         Eviction::Restored => Error::new(
             condition::DETACH_FORCED,

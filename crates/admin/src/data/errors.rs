@@ -78,6 +78,7 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
         Eviction::SessionRequired => {
             invalid("The entity requires sessions, which are received over AMQP only.")
         }
+        Eviction::Exclusive => invalid("The queue belongs to a connection of AMQP."),
         Eviction::Restored => Error::unavailable(),
         Eviction::Injected(error) => injected(error),
         Eviction::Unreadable { .. } => {

@@ -24,20 +24,8 @@ use crate::topic::command::MAX_SUBSCRIPTIONS;
 /// Queues and topics together. (docs/spec/entities.md#4)
 const MAX_ENTITIES: usize = 10_000;
 
-/// Makes an entity, and a subscription's rules with it.
-pub(super) fn create(
-    directory: &mut Directory,
-    namespace: NamespaceId,
-    path: EntityPath,
-    description: EntityDescription,
-    rules: Option<Vec<RuleDescription>>,
-    cx: &mut Context<'_>,
-) -> Result<Answer, EntityError> {
-    let id = make(directory, namespace, path, description, rules, None, cx)?;
-    inquiry::entity(directory, id, cx)
-}
-
-/// The same, which may be a subscription that a client makes.
+/// Makes an entity, and a subscription's rules with it. The subscription may be one that a client
+/// makes.
 pub(crate) fn make(
     directory: &mut Directory,
     namespace: NamespaceId,

@@ -128,6 +128,8 @@ pub enum Eviction {
     Restored,
     #[error("the entity requires sessions")]
     SessionRequired,
+    #[error("the queue belongs to another connection")]
+    Exclusive,
     #[error(transparent)]
     Injected(InjectedError),
     #[error("the store is damaged: messages {first} to {last} cannot be read")]

@@ -182,6 +182,9 @@ pub struct QueueSettings {
     pub expires: u64,
     /// Deleted with all that is in it when its last receiver goes.
     pub auto_delete: bool,
+    /// Whether only the connection that made it receives from it. It goes with that connection.
+    /// (docs/spec/rabbitmq.md#7)
+    pub exclusive: bool,
     /// Whether one receiver at a time is given messages: the first one, and when that goes, of the
     /// highest priority the oldest. (docs/spec/rabbitmq.md#10.1)
     pub single_active_receiver: bool,
@@ -222,6 +225,7 @@ impl Default for QueueSettings {
             auto_delete_on_idle: u64::MAX,
             expires: u64::MAX,
             auto_delete: false,
+            exclusive: false,
             single_active_receiver: false,
             max_length: None,
             max_length_bytes: None,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId, Write};
 
 use crate::api::error::RequestError;
-use crate::api::id::SubqueueId;
+use crate::api::id::{ConnectionId, SubqueueId};
 use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
 use crate::api::output::{EntityChange, Eviction, Output};
@@ -61,6 +61,7 @@ pub(crate) struct Directory {
     pub(super) versions: BTreeMap<NamespaceId, u64>,
     pub(crate) namespaces: Namespaces,
     pub(crate) faults: FaultRules,
+    pub(super) exclusive: BTreeSet<(ConnectionId, EntityId)>,
 }
 
 impl Directory {
@@ -131,6 +132,7 @@ impl Directory {
     /// Takes an entity out: from now on there is none of its id, and its path is free.
     pub(crate) fn take(&mut self, id: EntityId) -> Option<Box<Queue>> {
         let queue = self.queues.remove(&id)?;
+        self.disclaim(&queue);
         if id.is_volatile() {
             return Some(queue);
         }
@@ -269,9 +271,11 @@ impl Directory {
         }
     }
 
-    /// Gives an entity settings of its own. Returns whether they differ from those before.
-    pub(crate) fn describe(&mut self, id: EntityId, own: QueueSettings) -> bool {
+    /// Gives an entity settings of its own. Returns whether they differ from those before. An
+    /// exclusive queue stays so.
+    pub(crate) fn describe(&mut self, id: EntityId, mut own: QueueSettings) -> bool {
         let queue = self.queues.get_mut(&id).expect(CHANGED);
+        own.exclusive = queue.settings.exclusive;
         let differs = *queue.own() != own;
         self.policies.govern(queue, own);
         differs

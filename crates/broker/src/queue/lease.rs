@@ -3,7 +3,8 @@
 //! An attached receiver keeps its entity, with credit or without; sending, browsing by request and
 //! administration do not. A queue that deletes itself goes with its last receiver. The time begins
 //! when the last receiver goes, when the entity is made and when the process starts. A change of
-//! the setting does not begin it anew. (docs/spec/rabbitmq.md#12.3)
+//! the setting does not begin it anew. (docs/spec/rabbitmq.md#12.3) The lease of an exclusive queue
+//! without its connection is over.
 
 use crate::api::time::Mono;
 use crate::context::Context;
@@ -47,6 +48,9 @@ impl Queue {
     /// When it will have had no receiver for too long, if none comes. What forwards has no
     /// receivers, so it stays.
     pub(super) fn lease_end(&self) -> Option<Mono> {
+        if self.settings.exclusive && self.owner.is_none() {
+            return Some(self.lease.since);
+        }
         let goes_with_last = self.settings.auto_delete && self.lease.was_used;
         let expires = if goes_with_last {
             0

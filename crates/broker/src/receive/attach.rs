@@ -17,6 +17,7 @@ use crate::api::settings::{LocksOnDisconnect, SessionCountOnDisconnect};
 use crate::context::Context;
 use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
+use crate::entities::exclusive;
 use crate::node;
 use crate::queue::Queue;
 use crate::receive::credit;
@@ -80,6 +81,7 @@ fn admit<'a>(
     // A link that attaches again starts anew.
     detach(directory, receiver, cx);
     let reason = match directory.admit(place) {
+        Ok(queue) if !queue.is_open_to(receiver.connection) => Eviction::Exclusive,
         Ok(queue) if place.subqueue != Subqueue::Main || queue.sessions.is_none() || browses => {
             return Some(queue);
         }
@@ -292,6 +294,7 @@ fn end_connection(
         detach_with(directory, receiver, departure, cx);
     }
     node::close_all(directory, connection, cx);
+    exclusive::end_of(directory, connection, cx);
     // Only now, so that none of these receivers takes a message that a rollback gives back.
     transaction::end(directory, connection, None, cx);
     cx.shared.clients.disconnect(connection)

@@ -26,6 +26,7 @@ mod deleting_sessions;
 mod distributions;
 mod duplicates;
 mod dynamic_nodes;
+mod exclusive;
 mod expiring_sessions;
 mod expiry;
 mod faults;

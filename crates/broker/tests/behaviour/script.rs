@@ -193,6 +193,7 @@ impl Stage {
         match verb {
             "wait" => {}
             "queue" => self.ensure(args),
+            "own" => self.own(args),
             "remove" => self.remove(args),
             "policy" => self.policy(args),
             "clear-policy" => self.clear_policy(args),

@@ -93,6 +93,9 @@ impl Links {
         if let Some(error) = self.deny_binding(cx, &binding.source, &binding.destination) {
             return (Operation::Router, Step::End(error));
         }
+        if let Some(response) = self.locked(cx, &binding.destination) {
+            return (Operation::Router, response.into());
+        }
         let order = Order::Router(RouterOrder::Bind(Box::new(binding)));
         (Operation::Router, Step::Order(order))
     }
@@ -105,8 +108,21 @@ impl Links {
         if let Some(error) = self.deny_binding(cx, &place.source, &place.destination) {
             return (Operation::Router, Step::End(error));
         }
+        if let Some(response) = self.locked(cx, &place.destination) {
+            return (Operation::Router, response.into());
+        }
         let step = Step::Order(listing(&place, MAX_BINDINGS));
         (Operation::Unbind { hash: place.hash }, step)
+    }
+
+    /// The response to a binding of a queue that belongs to another connection.
+    fn locked(&self, cx: &LinkContext<'_>, destination: &BindingDestination) -> Option<Response> {
+        match destination {
+            BindingDestination::Entity(name) if self.exclusive.is_locked(cx.directory, name) => {
+                Some(Response::locked(name))
+            }
+            BindingDestination::Entity(_) | BindingDestination::Router(_) => None,
+        }
     }
 
     /// A binding takes the right to read its source and to write to its destination.

@@ -12,6 +12,7 @@ use dialect::LinkContext;
 
 use crate::address;
 use crate::arguments;
+use crate::exclusive_queues::ExclusiveQueues;
 use crate::links::Links;
 use crate::management::request::Request;
 use crate::management::response::Response;
@@ -151,6 +152,9 @@ impl Links {
         let Some(queue) = queue.filter(|it| it.kind == EntityKind::Queue) else {
             return respond(404, format!("no queue '{name}' in vhost '/'"));
         };
+        if self.exclusive.is_locked(cx.directory, &name) {
+            return (Operation::Router, Response::locked(&name).into());
+        }
         let subqueue = SubqueueId {
             entity: queue.id,
             subqueue: Subqueue::Main,
@@ -199,7 +203,7 @@ fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
     let unmet = match flags {
         // Every queue is durable.
         [(_, false), ..] if !is_classic => Some("non-durable"),
-        [_, (_, true), _] => Some("exclusive-owner"),
+        [_, (_, true), _] if !is_classic => Some("exclusive-owner"),
         [_, _, (_, true)] if !is_classic => Some("auto-delete"),
         _ => None,
     };
@@ -208,19 +212,33 @@ fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
             let text = format!("invalid property '{what}' for queue '{name}' in vhost '/'");
             Err(Response::new(400, text))
         }
-        None => Ok(arguments.with_auto_delete(flags[2].1)),
+        None => Ok(arguments
+            .with_exclusive(flags[1].1)
+            .with_auto_delete(flags[2].1)),
     }
 }
 
 impl QueueOperation {
     /// What follows from the broker's answer.
-    pub(super) fn go_on(&mut self, result: Result<Answer, EntityError>, node: &str) -> Step {
+    pub(super) fn go_on(
+        &mut self,
+        result: Result<Answer, EntityError>,
+        node: &str,
+        exclusive: &mut ExclusiveQueues,
+    ) -> Step {
         let found = match result {
             Ok(Answer::Entity(info)) => Ok(Some(info)),
             Ok(_) => Ok(None),
             Err(error) => Err(error),
         };
         match (std::mem::replace(self, Self::Purge), found) {
+            (Self::Compare { name, arguments }, Ok(Some(info)))
+                if is_queue(&info, &name)
+                    && (arguments.is_exclusive() != info.queue.settings.exclusive
+                        || is_locked(&info, exclusive)) =>
+            {
+                Response::locked(&name).into()
+            }
             (Self::Compare { name, arguments }, Ok(Some(info))) => {
                 compare(&name, &arguments, &info, node).into()
             }
@@ -235,12 +253,22 @@ impl QueueOperation {
                 *self = Self::Compare { name, arguments };
                 step
             }
-            (Self::Make { .. }, Ok(Some(info))) => Response::with(201, shown(&info, node)).into(),
+            (Self::Make { name, .. }, Ok(Some(info))) => {
+                if info.queue.settings.exclusive {
+                    exclusive.declared(name, info.queue.id);
+                }
+                Response::with(201, shown(&info, node)).into()
+            }
             (Self::Show { name }, Ok(Some(info))) if is_queue(&info, &name) => {
                 Response::with(200, shown(&info, node)).into()
             }
             (Self::Show { name }, Ok(_) | Err(EntityError::NotFound)) => {
                 Response::new(404, format!("queue '{name}' in vhost '/' not found")).into()
+            }
+            (Self::Count { name }, Ok(Some(info)))
+                if is_queue(&info, &name) && is_locked(&info, exclusive) =>
+            {
+                Response::locked(&name).into()
             }
             (Self::Count { name }, Ok(Some(info))) if is_queue(&info, &name) => {
                 *self = Self::Delete {
@@ -260,6 +288,12 @@ impl QueueOperation {
 
 fn is_queue(info: &EntityInfo, name: &str) -> bool {
     info.queue.kind == EntityKind::Queue && info.queue.path == name
+}
+
+/// Whether it belongs to another connection.
+fn is_locked(info: &EntityInfo, exclusive: &ExclusiveQueues) -> bool {
+    let queue = &info.queue;
+    queue.settings.exclusive && !exclusive.is_own(&queue.path, queue.id)
 }
 
 fn create(name: &str, arguments: &QueueArguments) -> Order {
@@ -304,7 +338,7 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
         ("vhost", Value::from("/")),
         ("durable", Value::Bool(true)),
         ("auto_delete", Value::Bool(info.queue.settings.auto_delete)),
-        ("exclusive", Value::Bool(false)),
+        ("exclusive", Value::Bool(info.queue.settings.exclusive)),
         ("type", Value::from(arguments.kind())),
         ("arguments", Value::Map(arguments::map(&arguments))),
         ("leader", Value::from(node)),

@@ -5,6 +5,7 @@ use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::{Error, Value, encode};
 use bytes::{Bytes, BytesMut};
 
+use crate::errors;
 use crate::message::AMQP_VALUE;
 
 /// A status code with a body; that of an error is its text.
@@ -24,6 +25,12 @@ impl Response {
 
     pub(crate) fn with(status: u16, body: Value) -> Self {
         Self { status, body }
+    }
+
+    /// About a queue that belongs to another connection.
+    pub(crate) fn locked(queue: &str) -> Self {
+        let error = errors::locked(queue);
+        Self::new(400, error.description.as_deref().unwrap_or_default())
     }
 
     pub(crate) fn no_content() -> Self {

@@ -23,6 +23,7 @@ mod both_dialects;
 mod consume;
 mod dead_letters;
 mod exchanges;
+mod exclusive;
 mod management;
 mod management_client;
 mod publish;

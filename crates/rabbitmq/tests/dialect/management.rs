@@ -129,7 +129,7 @@ fn rule_08_bad_requests_are_answered_with_a_text() {
         assert!(matches!(text, Value::String(_)), "{text:?}");
     }
     for (key, value) in [
-        ("exclusive", Value::Bool(true)),
+        ("exclusive", Value::Int(1)),
         ("durable", Value::Int(1)),
         ("nosuch", Value::Bool(true)),
     ] {

@@ -51,6 +51,8 @@ pub struct QueueArguments {
     arguments: Map<String, Json>,
     /// Whether the queue goes with its last receiver, which is no argument.
     auto_delete: bool,
+    /// Whether the queue belongs to the connection that declares it, which is no argument.
+    exclusive: bool,
 }
 
 impl QueueArguments {
@@ -65,6 +67,7 @@ impl QueueArguments {
         let arguments = Self {
             arguments,
             auto_delete: false,
+            exclusive: false,
         };
         arguments.check_together(queue)?;
         if arguments.metadata().len() > MAX_METADATA {
@@ -95,6 +98,7 @@ impl QueueArguments {
         Self {
             arguments,
             auto_delete: info.queue.settings.auto_delete,
+            exclusive: info.queue.settings.exclusive,
         }
     }
 
@@ -109,6 +113,7 @@ impl QueueArguments {
                 u32::MAX
             },
             auto_delete: self.auto_delete,
+            exclusive: self.exclusive,
             single_active_receiver: self.arguments.get(SINGLE_CONSUMER) == Some(&Json::Bool(true)),
             ..QueueSettings::default()
         };
@@ -127,6 +132,18 @@ impl QueueArguments {
             auto_delete,
             ..self
         }
+    }
+
+    /// Of a queue that belongs to the connection that declares it, or does not.
+    #[must_use]
+    pub fn with_exclusive(self, exclusive: bool) -> Self {
+        Self { exclusive, ..self }
+    }
+
+    /// Whether the queue belongs to a connection.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
     }
 
     /// With the type, which may be left out.

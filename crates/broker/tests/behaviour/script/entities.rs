@@ -1,6 +1,6 @@
 //! What scripts say and hear of whole entities.
 
-use broker::{Order, QueueSettings, RetryBackoff, Status, Wall};
+use broker::{EntityDescription, EntityPath, Order, QueueSettings, RetryBackoff, Status, Wall};
 
 use super::{START, Stage, millis, named, time};
 use crate::world::administer;
@@ -10,6 +10,25 @@ impl Stage {
         let path = named(args, "in=").unwrap_or("q").to_owned();
         let request = self.request("remove");
         self.turn(vec![administer(request, Order::Remove { path })]);
+    }
+
+    /// `own r1 name=mine`: a connection makes a queue for itself alone.
+    pub(super) fn own(&mut self, args: &[&str]) {
+        let name = named(args, "name=").unwrap_or("q").to_owned();
+        let description = EntityDescription {
+            settings: QueueSettings {
+                exclusive: true,
+                ..queue_settings(&args[1..])
+            },
+            ..EntityDescription::default()
+        };
+        let request = self.request_of(args[0], "own");
+        let order = Order::Create {
+            path: EntityPath::Queue(name),
+            description: Box::new(description),
+            rules: None,
+        };
+        self.turn(vec![administer(request, order)]);
     }
 
     /// What of a queue's counters is rarely of interest, and its times.

@@ -265,6 +265,7 @@ fn evicted(reason: Eviction) -> ApiError {
         Eviction::Forwarding => "; messages cannot be taken from it",
         Eviction::NotFound
         | Eviction::Disabled
+        | Eviction::Exclusive
         | Eviction::Restored
         | Eviction::Injected(_)
         | Eviction::Unreadable { .. } => "",

@@ -37,7 +37,9 @@ pub(super) async fn handle(shard: &mut ShardClient, call: &Call) -> Answered {
 
 async fn export(shard: &mut ShardClient) -> Result<Json, ShardError> {
     let queues = list_queues(shard).await?;
-    let queues = queues.iter().map(|info| {
+    // An exclusive queue is its connection's to make.
+    let kept = queues.iter().filter(|it| !it.queue.settings.exclusive);
+    let queues = kept.map(|info| {
         json!({
             "name": info.queue.path,
             "vhost": VHOST,

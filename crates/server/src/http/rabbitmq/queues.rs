@@ -85,6 +85,11 @@ pub(super) async fn put(
 
 /// Whether a queue that is there is as it is declared. It is not new then.
 fn compare(arguments: &QueueArguments, found: &EntityInfo) -> Result<bool, Failure> {
+    if found.queue.settings.exclusive {
+        let name = &found.queue.path;
+        let text = format!("cannot obtain exclusive access to locked queue '{name}' in vhost '/'");
+        return Err(bad_request(text));
+    }
     match arguments.difference(found) {
         Some(text) => Err(bad_request(text)),
         None => Ok(false),
@@ -133,7 +138,7 @@ fn shown(info: &EntityInfo) -> Json {
         "type": arguments.kind(),
         "durable": true,
         "auto_delete": queue.settings.auto_delete,
-        "exclusive": false,
+        "exclusive": queue.settings.exclusive,
         "arguments": arguments.entries(),
         "policy": applied.user,
         "operator_policy": applied.operator,

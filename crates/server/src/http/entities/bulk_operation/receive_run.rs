@@ -193,6 +193,7 @@ fn evicted(reason: Eviction) -> ApiError {
         Eviction::Forwarding => "; messages cannot be taken from it",
         Eviction::NotFound
         | Eviction::Disabled
+        | Eviction::Exclusive
         | Eviction::Restored
         | Eviction::Injected(_)
         | Eviction::Unreadable { .. } => "",
