@@ -15,11 +15,11 @@ use endpoint::{LinkId, SessionId};
 
 use crate::address::{self, Address, MANAGEMENT};
 use crate::consumer::Consumer;
+use crate::dynamic_queue::{self, DynamicQueue};
 use crate::errors;
 use crate::links::{Link, LinkKind, Links, Pending, register};
 use crate::management::pair;
 use crate::publisher::{CREDIT, Publisher, Target};
-use crate::reply_queue;
 use crate::rights::Permission;
 
 /// The link property with the priority of a consumer.
@@ -56,7 +56,8 @@ impl From<Error> for Refusal {
 #[must_use]
 pub fn may_share_name(attach: &Attach) -> bool {
     let is_ours = |address: &str| address.is_empty() || address::is_ours(address);
-    reply_queue::is_asked_for(attach) || far_address(attach).is_some_and(is_ours)
+    DynamicQueue::asked_for(attach) == Some(DynamicQueue::Reply)
+        || far_address(attach).is_some_and(is_ours)
 }
 
 /// The address of the terminus at our end; empty for the anonymous one.
@@ -86,9 +87,11 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
     ) -> Option<Box<Attach>> {
-        let is_requester = reply_queue::is_asked_for(&attach);
+        // Clients of both dialects ask for temporary queues in the same way.
+        let asked = DynamicQueue::asked_for(&attach)
+            .filter(|it| *it == DynamicQueue::Reply || self.names_virtual_host);
         let address = far_address(&attach).unwrap_or("/").to_owned();
-        let is_ours = is_requester || address.is_empty() || address::is_ours(&address);
+        let is_ours = asked.is_some() || address.is_empty() || address::is_ours(&address);
         // An entity that another dialect's clients have given such a path is theirs.
         let is_entity = || {
             let path = address.trim_start_matches('/');
@@ -100,10 +103,10 @@ impl Links {
         }
         let name = attach.name.clone();
         let result = match attach.role {
-            _ if is_requester => self.attach_requester(cx, link, session, attach),
+            _ if let Some(kind) = asked => self.attach_dynamic(cx, link, session, attach, kind),
             _ if address == MANAGEMENT => self.attach_half(cx, link, session, &attach),
             Role::Sender => self.attach_publisher(cx, link, session, attach, &address),
-            Role::Receiver => self.attach_consumer(cx, link, session, &attach, &address),
+            Role::Receiver => self.attach_consumer(cx, link, session, attach, &address),
         };
         match result {
             Ok(()) => {}
@@ -165,7 +168,7 @@ impl Links {
         let target = match address {
             "" => Target::Anonymous,
             address => match Address::of_target(address).map_err(|it| errors::address(&it))? {
-                Address::Queue(name) if let Some(node) = reply_queue::node_of(&name) => {
+                Address::Queue(name) if let Some((_, node)) = dynamic_queue::node_of(&name) => {
                     return self.attach_responder(cx, link, session, attach, node);
                 }
                 Address::Queue(name) => self.queue_target(cx, &name)?,
@@ -199,7 +202,8 @@ impl Links {
                 },
             },
         };
-        self.accept_publisher(cx, link, session, &attach, target);
+        let reply = self.publisher_reply(&attach, &target);
+        self.accept_publisher(cx, link, session, reply, target);
         Ok(())
     }
 
@@ -227,7 +231,8 @@ impl Links {
                     name: exchange,
                     key,
                 };
-                return self.accept_publisher(cx, link, session, &attach, target);
+                let reply = self.publisher_reply(&attach, &target);
+                return self.accept_publisher(cx, link, session, reply, target);
             }
             Err(EntityError::Router(RouterError::NotFound(name))) => errors::no_exchange(&name),
             Err(error) => errors::unusable(&exchange, &error.to_string()),
@@ -236,20 +241,24 @@ impl Links {
         cx.connection.refuse(link, error);
     }
 
+    fn publisher_reply(&self, attach: &Attach, target: &Target) -> Attach {
+        let limit = match target {
+            Target::Entity(target) => target.max_message_size,
+            Target::Exchange { .. } | Target::Anonymous => self.settings.max_message_size,
+        };
+        reply(attach, limit)
+    }
+
     pub(crate) fn accept_publisher(
         &mut self,
         cx: &mut LinkContext<'_>,
         link: LinkId,
         session: SessionId,
-        attach: &Attach,
+        reply: Attach,
         target: Target,
     ) {
-        let limit = match &target {
-            Target::Entity(target) => target.max_message_size,
-            Target::Exchange { .. } | Target::Anonymous => self.settings.max_message_size,
-        };
         let kind = LinkKind::Publisher(Publisher::new(target));
-        self.accept(cx, link, session, reply(attach, limit), kind);
+        self.accept(cx, link, session, reply, kind);
         cx.connection.set_credit(link, CREDIT, false);
     }
 
@@ -258,35 +267,31 @@ impl Links {
         cx: &mut LinkContext<'_>,
         link: LinkId,
         session: SessionId,
-        attach: &Attach,
+        attach: Box<Attach>,
         address: &str,
     ) -> Result<(), Refusal> {
-        let settled = attach.snd_settle_mode == Some(SenderSettleMode::Settled);
-        if !settled && attach.rcv_settle_mode == Some(ReceiverSettleMode::Second) {
-            return Err(errors::not_implemented("rcv-settle-mode second").into());
-        }
+        let mode = mode_of(&attach)?;
         let name = Address::of_source(address).map_err(|it| errors::address(&it))?;
+        if let Some((DynamicQueue::Temporary, node)) = dynamic_queue::node_of(&name) {
+            return self.attach_to_temporary(cx, link, session, attach, node);
+        }
         self.check(cx, Permission::Read, &name, &format!("queue '{name}'"))?;
         let place = self.readable(cx, &name)?;
-        let mode = match settled {
-            true => ReceiveMode::ReceiveAndDelete,
-            false => ReceiveMode::LinkLock,
-        };
         cx.commands.push(Command::Attach {
             receiver: cx.receiver_id(link),
             subqueue: place,
-            access: match priority(attach) {
+            access: match priority(&attach) {
                 0 => Access::Consume(mode),
                 priority => Access::Prioritized { mode, priority },
             },
             selector: None,
         });
-        let mut reply = reply(attach, 0);
+        let mut reply = reply(&attach, 0);
         reply.max_message_size = attach.max_message_size;
         reply.target = None;
-        reply.snd_settle_mode = Some(match settled {
-            true => SenderSettleMode::Settled,
-            false => SenderSettleMode::Unsettled,
+        reply.snd_settle_mode = Some(match mode {
+            ReceiveMode::ReceiveAndDelete => SenderSettleMode::Settled,
+            _ => SenderSettleMode::Unsettled,
         });
         let consumer = Consumer::new(place, name, mode);
         let kind = LinkKind::Consumer(Box::new(consumer));
@@ -386,9 +391,14 @@ impl Links {
             return;
         };
         let (permission, path, id) = match &attached.kind {
-            // The broker tells when a reply queue is gone.
-            LinkKind::Consumer(it) if it.place.entity.is_volatile() => (Permission::Read, "", None),
-            LinkKind::Publisher(it) if it.target.is_reply_queue() => (Permission::Write, "", None),
+            // The broker tells when a dynamic queue is gone. A temporary one is its connection's.
+            LinkKind::Consumer(it) if it.place.entity.is_volatile() => {
+                match dynamic_queue::node_of(&it.path) {
+                    Some((DynamicQueue::Temporary, _)) => return,
+                    _ => (Permission::Read, "", None),
+                }
+            }
+            LinkKind::Publisher(it) if it.target.is_dynamic() => (Permission::Write, "", None),
             LinkKind::Consumer(it) => (Permission::Read, it.path.as_str(), Some(it.place.entity)),
             LinkKind::Publisher(it) => match &it.target {
                 Target::Entity(it) => (Permission::Write, it.path.as_str(), Some(it.id)),
@@ -411,6 +421,18 @@ impl Links {
             let (session, name) = (attached.session, attached.name.clone());
             self.end_session(cx, session, &name, error);
         }
+    }
+}
+
+/// How the messages of a consumer are settled.
+pub(crate) fn mode_of(attach: &Attach) -> Result<ReceiveMode, Error> {
+    let settled = attach.snd_settle_mode == Some(SenderSettleMode::Settled);
+    match settled {
+        true => Ok(ReceiveMode::ReceiveAndDelete),
+        false if attach.rcv_settle_mode == Some(ReceiverSettleMode::Second) => {
+            Err(errors::not_implemented("rcv-settle-mode second"))
+        }
+        false => Ok(ReceiveMode::LinkLock),
     }
 }
 

@@ -8,6 +8,7 @@ mod address;
 mod arguments;
 mod attach;
 mod consumer;
+mod dynamic_queue;
 mod errors;
 mod exclusive_queues;
 mod links;
@@ -15,8 +16,9 @@ mod management;
 mod message;
 mod open;
 mod publisher;
-mod reply_queue;
 mod rights;
+
+use access::RequiredRight;
 
 pub use attach::may_share_name;
 pub use links::Links;
@@ -30,4 +32,6 @@ pub struct Settings {
     pub node: String,
     /// Largest message where the queue does not say otherwise, in bytes.
     pub max_message_size: u64,
+    /// The rights for the namespace that temporary queues take; without any list there are none.
+    pub dynamic_nodes: Option<&'static [RequiredRight]>,
 }

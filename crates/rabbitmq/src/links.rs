@@ -19,7 +19,7 @@ use crate::consumer::{Consumer, PendingSettle};
 use crate::exclusive_queues::ExclusiveQueues;
 use crate::management::pair::{PairId, Pairs};
 use crate::publisher::{PendingPublish, Publisher};
-use crate::{Settings, errors, open, reply_queue};
+use crate::{Settings, dynamic_queue, errors, open};
 
 /// The user of a client that has shown no name.
 const ANONYMOUS: &str = "guest";
@@ -43,7 +43,7 @@ pub(crate) enum LinkKind {
     Responses(PairId),
     /// A publisher to an exchange that may be there.
     Pending(Box<PendingAttach>),
-    /// Of a reply queue that the broker is to make or to find.
+    /// Of a dynamic queue that the broker is to make or to find.
     WaitsForNode(Box<Attach>),
 }
 
@@ -62,6 +62,8 @@ pub struct Links {
     pub(crate) user: String,
     /// Whether the client has logged in by that name. Messages may only then have a user id.
     pub(crate) is_named: bool,
+    /// Whether the client has named a virtual host, as RabbitMQ's clients do.
+    pub(crate) names_virtual_host: bool,
     /// Whether senders without a target address are the host's.
     pub(crate) leaves_anonymous_senders: bool,
     pub(crate) links: BTreeMap<LinkId, Link>,
@@ -78,6 +80,7 @@ impl Links {
             settings,
             user: ANONYMOUS.to_owned(),
             is_named: false,
+            names_virtual_host: false,
             leaves_anonymous_senders: false,
             links: BTreeMap::new(),
             pairs: Pairs::default(),
@@ -128,15 +131,15 @@ impl Links {
         };
         match gone.kind {
             LinkKind::Consumer(consumer) => {
-                let is_requester = consumer.place.entity.is_volatile();
+                let is_of_node = consumer.place.entity.is_volatile();
                 consumer.end(cx, link);
-                if is_requester {
-                    reply_queue::close(cx, link);
+                if is_of_node {
+                    dynamic_queue::close(cx, link);
                 }
             }
             LinkKind::Requests(pair) | LinkKind::Responses(pair) => self.pairs.leave(pair, link),
-            LinkKind::Publisher(it) if it.target.is_reply_queue() => reply_queue::close(cx, link),
-            LinkKind::WaitsForNode(_) => reply_queue::close(cx, link),
+            LinkKind::Publisher(it) if it.target.is_dynamic() => dynamic_queue::close(cx, link),
+            LinkKind::WaitsForNode(_) => dynamic_queue::close(cx, link),
             LinkKind::Publisher(_) | LinkKind::Pending(_) => {}
         }
     }
@@ -184,6 +187,7 @@ impl LinkOwner for Links {
         locality: Locality,
     ) -> Result<Option<Credential>, Error> {
         let names_virtual_host = open::check_virtual_host(open)?;
+        self.names_virtual_host = names_virtual_host;
         self.leaves_anonymous_senders = open::leaves_anonymous_senders(open);
         let guest = open::guest(access, locality).filter(|_| names_virtual_host);
         self.is_named |= guest.is_some();

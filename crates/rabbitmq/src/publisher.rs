@@ -14,10 +14,10 @@ use endpoint::{Event, LinkId, SessionId};
 use store::EntityId;
 
 use crate::address::{self, Address};
+use crate::dynamic_queue;
 use crate::errors;
 use crate::links::{Links, Pending, register};
 use crate::message::incoming::{self, Parsed};
-use crate::reply_queue;
 use crate::rights::Permission;
 
 /// Credit of a publisher; it is topped up at half.
@@ -92,8 +92,8 @@ impl Target {
         })
     }
 
-    /// Whether it is the reply queue of a requester.
-    pub(crate) fn is_reply_queue(&self) -> bool {
+    /// Whether it is a dynamic queue.
+    pub(crate) fn is_dynamic(&self) -> bool {
         matches!(self, Self::Entity(target) if target.id.is_volatile())
     }
 
@@ -110,8 +110,8 @@ impl Target {
 impl Links {
     /// The queue that messages for a name go to.
     pub(crate) fn queue_for_send(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Error> {
-        if let Some(node) = reply_queue::node_of(name) {
-            return Ok(self.reply_target(node));
+        if let Some((_, node)) = dynamic_queue::node_of(name) {
+            return Ok(self.node_target(node, name.to_owned()));
         }
         let (path, subqueue) = address::entity_of(name);
         let entity = cx.directory.get(path).filter(|it| it.path == path);

@@ -48,6 +48,7 @@ pub fn accept(
     let links = rabbitmq::Links::new(rabbitmq::Settings {
         node: settings.endpoint.container_id.clone(),
         max_message_size: settings.max_message_size,
+        dynamic_nodes: settings.dynamic_nodes.required(),
     });
     let client = Client::new(id, settings, directory, ids, since);
     let client = client.located(locality).sharing(Box::new(links));

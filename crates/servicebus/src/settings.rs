@@ -1,5 +1,6 @@
 //! Settings of connections, shared by all of them. Durations are milliseconds, sizes bytes.
 
+use access::RequiredRight;
 use amqp::Symbol;
 
 use crate::jms::connection::is_client_provider;
@@ -29,6 +30,18 @@ pub enum DynamicNodeRight {
     SendListen,
     /// No connection.
     Off,
+}
+
+impl DynamicNodeRight {
+    /// The rights for the namespace that it takes; `None` if no connection makes nodes.
+    #[must_use]
+    pub fn required(self) -> Option<&'static [RequiredRight]> {
+        match self {
+            Self::Manage => Some(&[RequiredRight::Manage]),
+            Self::SendListen => Some(&[RequiredRight::Send, RequiredRight::Listen]),
+            Self::Off => None,
+        }
+    }
 }
 
 /// The settings of every connection.

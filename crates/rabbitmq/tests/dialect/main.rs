@@ -28,11 +28,13 @@ mod management;
 mod management_client;
 mod publish;
 mod reply_queue;
+mod temporary_queue;
 
 /// The connection of a test, with links of RabbitMQ's dialect.
 fn shared(client: servicebus::Client) -> servicebus::Client {
     client.sharing(Box::new(rabbitmq::Links::new(rabbitmq::Settings {
         node: "node".to_owned(),
         max_message_size: 262_144,
+        dynamic_nodes: Some(&[access::RequiredRight::Manage]),
     })))
 }

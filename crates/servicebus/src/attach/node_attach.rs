@@ -22,7 +22,6 @@ use crate::client::Client;
 use crate::errors;
 use crate::links::dynamic_nodes::{PendingNode, Wanted};
 use crate::links::link::{EntityRef, LinkKind, Sender, SenderDestination};
-use crate::settings::DynamicNodeRight;
 
 impl Client {
     /// Asks the broker for a node for a link.
@@ -105,11 +104,8 @@ impl Client {
     fn authorize_dynamic_node(&self) -> Result<(), Error> {
         let access = self.directory.access();
         let rights = self.claims.namespace_rights(access, self.now.wall);
-        let needed: &[RequiredRight] = match self.settings.dynamic_nodes {
-            DynamicNodeRight::Off => return Err(errors::no_dynamic_nodes()),
-            DynamicNodeRight::Manage => &[RequiredRight::Manage],
-            DynamicNodeRight::SendListen => &[RequiredRight::Send, RequiredRight::Listen],
-        };
+        let needed = self.settings.dynamic_nodes.required();
+        let needed = needed.ok_or_else(errors::no_dynamic_nodes)?;
         match needed.iter().find(|right| !rights.allow(**right)) {
             None => Ok(()),
             Some(right) => Err(errors::unauthorized(*right, &self.resource(""))),

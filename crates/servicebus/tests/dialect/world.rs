@@ -312,7 +312,7 @@ impl World {
     }
 
     /// One turn of the broker, with the reads it asks for.
-    fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
+    pub fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
         let (mut said, mut reads) = (Vec::new(), Vec::new());
         let now = self.now();
         self.shard.turn(now, &mut commands, &mut said, &mut reads);
