@@ -38,6 +38,7 @@ pub use api::client_affine::{
 };
 pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, RetryTime, SessionFilter};
 pub use api::death::{Death, DeathReason, Deaths};
+pub use api::delayed_retry::{DelayedRetry, RetriedMessages};
 pub use api::entity_error::EntityError;
 pub use api::fault::{
     ClientNames, DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation,

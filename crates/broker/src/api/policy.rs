@@ -132,6 +132,7 @@ impl Policy {
             let checked = key::check(name, value, self.layer);
             checked.map_err(EntityError::Invalid)?;
         }
+        key::check_together("", &self.definition).map_err(EntityError::Invalid)?;
         let mut builder = RegexBuilder::new(&self.pattern);
         builder.size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
         builder.build().map_err(|error| {

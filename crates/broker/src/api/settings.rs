@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::delayed_retry::DelayedRetry;
 use crate::api::tier::Tier;
 
 /// When messages past their deadline leave. (docs/spec/README.md#settled)
@@ -193,9 +194,18 @@ pub struct QueueSettings {
     pub max_length_bytes: Option<u64>,
     pub overflow: Overflow,
     pub retry_backoff: Option<RetryBackoff>,
+    pub delayed_retry: DelayedRetry,
 }
 
 impl QueueSettings {
+    /// How long a message waits that comes back with this delivery count, which its return has
+    /// raised if its delivery `failed`.
+    pub(crate) fn retry_delay(&self, delivery_count: u32, failed: bool) -> Option<u64> {
+        let backoff = self.retry_backoff.filter(|_| failed);
+        let backoff = backoff.map(|backoff| backoff.delay(delivery_count));
+        backoff.max(self.delayed_retry.delay(delivery_count, failed))
+    }
+
     /// Whether dead letters wait for the queues that do not take them.
     pub(crate) fn keeps_dead_letters(&self) -> bool {
         self.dead_letter_strategy == DeadLetterStrategy::AtLeastOnce
@@ -231,6 +241,7 @@ impl Default for QueueSettings {
             max_length_bytes: None,
             overflow: Overflow::DropHead,
             retry_backoff: None,
+            delayed_retry: DelayedRetry::default(),
         }
     }
 }

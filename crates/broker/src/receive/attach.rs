@@ -9,7 +9,7 @@ use std::sync::Arc;
 use filter::Selector;
 use store::{EntityId, SequenceNumber};
 
-use crate::api::command::{Access, ReceiveMode};
+use crate::api::command::{Access, ReceiveMode, RetryTime};
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
 use crate::api::lineage::LockEnd;
 use crate::api::output::{Eviction, Output};
@@ -173,7 +173,7 @@ fn end_lasting_locks(
             Departure::Detached => {
                 let lock = end_lock::take_lock(queue, subqueue, number, cx);
                 queue.record_lock_lost(number, &lock, gone, cx);
-                end_lock::give_back(queue, subqueue, number, lock, cx);
+                end_lock::release(queue, subqueue, number, lock, RetryTime::Backoff, cx);
             }
         }
     }

@@ -149,13 +149,8 @@ pub(crate) fn end_lock(
         Outcome::DeadLetter { changes } => {
             dead_letter::reject(queue, &lock.into_message(subqueue, number), changes, cx);
         }
-        Outcome::ReleaseLater(retry) => {
-            match retry::due(queue, subqueue, number, &lock, retry, cx) {
-                Some(due) => retry::wait(queue, due, &lock, cx),
-                None => give_back(queue, subqueue, number, lock, cx),
-            }
-        }
-        Outcome::Release => give_back(queue, subqueue, number, lock, cx),
+        Outcome::ReleaseLater(retry) => release(queue, subqueue, number, lock, retry, cx),
+        Outcome::Release => release(queue, subqueue, number, lock, RetryTime::Backoff, cx),
         Outcome::Annotated {
             annotations,
             outcome,
@@ -220,7 +215,7 @@ pub(crate) fn abandon(
             .rows
             .put_delivery_count(number, lock.delivery_count, cx);
     }
-    match retry::due(queue, subqueue, number, &lock, retry, cx) {
+    match retry::due(queue, subqueue, number, &lock, (retry, raise), cx) {
         Some(due) => retry::wait(queue, due, &lock, cx),
         None => put_back(queue, subqueue, number, &lock, cx),
     }
@@ -251,6 +246,21 @@ fn defer(
         queue
             .rows
             .put(subqueue.deferred_part(), number, lock.row, cx);
+    }
+}
+
+/// A client gives a message back as it was, perhaps for later.
+pub(crate) fn release(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    lock: Lock,
+    retry: RetryTime,
+    cx: &mut Context<'_>,
+) {
+    match retry::due(queue, subqueue, number, &lock, (retry, false), cx) {
+        Some(due) => retry::wait(queue, due, &lock, cx),
+        None => give_back(queue, subqueue, number, lock, cx),
     }
 }
 

@@ -1,9 +1,10 @@
-//! Retry: an abandoned message waits before it is available again.
+//! Retry: a message that comes back waits before it is available again.
 //!
-//! Its receiver says how long, or the entity's retry-backoff by the delivery count. The message
-//! waits among the scheduled ones and keeps its number, its place in the queue, its deadline, its
-//! delivery count and its changes. Messages behind it go on meanwhile. It waits until its deadline
-//! at the latest, and expires then, and for seven days at most. Messages of a session never wait.
+//! Its receiver says how long, or the entity's retry-backoff or delayed retry by the delivery
+//! count. The message waits among the scheduled ones and keeps its number, its place in the queue,
+//! its deadline, its delivery count and its changes. Messages behind it go on meanwhile. It waits
+//! until its deadline at the latest, and expires then, and for seven days at most. Messages of a
+//! session never wait.
 //! (docs/spec/entities.md#10.1)
 
 use store::SequenceNumber;
@@ -21,13 +22,13 @@ use crate::subqueue::lock::{Lock, Origin};
 /// The longest wait: seven days, in milliseconds. Nothing but time ends it.
 const MAX_WAIT: u64 = 7 * 86_400_000;
 
-/// When an abandoned message is due, if it waits.
+/// When a message that comes back is due, if it waits: its delivery `failed`, or was given back.
 pub(crate) fn due(
     queue: &Queue,
     subqueue: Subqueue,
     number: SequenceNumber,
     lock: &Lock,
-    retry: RetryTime,
+    (retry, failed): (RetryTime, bool),
     cx: &Context<'_>,
 ) -> Option<Due> {
     // A deferred message is deferred again, and messages of a session keep its order.
@@ -37,8 +38,8 @@ pub(crate) fn due(
     let now = cx.now.wall.0;
     let at = match retry {
         RetryTime::Backoff => {
-            let backoff = queue.settings.retry_backoff?;
-            now.saturating_add(backoff.delay(lock.delivery_count))
+            let settings = &queue.settings;
+            now.saturating_add(settings.retry_delay(lock.delivery_count, failed)?)
         }
         RetryTime::After(delay_ms) => now.saturating_add(delay_ms),
         RetryTime::At(at) => at.0,

@@ -228,3 +228,106 @@ fn a_deferred_message_stays_deferred_and_a_lost_lock_backs_off() {
         "#]],
     );
 }
+
+#[test]
+fn delayed_retry_waits_for_each_return_by_the_delivery_count() {
+    check(
+        "
+        0s queue retry-all=10s,25s
+        0s send a
+        0s attach r1 hold
+        0s limit r1 9
+        0s release r1 #1
+        9s counters
+        10s abandon r1 #1
+        20s abandon r1 #1
+        40s abandon r1 #1
+        64s counters
+        65s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            0s release r1 #1: done
+            9s active 0 dead 0 deferred 0 bytes 1 scheduled 1
+            10s r1 gets #1 a until it goes
+            10s abandon r1 #1: done
+            20s r1 gets #1 a count 1 until it goes
+            20s abandon r1 #1: done
+            40s r1 gets #1 a count 2 until it goes
+            40s abandon r1 #1: done
+            64s active 0 dead 0 deferred 0 bytes 1 scheduled 1
+            65s r1 gets #1 a count 3 until it goes
+            65s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}
+
+#[test]
+fn delayed_retry_may_be_for_failed_or_for_returned_messages_alone() {
+    check(
+        "
+        0s queue name=failed retry-failed=10s,10s
+        0s queue name=returned retry-returned=10s,10s
+        0s send a in=failed
+        0s send b in=returned
+        0s attach r1/1 hold in=failed
+        0s attach r1/2 hold in=returned
+        0s limit r1/1 9
+        0s limit r1/2 9
+        1s release r1/1 #1 in=failed
+        1s release r1/2 #1 in=returned
+        2s abandon r1/1 #1 in=failed
+        11s abandon r1/2 #1 in=returned
+        12s complete r1/1 #1 in=failed
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            0s r1/1 gets #1 a until it goes
+            0s r1/2 gets #1 b until it goes
+            1s release r1/1 #1 in=failed: done
+            1s r1/1 gets #1 a until it goes
+            1s release r1/2 #1 in=returned: done
+            2s abandon r1/1 #1 in=failed: done
+            11s r1/2 gets #1 b until it goes
+            11s abandon r1/2 #1 in=returned: done
+            11s r1/2 gets #1 b count 1 until it goes
+            12s r1/1 gets #1 a count 1 until it goes
+            12s complete r1/1 #1 in=failed: done
+        "#]],
+    );
+}
+
+#[test]
+fn delayed_retry_waits_after_a_detach_and_a_lost_connection_and_not_when_the_client_says_when() {
+    check(
+        "
+        0s queue retry-all=10s,60s
+        0s send a
+        0s attach r1 hold
+        0s limit r1 1
+        0s attach r2 hold
+        0s limit r2 9
+        1s detach r1
+        11s disconnect r2
+        11s attach r3 hold
+        11s limit r3 9
+        21s abandon r3 #1 wait=1s
+        22s undelivered r3 #1
+        22s limit r3 10
+        23s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            11s r2 gets #1 a until it goes
+            21s r3 gets #1 a count 1 until it goes
+            21s abandon r3 #1 wait=1s: done
+            22s r3 gets #1 a count 2 until it goes
+            22s undelivered r3 #1: done
+            22s r3 gets #1 a count 2 until it goes
+            23s active 1 dead 0 deferred 0 bytes 1
+        "#]],
+    );
+}

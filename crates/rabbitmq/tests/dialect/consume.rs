@@ -117,6 +117,30 @@ fn a_returned_message_waits_until_its_delivery_time() {
 }
 
 #[test]
+fn returned_messages_wait_as_the_arguments_of_their_queue_say() {
+    let mut world = World::new();
+    let management = crate::management_client::open(&mut world);
+    let arguments = [
+        ("x-queue-type", Value::from("quorum")),
+        ("x-delayed-retry-type", Value::from("returned")),
+        ("x-delayed-retry-min", Value::Long(1_000)),
+        ("x-delayed-retry-max", Value::Long(5_000)),
+    ];
+    let (status, queue) = management.declare(&mut world, "q", &arguments);
+    assert_eq!(status, "201", "{queue:?}");
+    world.enqueue("/queues/q", &message("a"));
+    let link = consume(&mut world, "/queues/q", 9);
+    let received = world.received(link).remove(0);
+    world.dispose(&received, DeliveryState::Released, true);
+    world.advance(999);
+    assert_eq!(world.received(link).len(), 0);
+    world.advance(1);
+    let received = world.received(link).remove(0);
+    world.dispose(&received, modified(true, false), true);
+    assert_eq!(world.received(link).len(), 1);
+}
+
+#[test]
 fn rule_14_what_is_rejected_or_undeliverable_is_a_dead_letter() {
     for state in [
         DeliveryState::Rejected(None),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::api::order::EntityInfo;
 use crate::api::policy::PolicyLayer;
-use crate::api::policy::key::Key;
+use crate::api::policy::key::{Key, check_together};
 use crate::api::settings::{Overflow, QueueSettings};
 
 /// How the metadata of a queue begins that a client of RabbitMQ has declared.
@@ -37,9 +37,11 @@ const OTHERS: &[&str] = &[
     "x-quorum-target-group-size",
 ];
 /// Arguments that act in RabbitMQ alone.
-const NOT_YET: &[&str] = &[
-    "x-max-priority",
-    "x-consumer-timeout",
+const NOT_YET: &[&str] = &["x-max-priority", "x-consumer-timeout"];
+
+/// Arguments that classic queues do not have.
+const OF_QUORUM: &[&str] = &[
+    LIMIT,
     "x-delayed-retry-type",
     "x-delayed-retry-min",
     "x-delayed-retry-max",
@@ -78,14 +80,16 @@ impl QueueArguments {
 
     fn check_together(&self, queue: &str) -> Result<(), String> {
         let refused = |name: &str, why: &str| Err(invalid(name, queue, why));
-        if self.kind() == CLASSIC && self.arguments.contains_key(LIMIT) {
-            return refused(LIMIT, " of queue type rabbit_classic_queue");
+        let has = |name: &str| self.arguments.contains_key(name);
+        let of_quorum = OF_QUORUM.iter().find(|name| has(name));
+        if let Some(name) = of_quorum.filter(|_| self.kind() == CLASSIC) {
+            return refused(name, " of queue type rabbit_classic_queue");
         }
-        let has = |name| self.arguments.contains_key(name);
         if has(DEAD_LETTER_KEY) && !has(DEAD_LETTER_EXCHANGE) {
             return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
         }
-        Ok(())
+        check_together("x-", &self.arguments)
+            .map_err(|text| format!("invalid arguments for queue '{queue}' in vhost '/': {text}"))
     }
 
     /// Those of a queue: as it was declared, or as its settings are.

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::api::delayed_retry::{DelayedRetry, RetriedMessages};
+
 use super::*;
 
 fn read(arguments: &Json) -> Result<QueueArguments, String> {
@@ -112,6 +114,48 @@ fn invalid_values_have_rabbitmqs_texts() {
     assert!(read(&json!({"x-message-ttl": MAX_SPAN, "x-expires": MAX_SPAN})).is_ok());
     let long = read(&json!({"x-nosuch": "a".repeat(MAX_METADATA)}));
     assert_eq!(long.unwrap_err(), "the arguments of queue 'q' are too long");
+}
+
+#[test]
+fn delayed_retry_is_for_quorum_queues_and_its_arguments_go_together() {
+    let retry = |more: &Json| {
+        let mut arguments = json!({"x-queue-type": "quorum"});
+        let more = more.as_object().unwrap().clone();
+        arguments.as_object_mut().unwrap().extend(more);
+        read(&arguments).map(|it| it.settings().delayed_retry)
+    };
+    let all = json!({
+        "x-delayed-retry-type": "all", "x-delayed-retry-min": 5, "x-delayed-retry-max": 9,
+    });
+    let expected = DelayedRetry {
+        messages: RetriedMessages::All,
+        min: Some(5),
+        max: Some(9),
+    };
+    assert_eq!(retry(&all), Ok(expected));
+    assert_eq!(retry(&json!({})), Ok(DelayedRetry::default()));
+    for (given, expected) in [
+        (
+            json!({"x-delayed-retry-type": "failed"}),
+            "x-delayed-retry-type: x-delayed-retry-min is missing",
+        ),
+        (
+            json!({"x-delayed-retry-min": 5, "x-delayed-retry-max": 4}),
+            "x-delayed-retry-max: 4 is below x-delayed-retry-min, 5",
+        ),
+        (
+            json!({"x-delayed-retry-type": "some"}),
+            "invalid_delayed_retry_type",
+        ),
+        (json!({"x-delayed-retry-min": 0}), "{value_zero,0}"),
+        (
+            json!({"x-queue-type": "classic", "x-delayed-retry-min": 1}),
+            "of queue type rabbit_classic_queue",
+        ),
+    ] {
+        let text = retry(&given).unwrap_err();
+        assert!(text.ends_with(expected), "{text}");
+    }
 }
 
 #[test]

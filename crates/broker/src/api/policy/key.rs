@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use crate::api::delayed_retry::RetriedMessages;
 use crate::api::kind::EntityKind;
 use crate::api::policy::PolicyLayer;
 use crate::api::settings::{DeadLetterStrategy, Overflow, QueueSettings};
@@ -122,6 +123,30 @@ pub(crate) const KEYS: &[Key] = &[
                 it.max_delivery_count = it.max_delivery_count.min(count);
             }
         },
+    },
+    Key {
+        name: "delayed-retry-type",
+        values: Values::Words(RetriedMessages::WORDS, "a valid delayed retry type"),
+        kinds: RECEIVED,
+        merge: Merge::Operator,
+        apply: |it, value| {
+            let word = value.as_str().and_then(RetriedMessages::parse);
+            it.delayed_retry.messages = word.unwrap_or_default();
+        },
+    },
+    Key {
+        name: "delayed-retry-min",
+        values: Values::From(1, "a valid delayed retry minimum"),
+        kinds: RECEIVED,
+        merge: Merge::Most,
+        apply: |it, value| limit(&mut it.delayed_retry.min, value),
+    },
+    Key {
+        name: "delayed-retry-max",
+        values: Values::From(1, "a valid delayed retry maximum"),
+        kinds: RECEIVED,
+        merge: Merge::Least,
+        apply: |it, value| limit(&mut it.delayed_retry.max, value),
     },
     Key {
         name: "railbus-lock-duration",
@@ -272,9 +297,6 @@ const RETROACTIVE: &str = "railbus-retroactive";
 const NOT_YET: &[&str] = &[
     "alternate-exchange",
     "consumer-timeout",
-    "delayed-retry-max",
-    "delayed-retry-min",
-    "delayed-retry-type",
     "federation-upstream",
     "federation-upstream-set",
     "railbus-clear-ttl-on-dead-letter",
@@ -348,6 +370,27 @@ pub(crate) fn check(name: &str, value: &Json, layer: PolicyLayer) -> Result<(), 
             ))
         }
     }
+}
+
+/// Whether the keys of a definition go together; `prefix` is what stands before their names.
+pub(crate) fn check_together(prefix: &str, definition: &Map<String, Json>) -> Result<(), String> {
+    let value = |key: &str| definition.get(&format!("{prefix}{key}"));
+    let (min, max) = (value("delayed-retry-min"), value("delayed-retry-max"));
+    let waits = value("delayed-retry-type").is_some_and(|it| it != "disabled");
+    if waits && min.is_none() {
+        return Err(format!(
+            "{prefix}delayed-retry-type: {prefix}delayed-retry-min is missing"
+        ));
+    }
+    let number = |value: Option<&Json>| value.and_then(Json::as_u64);
+    if let (Some(min), Some(max)) = (number(min), number(max))
+        && max < min
+    {
+        return Err(format!(
+            "{prefix}delayed-retry-max: {max} is below {prefix}delayed-retry-min, {min}"
+        ));
+    }
+    Ok(())
 }
 
 /// What a user policy and an operator policy say together.

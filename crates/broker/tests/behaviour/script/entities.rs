@@ -1,6 +1,9 @@
 //! What scripts say and hear of whole entities.
 
-use broker::{EntityDescription, EntityPath, Order, QueueSettings, RetryBackoff, Status, Wall};
+use broker::{
+    DelayedRetry, EntityDescription, EntityPath, Order, QueueSettings, RetriedMessages,
+    RetryBackoff, Status, Wall,
+};
 
 use super::{START, Stage, millis, named, time};
 use crate::world::administer;
@@ -97,6 +100,19 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
                     max: millis(part()),
                     factor: part().parse().unwrap(),
                 });
+            }
+            // `all`, `failed` or `returned`, then `MIN,MAX`
+            "retry-all" | "retry-failed" | "retry-returned" => {
+                let (min, max) = value.split_once(',').unwrap();
+                settings.delayed_retry = DelayedRetry {
+                    messages: match key {
+                        "retry-all" => RetriedMessages::All,
+                        "retry-failed" => RetriedMessages::Failed,
+                        _ => RetriedMessages::Returned,
+                    },
+                    min: Some(millis(min)),
+                    max: Some(millis(max)),
+                };
             }
             "idle" => settings.auto_delete_on_idle = millis(value),
             "disabled" => settings.status = Status::Disabled,
