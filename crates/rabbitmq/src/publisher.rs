@@ -255,10 +255,13 @@ impl Links {
                     let state = DeliveryState::Rejected(Some(errors::too_large(limit)));
                     return self.answer(cx, &pending, Outcome::State(state));
                 }
-                let message = match &target.topic {
+                let mut message = match &target.topic {
                     Some((exchange, key)) => parsed.routed_by(exchange, key),
                     None => parsed.unrouted(),
                 };
+                // The name of a dynamic queue does not tell its namespace.
+                let is_dynamic = target.id.is_volatile();
+                message.only_in = is_dynamic.then(|| cx.directory.namespace());
                 pending.queue = Some(target.path);
                 let cost = message.size() + OVERHEAD;
                 let request = register(&mut self.pending, cx, Pending::Publish(pending), cost);

@@ -56,6 +56,7 @@ impl Client {
             entity,
             max_message_size,
             scope,
+            only_in,
         } = match self.destination_of(delivery, limit) {
             Ok(destination) => destination,
             // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
@@ -75,8 +76,9 @@ impl Client {
                 self.answer_send(&pending, Ok(()));
             }
             Ok(mut messages) => {
-                for message in messages.iter_mut().filter(|_| transfer_to.is_some()) {
+                for message in &mut messages {
                     message.transfer_to.clone_from(&transfer_to);
+                    message.only_in = only_in;
                 }
                 let rules = self
                     .directory
@@ -109,6 +111,7 @@ impl Client {
                     entity,
                     max_message_size,
                     scope,
+                    only_in: None,
                 });
             }
             SenderDestination::Relay(relay) => relay,

@@ -44,6 +44,9 @@ pub struct Incoming {
     /// The path of the entity that it goes on to from the one that it is sent to, which it only
     /// passes. The same for all messages of a send. (docs/spec/amqp.md#8.2)
     pub transfer_to: Option<Arc<str>>,
+    /// The namespace that the entity has to be in, if its sender knows the address of a dynamic
+    /// node alone. The same for all messages of a send.
+    pub only_in: Option<NamespaceId>,
 }
 
 impl Incoming {

@@ -37,14 +37,22 @@ pub(crate) const IDLE_MS: u64 = 300_000;
 const HAS_VIA: &str = "a via entity takes its transfer queues along";
 
 /// The entity that takes these messages: the one that they are sent to, or its transfer queue for
-/// their destination. All messages of a send have the same.
+/// their destination. All messages of a send have the same. A dynamic node of another namespace is
+/// not there.
 pub(crate) fn route(
     directory: &mut Directory,
     entity: EntityId,
     messages: &[Incoming],
     cx: &mut Context<'_>,
 ) -> Result<EntityId, SendError> {
-    let destination = messages.first().and_then(|it| it.transfer_to.as_deref());
+    let first = messages.first();
+    if let Some(namespace) = first.and_then(|it| it.only_in)
+        && let Some(queue) = directory.get(entity)
+        && queue.namespace != namespace
+    {
+        return Err(SendError::NotFound);
+    }
+    let destination = first.and_then(|it| it.transfer_to.as_deref());
     match destination {
         None => Ok(entity),
         Some(destination) => {

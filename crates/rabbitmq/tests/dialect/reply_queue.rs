@@ -7,6 +7,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Source, Symbol, Value};
 use bytes::BytesMut;
 use endpoint::LinkId;
+use store::NamespaceId;
 
 use crate::client_frames::{message, receiver, sender, target};
 use crate::consume::consumer;
@@ -126,6 +127,19 @@ fn a_reply_queue_goes_with_the_session_of_its_requester() {
     world.client.end(session, None);
     world.pump();
     assert_eq!(answer(&mut world, &address), DeliveryState::Released);
+}
+
+#[test]
+fn a_reply_reaches_no_queue_of_another_namespace() {
+    let mut world = World::new();
+    for (namespace, expected) in [
+        (NamespaceId::default(), DeliveryState::Accepted),
+        (NamespaceId(1), DeliveryState::Released),
+    ] {
+        let node = world.node_of_another(namespace);
+        let address = format!("/queues/amq.rabbitmq.reply-to.{}", broker::node_token(node));
+        assert_eq!(answer(&mut world, &address), expected);
+    }
 }
 
 #[test]

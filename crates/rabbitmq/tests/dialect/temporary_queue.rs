@@ -3,8 +3,8 @@
 use amqp::error::condition;
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Source, Symbol, Target, TargetTerminus, Value};
-use broker::{Command, ConnectionId, LifetimePolicy, NodeKind, NodeLinkId, NodeRequest, Output};
 use endpoint::LinkId;
+use store::NamespaceId;
 
 use crate::client_frames::{message, receiver, sender};
 use crate::consume::{consume, consumer};
@@ -135,24 +135,8 @@ fn it_goes_with_the_link_that_made_it() {
 #[test]
 fn another_connection_does_not_read_it() {
     let mut world = root();
-    let link = NodeLinkId {
-        connection: ConnectionId(8),
-        link: 0,
-    };
-    let said = world.turn(vec![Command::CreateNode {
-        link,
-        namespace: store::NamespaceId::default(),
-        node: NodeRequest {
-            kind: NodeKind::Queue,
-            lifetime: LifetimePolicy::DeleteOnClose,
-            exclusive: true,
-        },
-    }]);
-    let node = said.iter().find_map(|output| match output {
-        Output::NodeOpened { result, .. } => result.as_ref().ok(),
-        _ => None,
-    });
-    let token = broker::node_token(node.expect("a node").entity);
+    let node = world.node_of_another(NamespaceId::default());
+    let token = broker::node_token(node);
     let address = format!("/queues/amq.dyn-{token}");
     let error = world.refusal(consumer(&address));
     assert_eq!(error.condition, condition::RESOURCE_LOCKED);

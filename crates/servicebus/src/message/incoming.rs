@@ -137,6 +137,7 @@ fn message(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<In
         payload,
         distribution: None,
         transfer_to: None,
+        only_in: None,
     })
 }
 

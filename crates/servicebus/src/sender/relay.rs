@@ -8,7 +8,7 @@ use access::Operation;
 use amqp::Error;
 use bytes::Bytes;
 use endpoint::SessionId;
-use store::EntityId;
+use store::{EntityId, NamespaceId};
 
 use crate::address::{EntityAddress, Node};
 use crate::attach::admission;
@@ -50,6 +50,8 @@ pub(crate) struct Destination {
     pub(crate) max_message_size: u64,
     /// What it counts for in a transaction.
     pub(crate) scope: Option<EntityId>,
+    /// The namespace that a dynamic node has to be in: its address alone does not tell.
+    pub(crate) only_in: Option<NamespaceId>,
 }
 
 impl Client {
@@ -81,6 +83,7 @@ impl Client {
                 entity: node,
                 max_message_size: self.settings.max_message_size,
                 scope: self.scope_at(session, node),
+                only_in: Some(self.directory.namespace()),
             });
         }
         let right = Operation::Send.required_right();
@@ -92,6 +95,7 @@ impl Client {
                 entity: entity.id,
                 max_message_size: entity_ref.max_message_size,
                 scope: self.scope_at(session, entity_ref.top_level),
+                only_in: None,
             }),
         }
     }

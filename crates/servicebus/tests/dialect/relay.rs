@@ -5,6 +5,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Symbol, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId};
+use store::NamespaceId;
 
 use crate::world::{Login, SEND_KEY, World, receiver, sender, target};
 
@@ -114,6 +115,20 @@ fn the_right_to_send_is_checked_for_each_message() {
     let link = relay(&mut world);
     world.send(link, &to("orders"));
     assert_eq!(world.outcomes(link), vec![DeliveryState::Accepted]);
+}
+
+#[test]
+fn a_reply_reaches_no_node_of_another_namespace() {
+    let mut world = world();
+    let here = world.node_of_another(NamespaceId::default());
+    let there = world.node_of_another(NamespaceId(1));
+    let link = relay(&mut world);
+    world.send(link, &to(&broker::node_path(here)));
+    assert_eq!(world.outcomes(link), vec![DeliveryState::Accepted]);
+    world.send(link, &to(&broker::node_path(there)));
+    assert_eq!(condition(&mut world, link), "amqp:not-found");
+    let count = |node| world.shard.broker.queue(node).expect("it is there").active;
+    assert_eq!([here, there].map(count), [1, 0]);
 }
 
 #[test]

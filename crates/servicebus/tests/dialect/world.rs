@@ -6,8 +6,8 @@ use access::{AccessRules, Directory};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol};
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, Now, Order, Output, QueueSettings, RequestId,
-    Shard, Wall,
+    BrokerSettings, Command, ConnectionId, Ensured, LifetimePolicy, NodeKind, NodeLinkId,
+    NodeRequest, Now, Order, Output, QueueSettings, RequestId, Shard, Wall,
 };
 use dialect::{ClockReading, Dialect};
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
@@ -202,6 +202,30 @@ impl World {
         self.hear(said);
     }
 
+    /// A dynamic node that another connection has made in a namespace.
+    pub fn node_of_another(&mut self, namespace: NamespaceId) -> EntityId {
+        let node = NodeRequest {
+            kind: NodeKind::Queue,
+            lifetime: LifetimePolicy::DeleteOnClose,
+            exclusive: true,
+        };
+        let link = NodeLinkId {
+            connection: ConnectionId(8),
+            link: self.names,
+        };
+        self.names += 1;
+        let said = self.turn(vec![Command::CreateNode {
+            link,
+            namespace,
+            node,
+        }]);
+        let opened = said.into_iter().find_map(|output| match output {
+            Output::NodeOpened { result, .. } => result.ok(),
+            _ => None,
+        });
+        opened.expect("it is made").entity
+    }
+
     /// Deletes a queue.
     pub fn remove(&mut self, path: &str) {
         let path = path.to_owned();
@@ -312,7 +336,7 @@ impl World {
     }
 
     /// One turn of the broker, with the reads it asks for.
-    pub fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
+    fn turn(&mut self, mut commands: Vec<Command>) -> Vec<Output> {
         let (mut said, mut reads) = (Vec::new(), Vec::new());
         let now = self.now();
         self.shard.turn(now, &mut commands, &mut said, &mut reads);

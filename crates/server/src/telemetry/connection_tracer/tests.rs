@@ -95,6 +95,7 @@ fn message() -> Incoming {
         scheduled: None,
         distribution: None,
         transfer_to: None,
+        only_in: None,
     }
 }
 

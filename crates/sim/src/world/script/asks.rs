@@ -46,5 +46,6 @@ pub(in crate::world) fn incoming(id: MessageId, payload: Bytes, options: SendOpt
         scheduled: options.due.map(Wall),
         distribution: None,
         transfer_to: None,
+        only_in: None,
     }
 }
