@@ -116,7 +116,7 @@ impl Call {
         let query = Query::parse(request.uri().query().unwrap_or_default())?;
         let resource = Resource::parse(request.uri().path());
         let method = request.method();
-        if method == Method::PUT {
+        if method == Method::PUT && !is_update_of_client_made(request, &resource) {
             let refuse = |error: NameError| {
                 let error = error.in_request(response_builder.address());
                 Error::name(&error)
@@ -247,6 +247,13 @@ impl Call {
         });
         destinations.collect()
     }
+}
+
+/// Whether a request changes a subscription with a name that only clients give. It is there or
+/// missing; nothing is named by it. (docs/spec/amqp.md#13.4)
+fn is_update_of_client_made(request: &Request<Bytes>, resource: &Resource) -> bool {
+    let is_named_so = matches!(resource, Resource::Subscription { name, .. } if name.contains('$'));
+    is_named_so && is_update(request)
 }
 
 /// Whether what a path names may be called so.

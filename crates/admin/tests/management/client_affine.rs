@@ -1,4 +1,4 @@
-//! Subscriptions that JMS clients made: shown, listed and deleted, not created.
+//! Subscriptions that JMS clients made: shown, listed, changed and deleted, not created.
 //! (docs/spec/amqp.md#13.4, docs/spec/admin.md#5.3)
 
 use broker::{
@@ -54,6 +54,27 @@ fn a_subscription_of_a_client_is_shown_with_its_client_and_its_selector() {
     assert!(!older.body.contains("ClientAffine"), "{}", older.body);
     let listed = world.get("/prices/Subscriptions?api-version=2021-05");
     assert!(listed.body.contains(properties), "{}", listed.body);
+}
+
+#[test]
+fn a_subscription_of_a_client_is_changed_and_stays_its_clients() {
+    let mut world = world("client1");
+    let path = "/prices/Subscriptions/s$client1$D?api-version=2021-05";
+    // As the SDKs do: what was read is written back.
+    let shown = world.get(path);
+    let inner = shown.inner("SubscriptionDescription");
+    let lock = "<LockDuration>PT1M</LockDuration>";
+    assert!(inner.contains(lock), "{inner}");
+    let inner = inner.replace(lock, "<LockDuration>PT30S</LockDuration>");
+    let changed = world.update(path, &entry("SubscriptionDescription", &inner));
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let shown = world.get(path);
+    assert_eq!(shown.value("LockDuration"), Some("PT30S"));
+    assert_eq!(shown.value("IsClientAffine"), Some("true"));
+    assert_eq!(shown.value("ClientId"), Some("client1"));
+    let missing = "/prices/Subscriptions/other$client1$D";
+    let description = entry("SubscriptionDescription", "");
+    assert_eq!(world.update(missing, &description).status, 404);
 }
 
 #[test]
