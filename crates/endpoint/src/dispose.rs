@@ -124,6 +124,14 @@ impl Connection {
         }
     }
 
+    /// The session and the id of a delivery that we sent with this cookie, until it is settled.
+    #[must_use]
+    pub fn delivery_of(&self, link: LinkId, cookie: u128) -> Option<(SessionId, u32)> {
+        let session = self.session_of(link)?;
+        let unsettled = &self.sessions.get(session.0)?.outgoing;
+        Some((session, unsettled.find(link.0, cookie)?))
+    }
+
     /// Settles a delivery that we sent, answering the receiver's disposition, and forgets it (with
     /// `settled` false the state is sent and the delivery kept). Does nothing when the delivery is
     /// not known any more.

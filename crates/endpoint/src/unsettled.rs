@@ -69,6 +69,16 @@ impl<T: Copy> Unsettled<T> {
         Some((entry.link, entry.value))
     }
 
+    /// The newest delivery of a link that has this value.
+    pub(crate) fn find(&self, link: u32, value: T) -> Option<u32>
+    where
+        T: PartialEq,
+    {
+        let mut entries = self.entries.iter().rev();
+        let entry = entries.find(|entry| entry.link == link && entry.value == value);
+        entry.map(|entry| entry.id)
+    }
+
     pub(crate) fn remove(&mut self, id: u32) -> Option<(u32, T)> {
         let index = self.position(id)?;
         let removed = self.take(index);
@@ -296,6 +306,15 @@ mod tests {
         assert_eq!(unsettled.len(), 2);
         assert!(unsettled.entries.len() <= 64);
         assert_eq!(unsettled.get(100_000), Some((0, 7)));
+    }
+
+    #[test]
+    fn a_delivery_is_found_by_its_value_until_it_is_settled() {
+        let mut unsettled = filled(7, 3);
+        assert_eq!(unsettled.find(0, 8), Some(8));
+        assert_eq!(unsettled.find(1, 8), None);
+        unsettled.remove(8);
+        assert_eq!(unsettled.find(0, 8), None);
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::rights::Permission;
 
 /// The link property with the priority of a consumer.
 const PRIORITY: &str = "rabbitmq:priority";
+/// The link property with the time for which a consumer may hold a message.
+const CONSUMER_TIMEOUT: &str = "rabbitmq:consumer-timeout";
 
 const OUTCOMES: [Symbol; 4] = [
     Symbol::new("amqp:accepted:list"),
@@ -280,9 +282,13 @@ impl Links {
         cx.commands.push(Command::Attach {
             receiver: cx.receiver_id(link),
             subqueue: place,
-            access: match priority(&attach) {
-                0 => Access::Consume(mode),
-                priority => Access::Prioritized { mode, priority },
+            access: match (priority(&attach), consumer_timeout(&attach)) {
+                (0, None) => Access::Consume(mode),
+                (priority, consumer_timeout) => Access::Prioritized {
+                    mode,
+                    priority,
+                    consumer_timeout,
+                },
             },
             selector: None,
         });
@@ -442,6 +448,13 @@ fn priority(attach: &Attach) -> i32 {
     let asked = amqp::value::lookup(properties, PRIORITY).and_then(Value::as_integer);
     let asked = asked.map(|it| it.clamp(i32::MIN.into(), i32::MAX.into()));
     asked.and_then(|it| i32::try_from(it).ok()).unwrap_or(0)
+}
+
+/// The milliseconds for which a consumer asks to be able to hold a message.
+fn consumer_timeout(attach: &Attach) -> Option<u64> {
+    let properties = attach.properties.as_deref().unwrap_or_default();
+    let asked = amqp::value::lookup(properties, CONSUMER_TIMEOUT).and_then(Value::as_integer);
+    asked.and_then(|it| u64::try_from(it).ok())
 }
 
 /// The reply repeats addresses and properties as they came; no filter is in force.

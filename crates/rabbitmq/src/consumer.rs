@@ -4,7 +4,7 @@
 //! A message stays locked until the client settles it or the link ends. What arrives without credit
 //! goes back to the broker, unless it was taken for good; then it waits for credit.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use amqp::{DeliveryState, Map, Value, encode};
 use broker::{
@@ -32,6 +32,8 @@ pub(crate) struct Consumer {
     credit: Credit,
     /// Deliveries that wait for credit.
     waiting: VecDeque<Box<Delivery>>,
+    /// Deliveries that it has held for too long. It gets nothing more until it settles them.
+    timed_out: BTreeSet<LockToken>,
     /// The buffer for the new sections of a delivery.
     head: BytesMut,
 }
@@ -53,6 +55,7 @@ impl Consumer {
             mode,
             credit: Credit::default(),
             waiting: VecDeque::new(),
+            timed_out: BTreeSet::new(),
             head: BytesMut::new(),
         }
     }
@@ -122,7 +125,11 @@ impl Consumer {
     }
 
     fn update_credit(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
-        if let Some(update) = self.credit.next_update(self.waiting.len()) {
+        let held_back = match self.timed_out.is_empty() {
+            true => self.waiting.len(),
+            false => usize::MAX,
+        };
+        if let Some(update) = self.credit.next_update(held_back) {
             command_credit(cx, link, update);
         }
     }
@@ -266,6 +273,32 @@ impl Links {
         }
     }
 
+    /// The broker has taken back a message that a consumer has held for too long. The client is
+    /// told, and its own word on the message means nothing any more. (docs/spec/rabbitmq.md#10.6)
+    pub(crate) fn handle_timed_out(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        link: LinkId,
+        token: LockToken,
+    ) {
+        let delivery = cx.connection.delivery_of(link, token.0);
+        let Some(consumer) = self.consumer(link) else {
+            return;
+        };
+        // The client may have settled it meanwhile, or it has never reached the client.
+        if let Some((session, delivery_id)) = delivery {
+            consumer.timed_out.insert(token);
+            let released = DeliveryState::Released;
+            cx.connection
+                .settle_sent(session, delivery_id, released, false);
+        }
+        let place = consumer.waiting.iter().position(|it| it.token == token);
+        if let Some(unsent) = place.and_then(|place| consumer.waiting.remove(place)) {
+            report_written(cx, unsent.size());
+        }
+        consumer.update_credit(cx, link);
+    }
+
     /// The broker has ended a consumer.
     pub(crate) fn handle_evicted(
         &mut self,
@@ -313,6 +346,13 @@ impl Links {
         let Some(outcome) = consumer.outcome(state.as_ref(), settled) else {
             return;
         };
+        if consumer.timed_out.remove(&LockToken(cookie)) {
+            consumer.update_credit(cx, link);
+            if let Some(state) = state.filter(|_| !settled) {
+                cx.connection.settle_sent(session, delivery_id, state, true);
+            }
+            return;
+        }
         let subqueue = consumer.place;
         let request = state.filter(|_| !settled).map(|state| {
             let pending = PendingSettle {

@@ -239,6 +239,9 @@ impl LinkOwner for Links {
                 self.handle_deliver(cx, LinkId(receiver.link), delivery);
             }
             Output::Drained { receiver } => self.handle_drained(cx, LinkId(receiver.link)),
+            Output::DeliveryTimedOut { receiver, token } => {
+                self.handle_timed_out(cx, LinkId(receiver.link), token);
+            }
             Output::Evicted { receiver, reason } => {
                 self.handle_evicted(cx, LinkId(receiver.link), reason);
             }

@@ -318,6 +318,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::Ended { .. }
         | Output::CreditWithheld { .. }
         | Output::Drained { .. }
+        | Output::DeliveryTimedOut { .. }
         | Output::Evicted { .. }
         | Output::Subscribed { .. }
         | Output::SessionAccepted { .. }

@@ -20,10 +20,10 @@ pub enum RetriedMessages {
     Returned,
 }
 
-impl RetriedMessages {
-    /// The words that arguments and policies have for them.
-    pub(crate) const WORDS: &[&str] = &["disabled", "all", "failed", "returned"];
+/// The words that arguments and policies have for them.
+pub(crate) const WORDS: &[&str] = &["disabled", "all", "failed", "returned"];
 
+impl RetriedMessages {
     pub(crate) fn parse(word: &str) -> Option<Self> {
         serde_json::from_value(word.into()).ok()
     }

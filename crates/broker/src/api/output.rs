@@ -200,6 +200,12 @@ pub enum Output {
     },
     /// Nothing more is coming: the receiver's credit up to the limit it named is used up.
     Drained { receiver: ReceiverId },
+    /// The receiver has held a message for too long: others may have it now, and the receiver is
+    /// given nothing more before it names its credit again. (docs/spec/rabbitmq.md#10.6)
+    DeliveryTimedOut {
+        receiver: ReceiverId,
+        token: LockToken,
+    },
     Settled {
         request: RequestId,
         result: Result<(), SettleError>,
@@ -330,6 +336,7 @@ impl Output {
             | Self::Sessions { request, .. } => request.connection,
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
+            | Self::DeliveryTimedOut { receiver, .. }
             | Self::Evicted { receiver, .. }
             | Self::Subscribed { receiver, .. }
             | Self::SessionAccepted { receiver, .. }

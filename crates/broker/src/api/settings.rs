@@ -195,6 +195,9 @@ pub struct QueueSettings {
     pub overflow: Overflow,
     pub retry_backoff: Option<RetryBackoff>,
     pub delayed_retry: DelayedRetry,
+    /// Milliseconds for which a receiver may hold a message by a `LinkLock`; 0 for any time.
+    /// (docs/spec/rabbitmq.md#10.6)
+    pub consumer_timeout: Option<u64>,
 }
 
 impl QueueSettings {
@@ -242,6 +245,7 @@ impl Default for QueueSettings {
             overflow: Overflow::DropHead,
             retry_backoff: None,
             delayed_retry: DelayedRetry::default(),
+            consumer_timeout: None,
         }
     }
 }

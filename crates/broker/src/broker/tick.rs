@@ -109,6 +109,10 @@ fn expire_locks(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
             break;
         };
         cx.take_work();
-        end_lock::expire_lock(queue, subqueue, number, LockEnd::Expired, cx);
+        if queue.sub(subqueue).locks.lasts_with_link(number) {
+            end_lock::time_out(queue, subqueue, number, cx);
+        } else {
+            end_lock::expire_lock(queue, subqueue, number, LockEnd::Expired, cx);
+        }
     }
 }

@@ -75,6 +75,8 @@ pub(crate) struct Receiver {
     pub state: ReceiverState,
     pub session_role: SessionRole,
     pub priority: i32,
+    /// Milliseconds for which it may hold a message, if it has said so.
+    pub consumer_timeout: Option<u64>,
     /// Its place in the order in which receivers came.
     order: u64,
     connection: usize,
@@ -159,6 +161,16 @@ impl Clients {
         receiver.expect(ATTACHED)
     }
 
+    /// A receiver has no credit any more, unless it waits for the end of a drain.
+    pub(crate) fn stop(&mut self, id: ReceiverId) {
+        if let Some(slot) = self.find(id) {
+            let receiver = self.get_mut(slot);
+            if !receiver.draining {
+                receiver.limit = receiver.delivered;
+            }
+        }
+    }
+
     /// Adds a receiver without credit, and its connection if that is new.
     pub(crate) fn attach(
         &mut self,
@@ -177,6 +189,7 @@ impl Clients {
             state: ReceiverState::Idle,
             session_role: SessionRole::None,
             priority: 0,
+            consumer_timeout: None,
             order: self.attached,
             connection,
             delivered: 0,
@@ -357,6 +370,7 @@ mod tests {
             state: ReceiverState::Idle,
             session_role: SessionRole::None,
             priority: 0,
+            consumer_timeout: None,
             order: 0,
             connection: 0,
             delivered,

@@ -40,10 +40,14 @@ pub(crate) fn attach(
     let Some(queue) = admit(directory, receiver, place, browses, cx) else {
         return;
     };
-    let (mode, priority) = match access {
-        Access::Consume(mode) => (mode, 0),
-        Access::Prioritized { mode, priority } => (mode, priority),
-        Access::Browse => (ReceiveMode::ReceiveAndDelete, 0),
+    let (mode, priority, consumer_timeout) = match access {
+        Access::Consume(mode) => (mode, 0, None),
+        Access::Prioritized {
+            mode,
+            priority,
+            consumer_timeout,
+        } => (mode, priority, consumer_timeout),
+        Access::Browse => (ReceiveMode::ReceiveAndDelete, 0, None),
     };
     let clients = &mut cx.shared.clients;
     let slot = clients.attach(receiver, place, mode);
@@ -61,6 +65,7 @@ pub(crate) fn attach(
     let attached = clients.get_mut(slot);
     attached.choice = choice;
     attached.priority = priority;
+    attached.consumer_timeout = consumer_timeout;
     sub.prioritized += usize::from(priority != 0);
     if single && !browses && place.subqueue == Subqueue::Main {
         sub.active.get_or_insert(slot);

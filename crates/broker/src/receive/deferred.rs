@@ -191,5 +191,13 @@ fn hand_over_one(
         link: None,
     };
     let shown = message.shown(MessageState::Deferred, body.payload);
-    hand_out::give(queue, source, retrieval.mode, holder, message, shown, cx)
+    hand_out::give(
+        queue,
+        source,
+        (retrieval.mode, None),
+        holder,
+        message,
+        shown,
+        cx,
+    )
 }

@@ -128,7 +128,9 @@ pub(crate) fn deliver(
         link: Some(receiver.link),
     };
     let shown = message.shown(MessageState::Active, payload);
-    let mut delivery = give(queue, source, taker.mode, holder, message, shown, cx);
+    let timeout = taker.consumer_timeout.or(queue.settings.consumer_timeout);
+    let mode = (taker.mode, timeout.filter(|timeout| *timeout > 0));
+    let mut delivery = give(queue, source, mode, holder, message, shown, cx);
     if delivery.message.lock.is_some() {
         delivery.rests_on = rests_on;
     }
@@ -140,11 +142,11 @@ pub(crate) fn deliver(
 }
 
 /// Locks a message or erases it, for a client that gets it as `shown`. Resting on this turn's
-/// commit.
+/// commit. A lock that ends with its receiver may have a `timeout` besides.
 pub(crate) fn give(
     queue: &mut Queue,
     source: Source,
-    mode: ReceiveMode,
+    (mode, timeout): (ReceiveMode, Option<u64>),
     holder: Holder,
     message: Message,
     mut shown: Browsed,
@@ -156,11 +158,15 @@ pub(crate) fn give(
     let is_first = message.delivery_count == 0 && message.part == Part::Active;
     shown.lock = match mode {
         ReceiveMode::PeekLock | ReceiveMode::LinkLock => {
-            let lasts = mode == ReceiveMode::LinkLock;
+            let duration = match mode {
+                ReceiveMode::LinkLock => timeout,
+                _ => Some(queue.settings.lock_duration),
+            };
             let is_partitioned = queue.is_partitioned;
             let key = is_partitioned.then(|| PartitionKey::of(&shown.payload));
             let lock = Lock {
                 partition_key: key.flatten(),
+                ends_with_receiver: mode == ReceiveMode::LinkLock,
                 ..lock_of(source, message, token, holder)
             };
             let event = || MessageEvent::Locked {
@@ -168,7 +174,7 @@ pub(crate) fn give(
                 delivery_count: lock.delivery_count,
             };
             queue.record(number, event, cx);
-            Some(lend(queue, source, number, lock, lasts, cx))
+            Some(lend(queue, source, number, lock, duration, cx))
         }
         ReceiveMode::ReceiveAndDelete => {
             queue.rows.traffic.complete(waited_ms);
@@ -202,26 +208,28 @@ fn lock_of(source: Source, message: Message, token: LockToken, holder: Holder) -
     Lock::new(message, token, Some(holder), origin)
 }
 
-/// Locks a message for its holder, without a time limit if it `lasts`. Returns for how long.
+/// Locks a message for its holder, for a `duration` unless it has none or its session's. Returns
+/// for how long.
 fn lend(
     queue: &mut Queue,
     source: Source,
     number: SequenceNumber,
     lock: Lock,
-    lasts: bool,
+    duration: Option<u64>,
     cx: &Context<'_>,
 ) -> LockTime {
     match source {
-        Source::Subqueue(subqueue) if lasts => {
-            queue.sub_mut(subqueue).lock_lasting(number, lock);
-            LockTime::WithReceiver
-        }
         Source::Subqueue(subqueue) => {
-            let duration = queue.settings.lock_duration;
-            queue
-                .sub_mut(subqueue)
-                .lock(number, lock, duration, cx.now.mono);
-            LockTime::Own(duration)
+            let ends_with_receiver = lock.ends_with_receiver;
+            let sub = queue.sub_mut(subqueue);
+            match duration {
+                Some(duration) => sub.lock(number, lock, duration, cx.now.mono),
+                None => sub.lock_lasting(number, lock),
+            }
+            match duration {
+                Some(duration) if !ends_with_receiver => LockTime::Own(duration),
+                _ => LockTime::WithReceiver,
+            }
         }
         Source::Session(id) => {
             let (sessions, mut parts) = queue.sessions_mut();

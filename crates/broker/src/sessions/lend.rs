@@ -46,6 +46,7 @@ impl Sessions {
             slot: hold.slot,
             id: hold.receiver,
             mode: hold.mode,
+            consumer_timeout: None,
         })
     }
 

@@ -12,6 +12,7 @@ use crate::api::command::{Outcome, RetryTime};
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
 use crate::api::lineage::LockEnd;
+use crate::api::output::Output;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::expire;
@@ -186,6 +187,24 @@ pub(crate) fn expire_lock(
         let retry = RetryTime::Backoff;
         abandon(queue, subqueue, number, lock, Vec::new(), retry, cx);
     }
+}
+
+/// A receiver has held a message for too long. It is told, and given nothing more for now.
+/// (docs/spec/rabbitmq.md#10.6)
+pub(crate) fn time_out(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    cx: &mut Context<'_>,
+) {
+    let lock = take_lock(queue, subqueue, number, cx);
+    queue.record_lock_lost(number, &lock, LockEnd::Expired, cx);
+    if let Some(receiver) = lock.receiver() {
+        cx.shared.clients.stop(receiver);
+        let token = lock.token;
+        cx.emit(Output::DeliveryTimedOut { receiver, token });
+    }
+    release(queue, subqueue, number, lock, RetryTime::Backoff, cx);
 }
 
 pub(crate) fn abandon(

@@ -48,6 +48,8 @@ pub(crate) struct Lock {
     pub session: Option<HoldId>,
     /// Of a message of a partitioned entity.
     pub partition_key: Option<PartitionKey>,
+    /// Whether it ends with its receiver.
+    pub ends_with_receiver: bool,
     /// Whether its end is part of a transaction, which alone may then end it.
     pub enlisted: bool,
 }
@@ -70,6 +72,7 @@ impl Lock {
             origin,
             session: None,
             partition_key: None,
+            ends_with_receiver: false,
             enlisted: false,
         }
     }
@@ -80,7 +83,7 @@ impl Lock {
             connection: receiver.connection,
             link: Some(receiver.link),
         };
-        self.session.is_none() && self.until == Mono(u64::MAX) && self.holder == Some(holder)
+        self.ends_with_receiver && self.holder == Some(holder)
     }
 
     fn patch_bytes(&self) -> usize {
@@ -188,10 +191,10 @@ impl Locks {
         assert!(before.is_none(), "message {number} is locked already");
     }
 
-    /// Whether a lock that was found ends with its receiver's link alone.
+    /// Whether a lock that was found ends with its receiver's link.
     pub(crate) fn lasts_with_link(&self, number: SequenceNumber) -> bool {
         let lock = self.held.get(number).expect(FOUND);
-        lock.session.is_none() && lock.until == Mono(u64::MAX)
+        lock.ends_with_receiver
     }
 
     /// Sets a new end to a lock that was found.

@@ -18,6 +18,8 @@ pub(crate) struct Taker {
     pub slot: ReceiverSlot,
     pub id: ReceiverId,
     pub mode: ReceiveMode,
+    /// Its own, in milliseconds.
+    pub consumer_timeout: Option<u64>,
 }
 
 /// The receiver whose turn it is in a ring. A receiver that cannot take a message now leaves the
@@ -42,8 +44,12 @@ fn taker(slot: ReceiverSlot, cx: &mut Context<'_>) -> Option<Taker> {
     let is_ready = clients.make_ready(slot, output_buffer_bytes);
     is_ready.then(|| {
         let receiver = clients.get(slot);
-        let (id, mode) = (receiver.id, receiver.mode);
-        Taker { slot, id, mode }
+        Taker {
+            slot,
+            id: receiver.id,
+            mode: receiver.mode,
+            consumer_timeout: receiver.consumer_timeout,
+        }
     })
 }
 

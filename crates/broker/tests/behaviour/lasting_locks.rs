@@ -99,3 +99,83 @@ fn a_deleted_queue_ends_lasting_locks() {
         "#]],
     );
 }
+
+#[test]
+fn a_message_that_is_held_for_too_long_goes_to_others_without_a_count() {
+    check(
+        "
+        0s queue consumer-timeout=60s lock=5s
+        0s send a b
+        0s attach r1 hold
+        0s limit r1 1
+        59s attach r2 hold
+        59s limit r2 1
+        60s attach r3 hold
+        60s limit r3 1
+        61s complete r1 #1
+        62s limit r1 2
+        62s send c
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            59s r2 gets #2 b until it goes
+            60s r1 has held #1 for too long
+            60s r3 gets #1 a until it goes
+            61s complete r1 #1: the lock is not held
+            62s sent from #3
+            62s r1 gets #3 c until it goes
+        "#]],
+    );
+}
+
+#[test]
+fn a_receiver_that_has_held_a_message_for_too_long_gets_no_more_until_it_names_its_credit() {
+    check(
+        "
+        0s queue consumer-timeout=60s
+        0s send a
+        0s attach r1 hold
+        0s limit r1 9
+        60s send b
+        70s limit r1 10
+        130s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            60s r1 has held #1 for too long
+            60s sent from #2
+            70s r1 gets #1 a until it goes
+            70s r1 gets #2 b until it goes
+            130s r1 has held #1 for too long
+            130s r1 has held #2 for too long
+            130s active 2 dead 0 deferred 0 bytes 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_receiver_may_have_a_time_out_of_its_own_or_none() {
+    check(
+        "
+        0s queue consumer-timeout=60s
+        0s send a b
+        0s attach r1/1 hold timeout=10s
+        0s limit r1/1 1
+        0s attach r1/2 hold timeout=0s
+        0s limit r1/2 1
+        10s counters
+        900s counters
+        900s detach r1/2
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1/1 gets #1 a until it goes
+            0s r1/2 gets #2 b until it goes
+            10s r1/1 has held #1 for too long
+            10s active 2 dead 0 deferred 0 bytes 2
+            900s active 2 dead 0 deferred 0 bytes 2
+        "#]],
+    );
+}

@@ -193,6 +193,7 @@ impl Model {
                 panic!("neither a dynamic node nor a subscription was asked for");
             }
             Output::Drained { .. }
+            | Output::DeliveryTimedOut { .. }
             | Output::TimedOut { .. }
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_) => {}

@@ -711,6 +711,11 @@ impl Stage {
                 self.remember(&name, &delivery);
                 format!("{name} gets {}", self.delivery(&delivery))
             }
+            Output::DeliveryTimedOut { receiver, token } => {
+                let held = self.tokens.iter().find(|(_, known)| **known == token);
+                let number = held.map_or(0, |((_, number), _)| *number);
+                format!("{} has held #{number} for too long", name_of(receiver))
+            }
             Output::Drained { receiver } => format!("{} drained", name_of(receiver)),
             Output::Settled { request, result } => match result {
                 Ok(()) => format!("{}: done", self.what(request)),

@@ -4,6 +4,8 @@ use amqp::message::{Header, Sections, decode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Map, Value};
 
+use endpoint::Event;
+
 use crate::client_frames::{message, receiver};
 use crate::received::Received;
 use crate::world::{BROKER_START, World};
@@ -138,6 +140,63 @@ fn returned_messages_wait_as_the_arguments_of_their_queue_say() {
     let received = world.received(link).remove(0);
     world.dispose(&received, modified(true, false), true);
     assert_eq!(world.received(link).len(), 1);
+}
+
+/// The states that the broker has told of its own accord, and whether they were settled.
+fn told(world: &mut World, link: endpoint::LinkId) -> Vec<(DeliveryState, bool)> {
+    let mut told = Vec::new();
+    world.events.retain(|event| match event {
+        Event::Updated {
+            link: of,
+            settled,
+            state: Some(state),
+            ..
+        } if *of == link => {
+            told.push((state.clone(), *settled));
+            false
+        }
+        _ => true,
+    });
+    told
+}
+
+#[test]
+fn a_consumer_that_holds_a_message_for_too_long_is_told_and_settles_before_it_gets_more() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let session = world.session();
+    let timeout = (
+        Value::Symbol("rabbitmq:consumer-timeout".into()),
+        Value::Uint(1_000),
+    );
+    let attach = Attach {
+        properties: Some(vec![timeout]),
+        ..consumer("/queues/orders")
+    };
+    let link = world.attach(session, attach);
+    world.credit(link, 10, false);
+    let held = world.received(link).remove(0);
+    world.advance(999);
+    assert_eq!(told(&mut world, link), []);
+    world.advance(1);
+    assert_eq!(told(&mut world, link), [(DeliveryState::Released, false)]);
+    // Another consumer gets it, with no delivery counted.
+    let other = consume(&mut world, "/queues/orders", 1);
+    let again = world.received(other).remove(0);
+    assert_eq!(parts(&again).0.delivery_count, Some(0));
+    world.enqueue("/queues/orders", &message("b"));
+    world.credit(link, 10, false);
+    assert_eq!(world.received(link).len(), 0);
+    // A late word settles the delivery and nothing else.
+    world.dispose(&held, DeliveryState::Accepted, true);
+    assert_eq!(world.received(link).len(), 1);
+    world.dispose(&again, DeliveryState::Accepted, true);
+    let left = world
+        .shard
+        .broker
+        .queue(world.id("orders"))
+        .expect("a queue");
+    assert_eq!((left.active, left.locked), (1, 1));
 }
 
 #[test]

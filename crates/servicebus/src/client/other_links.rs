@@ -81,6 +81,7 @@ impl Client {
         let is_others = match &output {
             Output::Deliver { receiver, .. }
             | Output::Drained { receiver }
+            | Output::DeliveryTimedOut { receiver, .. }
             | Output::Evicted { receiver, .. } => self.is_others(LinkId(receiver.link)),
             Output::NodeOpened { link, .. } | Output::NodeClosed { link } => {
                 self.is_others(LinkId(link.link))

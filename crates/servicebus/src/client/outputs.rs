@@ -46,12 +46,13 @@ impl Client {
                 self.handle_administered(request, *result);
             }
             Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, result),
-            // The directory tells of the first three. Nothing here publishes to routers, and a
-            // dropped connection is told nothing.
+            // The directory tells of the first three. Nothing here publishes to routers, no lock
+            // lasts with its link, and a dropped connection is told nothing.
             Output::EntityChanged(_)
             | Output::Dropped { .. }
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)
+            | Output::DeliveryTimedOut { .. }
             | Output::Published { .. } => {}
             Output::CreditWithheld { withheld, .. } => self.handle_credit_withheld(withheld),
             Output::Ended { requester, end } => self.handle_ended(requester, end),

@@ -170,6 +170,7 @@ impl Ledger {
                 self.verify_rule(*request, asked.as_ref(), result)
             }
             Output::Rules { .. }
+            | Output::DeliveryTimedOut { .. }
             | Output::EntityChanged(_)
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)

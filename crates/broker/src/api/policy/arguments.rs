@@ -37,7 +37,7 @@ const OTHERS: &[&str] = &[
     "x-quorum-target-group-size",
 ];
 /// Arguments that act in RabbitMQ alone.
-const NOT_YET: &[&str] = &["x-max-priority", "x-consumer-timeout"];
+const NOT_YET: &[&str] = &["x-max-priority"];
 
 /// Arguments that classic queues do not have.
 const OF_QUORUM: &[&str] = &[
@@ -45,6 +45,7 @@ const OF_QUORUM: &[&str] = &[
     "x-delayed-retry-type",
     "x-delayed-retry-min",
     "x-delayed-retry-max",
+    "x-consumer-timeout",
 ];
 
 /// What a queue is declared with.

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::api::delayed_retry::RetriedMessages;
+use crate::api::delayed_retry::{self, RetriedMessages};
 use crate::api::kind::EntityKind;
 use crate::api::policy::PolicyLayer;
 use crate::api::settings::{DeadLetterStrategy, Overflow, QueueSettings};
@@ -126,7 +126,7 @@ pub(crate) const KEYS: &[Key] = &[
     },
     Key {
         name: "delayed-retry-type",
-        values: Values::Words(RetriedMessages::WORDS, "a valid delayed retry type"),
+        values: Values::Words(delayed_retry::WORDS, "a valid delayed retry type"),
         kinds: RECEIVED,
         merge: Merge::Operator,
         apply: |it, value| {
@@ -147,6 +147,13 @@ pub(crate) const KEYS: &[Key] = &[
         kinds: RECEIVED,
         merge: Merge::Least,
         apply: |it, value| limit(&mut it.delayed_retry.max, value),
+    },
+    Key {
+        name: "consumer-timeout",
+        values: Values::From(0, "a valid consumer timeout"),
+        kinds: RECEIVED,
+        apply: |it, value| limit(&mut it.consumer_timeout, value),
+        ..STORED
     },
     Key {
         name: "railbus-lock-duration",
@@ -296,7 +303,6 @@ const RETROACTIVE: &str = "railbus-retroactive";
 /// What RabbitMQ knows and this broker does not do yet.
 const NOT_YET: &[&str] = &[
     "alternate-exchange",
-    "consumer-timeout",
     "federation-upstream",
     "federation-upstream-set",
     "railbus-clear-ttl-on-dead-letter",

@@ -1,13 +1,12 @@
 //! Attaching as a script writes it: `r1`, `r1 delete`, `r1 hold`, `r1 dead`, `r1 copy`, with
-//! `priority=N`, and behind
-//! `where` the selector.
+//! `priority=N` and `timeout=TIME`, and behind `where` the selector.
 
 use std::sync::Arc;
 
 use broker::{Access, Command, Selector, SubqueueId};
 use store::EntityId;
 
-use super::{mode, receiver, subqueue};
+use super::{millis, mode, receiver, subqueue};
 
 /// The command of a line.
 pub fn command(args: &[&str], entity: EntityId) -> Command {
@@ -17,13 +16,15 @@ pub fn command(args: &[&str], entity: EntityId) -> Command {
     let selector = selector.map(|text| Arc::new(Selector::parse(&text).unwrap()));
     let (receiver, subqueue, mode) = (receiver(args[0]), subqueue(args), mode(args));
     let priority = args.iter().find_map(|arg| arg.strip_prefix("priority="));
+    let timeout = args.iter().find_map(|arg| arg.strip_prefix("timeout="));
     let access = match priority {
         _ if args.contains(&"copy") => Access::Browse,
-        Some(priority) => Access::Prioritized {
+        None if timeout.is_none() => Access::Consume(mode),
+        priority => Access::Prioritized {
             mode,
-            priority: priority.parse().unwrap(),
+            priority: priority.map_or(0, |it| it.parse().unwrap()),
+            consumer_timeout: timeout.map(millis),
         },
-        None => Access::Consume(mode),
     };
     Command::Attach {
         receiver,

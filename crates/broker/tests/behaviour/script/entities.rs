@@ -114,6 +114,7 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
                     max: Some(millis(max)),
                 };
             }
+            "consumer-timeout" => settings.consumer_timeout = Some(millis(value)),
             "idle" => settings.auto_delete_on_idle = millis(value),
             "disabled" => settings.status = Status::Disabled,
             "send-disabled" => settings.status = Status::SendDisabled,
