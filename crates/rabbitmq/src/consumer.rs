@@ -44,6 +44,7 @@ pub(crate) struct PendingSettle {
     pub(crate) link: LinkId,
     session: SessionId,
     delivery_id: u32,
+    token: LockToken,
     state: DeliveryState,
 }
 
@@ -359,6 +360,7 @@ impl Links {
                 link,
                 session,
                 delivery_id,
+                token: LockToken(cookie),
                 state,
             };
             register(&mut self.pending, cx, Pending::Settle(pending), SETTLEMENT)
@@ -386,12 +388,19 @@ impl Links {
                 link,
                 session,
                 delivery_id,
+                token,
                 state,
             } = pending;
             if let Err(SettleError::Injected(error)) = *result {
                 return self.detach(cx, link, errors::injected(error));
             }
             cx.connection.settle_sent(session, delivery_id, state, true);
+            // The time may have ended while the client's word was on its way.
+            if let Some(consumer) = self.consumer(link)
+                && consumer.timed_out.remove(&token)
+            {
+                consumer.update_credit(cx, link);
+            }
         }
     }
 }

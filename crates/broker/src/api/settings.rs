@@ -201,6 +201,15 @@ pub struct QueueSettings {
 }
 
 impl QueueSettings {
+    /// Takes over what only a declaration of RabbitMQ's clients says, and it says it once.
+    pub(crate) fn keep_declared(&mut self, before: &Self) {
+        self.auto_delete = before.auto_delete;
+        self.exclusive = before.exclusive;
+        self.single_active_receiver = before.single_active_receiver;
+        self.delayed_retry = before.delayed_retry;
+        self.consumer_timeout = before.consumer_timeout;
+    }
+
     /// How long a message waits that comes back with this delivery count, which its return has
     /// raised if its delivery `failed`.
     pub(crate) fn retry_delay(&self, delivery_count: u32, failed: bool) -> Option<u64> {

@@ -271,11 +271,11 @@ impl Directory {
         }
     }
 
-    /// Gives an entity settings of its own. Returns whether they differ from those before. An
-    /// exclusive queue stays so.
+    /// Gives an entity settings of its own, but for those that only its declaration says. Returns
+    /// whether they differ from those before.
     pub(crate) fn describe(&mut self, id: EntityId, mut own: QueueSettings) -> bool {
         let queue = self.queues.get_mut(&id).expect(CHANGED);
-        own.exclusive = queue.settings.exclusive;
+        own.keep_declared(queue.own());
         let differs = *queue.own() != own;
         self.policies.govern(queue, own);
         differs

@@ -4,9 +4,10 @@
 //! its moment is reached, whether or not its expiry has been dealt with yet.
 //! Deadlines stand in lanes, one per lock duration, so that each lane is in order by itself; a
 //! settled or renewed lock leaves a stale entry in its lane that is skipped, and swept up when
-//! most of a lane is stale.
+//! most of a lane is stale. Locks that end with their receivers have as many durations as their
+//! clients like; their deadlines are sorted instead.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeBounds;
 
 use store::{MessageRow, SequenceNumber};
@@ -117,6 +118,8 @@ pub(crate) struct Locks {
     /// Bytes of the patches that they keep.
     patch_bytes: usize,
     lanes: Vec<Lane>,
+    /// Deadlines of locks that end with their receivers, which name any time for each.
+    by_receiver: BTreeSet<(Mono, SequenceNumber)>,
 }
 
 impl Locks {
@@ -175,7 +178,10 @@ impl Locks {
 
     /// Adds a lock that was given for `duration`.
     pub(crate) fn insert(&mut self, number: SequenceNumber, lock: Lock, duration: u64) {
-        self.queue(number, lock.until, duration);
+        match lock.ends_with_receiver {
+            true => _ = self.by_receiver.insert((lock.until, number)),
+            false => self.queue(number, lock.until, duration),
+        }
         self.insert_lasting(number, lock);
     }
 
@@ -201,8 +207,12 @@ impl Locks {
     pub(crate) fn extend(&mut self, number: SequenceNumber, until: Mono, duration: u64) {
         let lock = self.held.get_mut(number).expect(FOUND);
         assert!(lock.session.is_none(), "it ends with its session");
-        lock.until = until;
-        self.queue(number, until, duration);
+        let before = std::mem::replace(&mut lock.until, until);
+        if self.by_receiver.remove(&(before, number)) {
+            self.by_receiver.insert((until, number));
+        } else {
+            self.queue(number, until, duration);
+        }
     }
 
     /// Whether a lock's end is part of a transaction.
@@ -226,6 +236,9 @@ impl Locks {
             self.available_bytes -= u64::from(lock.row.size);
         }
         self.patch_bytes -= lock.patch_bytes();
+        if lock.ends_with_receiver {
+            self.by_receiver.remove(&(lock.until, number));
+        }
         if self.held.is_empty() {
             self.lanes.iter_mut().for_each(|lane| lane.order.clear());
         }
@@ -235,11 +248,18 @@ impl Locks {
     /// No lock ends before this moment.
     pub(crate) fn earliest(&self) -> Option<Mono> {
         let fronts = self.lanes.iter().filter_map(|lane| lane.order.front());
+        let fronts = fronts.chain(self.by_receiver.first());
         fronts.map(|(until, _)| *until).min()
     }
 
     /// The next lock whose time is up.
     pub(crate) fn next_expired(&mut self, now: Mono) -> Option<SequenceNumber> {
+        if let Some(&(until, number)) = self.by_receiver.first()
+            && until <= now
+        {
+            self.by_receiver.pop_first();
+            return Some(number);
+        }
         let Self { held, lanes, .. } = self;
         for lane in lanes.iter_mut() {
             while let Some(&(until, number)) = lane.order.front()

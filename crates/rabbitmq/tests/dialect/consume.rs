@@ -160,10 +160,8 @@ fn told(world: &mut World, link: endpoint::LinkId) -> Vec<(DeliveryState, bool)>
     told
 }
 
-#[test]
-fn a_consumer_that_holds_a_message_for_too_long_is_told_and_settles_before_it_gets_more() {
-    let mut world = World::new();
-    world.enqueue("/queues/orders", &message("a"));
+/// A consumer of `orders` that may hold a message for a second, with credit for ten.
+fn consume_for_a_second(world: &mut World) -> endpoint::LinkId {
     let session = world.session();
     let timeout = (
         Value::Symbol("rabbitmq:consumer-timeout".into()),
@@ -175,6 +173,14 @@ fn a_consumer_that_holds_a_message_for_too_long_is_told_and_settles_before_it_ge
     };
     let link = world.attach(session, attach);
     world.credit(link, 10, false);
+    link
+}
+
+#[test]
+fn a_consumer_that_holds_a_message_for_too_long_is_told_and_settles_before_it_gets_more() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume_for_a_second(&mut world);
     let held = world.received(link).remove(0);
     world.advance(999);
     assert_eq!(told(&mut world, link), []);
@@ -280,4 +286,20 @@ fn a_drain_ends_with_what_there_is() {
     assert!(world.events.iter().any(is_drained));
     world.enqueue("/queues/orders", &message("b"));
     assert_eq!(world.received(link).len(), 0);
+}
+
+#[test]
+fn a_word_that_comes_with_the_end_of_its_time_does_not_hold_up_the_consumer() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume_for_a_second(&mut world);
+    let held = world.received(link).remove(0);
+    // The broker sees the end of the time and the disposition in one turn.
+    world.pass(1_000);
+    world.dispose(&held, DeliveryState::Accepted, false);
+    let again = world.received(link);
+    assert_eq!(again.len(), 1, "the lock was lost");
+    world.dispose(&again[0], DeliveryState::Accepted, false);
+    world.enqueue("/queues/orders", &message("b"));
+    assert_eq!(world.received(link).len(), 1);
 }

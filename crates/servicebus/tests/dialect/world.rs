@@ -254,6 +254,11 @@ impl World {
         self.pump();
     }
 
+    /// Lets time pass that nobody has noticed yet.
+    pub fn pass(&mut self, milliseconds: u64) {
+        self.elapsed += milliseconds;
+    }
+
     /// Moves bytes, commands and outputs until nothing moves.
     pub fn pump(&mut self) {
         for _ in 0..10_000 {
