@@ -111,6 +111,13 @@ fn a_token_lets_in_over_http_and_sasl_and_any_other_does_not() {
     // The development key is not there beside an issuer.
     let known = Peer::begin(broker.address(), Credentials::DEVELOPMENT).sasl_outcome();
     assert_eq!(known, Code::Auth);
+    // Each of them is counted, as a wrong key is; over HTTP so is the token without the right.
+    let header = format!("authorization: Bearer {owner}");
+    let (_, metrics) = http::request(broker.address(), "GET", "/metrics", &[&header], "");
+    for protocol in ["amqp", "http"] {
+        let expected = format!("railbus_credentials_refused_total{{protocol=\"{protocol}\"}} 6");
+        assert!(metrics.lines().any(|it| it == expected), "{metrics}");
+    }
 }
 
 #[test]
@@ -222,6 +229,26 @@ fn keys_come_by_discovery_and_a_token_waits_for_them() {
     assert_eq!(log_in(&broker, &owner), Code::Ok);
     let stranger = token(&self::key(), &claims(&name, "Manage"));
     assert_eq!(bearer(&broker, &stranger).0, 401);
+}
+
+#[test]
+fn keys_come_from_a_url_of_their_own_once_they_are_a_set() {
+    let provider = Provider::start();
+    *provider.keys.lock().unwrap() = Some(json!("no set of keys"));
+    let broker = Setup::new()
+        .configure(&format!(
+            "[[auth.issuers]]\nissuer = '{ISSUER}'\njwks-url = '{}/keys'\n",
+            provider.name()
+        ))
+        .start();
+    let key = key();
+    let owner = token(&key, &claims(ISSUER, "Manage"));
+    broker.wait_for_log("the issuer's keys were not loaded");
+    assert_eq!(bearer(&broker, &owner).0, 503);
+    *provider.keys.lock().unwrap() = Some(key.jwk_set());
+    broker.wait_for_log("the issuer's keys are loaded");
+    assert_eq!(bearer(&broker, &owner).0, 200);
+    assert_eq!(log_in(&broker, &owner), Code::Ok);
 }
 
 const MANAGED: &str =

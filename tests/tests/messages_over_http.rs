@@ -150,6 +150,36 @@ fn a_message_is_sent_locked_and_completed_with_all_that_it_says() {
 }
 
 #[test]
+fn a_message_without_an_id_gets_one_that_stays() {
+    let broker = Setup::new().start();
+    let batch = "content-type: application/vnd.microsoft.servicebus.json";
+    assert_eq!(post(&broker, "/orders/messages", &[], "alone"), 201);
+    let two = json!([{"Body": "first"}, {"Body": "second"}]).to_string();
+    assert_eq!(post(&broker, "/orders/messages", &[batch], &two), 201);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let told = take(&broker, "orders");
+        let properties = told.broker_properties();
+        let id = properties["MessageId"].as_str().expect("an id").to_owned();
+        let is_digit = |it: char| it.is_ascii_digit() || ('a'..='f').contains(&it);
+        assert!(id.len() == 32 && id.chars().all(is_digit), "{id}");
+        assert!(!ids.contains(&id), "{ids:?}");
+        ids.push(id);
+        assert_eq!(
+            ask(&broker, "PUT", &told.location(), &[], "").status,
+            200,
+            "unlocked"
+        );
+        // It comes again first, with the id that it had.
+        let again = take(&broker, "orders");
+        assert_eq!(
+            again.broker_properties()["MessageId"],
+            properties["MessageId"]
+        );
+    }
+}
+
+#[test]
 fn a_message_may_have_the_content_type_of_atom() {
     let broker = Setup::new().start();
     for kind in [
