@@ -1,6 +1,8 @@
 //! Faults on purpose: each effect as a client of the real process sees it.
 
+use access::Secret;
 use amqp::{DeliveryState, Error, Role};
+use broker::Wall;
 use e2e::cli::railbus;
 use e2e::{Broker, Peer, Setup, http};
 use serde_json::{Value as Json, json};
@@ -122,6 +124,27 @@ fn a_rule_for_a_client_or_a_key_leaves_the_others_alone() {
         let is_refused = peer.send(sender, b"m") != DeliveryState::Accepted;
         assert_eq!(is_refused, fits, "{matches}");
     }
+}
+
+#[test]
+fn a_rule_for_a_key_is_for_what_is_asked_over_http_too() {
+    let broker = Setup::new().start();
+    let name = "RootManageSharedAccessKey";
+    let key = Secret::new("SAS_KEY_VALUE".to_owned());
+    let token = access::sign("http://localhost/", name, &key, Wall(4_000_000_000_000));
+    let header = format!("Authorization: {token}");
+    let create = |queue: &str, headers: &[&str]| {
+        let path = format!("/$railbus/entities/{queue}");
+        http::request(broker.address(), "PUT", &path, headers, "{}").0
+    };
+    let busy = json!({"refuse": "server-busy"});
+    let matches = |key: &str| json!({"key": key, "operations": ["create-entity"]});
+    inject(&broker, &busy, matches("other"));
+    assert_eq!(create("a", &[&header]), 201);
+    inject(&broker, &busy, matches(name));
+    assert_eq!(create("b", &[]), 201, "it shows no key");
+    assert_eq!(create("c", &[&header]), 503);
+    assert_eq!(create("c", &[&header]), 201, "once");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use access::{Directory, key_name};
 use broker::DEFAULT_NAMESPACE;
@@ -29,15 +29,22 @@ pub struct NamespaceView {
     server: Arc<ServerState>,
     namespace: NamespaceId,
     peer: Option<SocketAddr>,
+    /// By whose right the request is answered, while a fault rule asks for that.
+    caller: OnceLock<String>,
 }
 
 impl NamespaceView {
     /// The view of the default namespace.
     pub fn of_default(server: &Arc<ServerState>) -> Self {
+        Self::new(Arc::clone(server), NamespaceId::default(), None)
+    }
+
+    fn new(server: Arc<ServerState>, namespace: NamespaceId, peer: Option<SocketAddr>) -> Self {
         Self {
-            server: Arc::clone(server),
-            namespace: NamespaceId::default(),
-            peer: None,
+            server,
+            namespace,
+            peer,
+            caller: OnceLock::new(),
         }
     }
 
@@ -51,14 +58,7 @@ impl NamespaceView {
         let host = headers.get(HOST);
         let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let host = host.map(|host| host.host().to_ascii_lowercase());
-        let of = |namespace| {
-            let server = Arc::clone(server);
-            Ok(Self {
-                server,
-                namespace,
-                peer: Some(peer),
-            })
-        };
+        let of = |namespace| Ok(Self::new(Arc::clone(server), namespace, Some(peer)));
         let found = host.and_then(|host| namespaces.of_host(&host));
         if let Some(directory) = found {
             return of(directory.namespace());
@@ -80,16 +80,28 @@ impl NamespaceView {
 
     /// The view of the namespace of a name.
     pub fn of_name(&self, name: &str) -> Option<Arc<Self>> {
+        let namespace = self.server.namespaces.of_name(name)?;
         Some(Arc::new(Self {
             server: Arc::clone(&self.server),
-            namespace: self.server.namespaces.of_name(name)?,
+            namespace,
             peer: self.peer,
+            caller: self.caller.clone(),
         }))
     }
 
     /// Where the request is from, if it is one of a client.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.peer
+    }
+
+    /// Learns the name by which its caller has a right. The first one counts.
+    pub fn set_caller(&self, name: String) {
+        let _ = self.caller.set(name);
+    }
+
+    /// The name of the caller, if it has shown one and a fault rule asks for it.
+    pub fn caller(&self) -> Option<&str> {
+        self.caller.get().map(String::as_str)
     }
 
     /// What all namespaces share.

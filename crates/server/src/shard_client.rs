@@ -11,8 +11,8 @@ use std::time::Duration;
 use std::vec;
 
 use broker::{
-    Activity, Answer, Command, ConnectionId, EntityError, LineageReader, Order, Output, Page,
-    QueueInfo, RequestId,
+    Activity, Answer, ClientNames, Command, ConnectionId, EntityError, LineageReader, Order,
+    Output, Page, QueueInfo, RequestId,
 };
 use store::{EntityId, NamespaceId};
 use tokio::runtime::Handle;
@@ -96,7 +96,8 @@ impl ShardClient {
         })
     }
 
-    /// Registers a client of a namespace of a running server, under a new connection id.
+    /// Registers a client of a namespace of a running server, under a new connection id. Fault
+    /// rules know it by the name of its request's caller.
     pub async fn connect_to(server: &NamespaceView, locks: LocksAtEnd) -> Result<Self, ShardError> {
         let connection = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
         let mut client = Self::open(&server.inbox, connection).await?;
@@ -107,6 +108,17 @@ impl ShardClient {
         if let (Some(tracer), Some(directory)) = (&server.tracer, directory) {
             let tracer = ConnectionTracer::of_request(tracer, server.peer(), directory);
             client.tracer = Some(Box::new(tracer));
+        }
+        if let Some(caller) = server.caller() {
+            let names = ClientNames {
+                keys: vec![caller.to_owned()],
+                ..ClientNames::default()
+            };
+            let introduction = Command::Introduce {
+                connection,
+                client: Box::new(names),
+            };
+            client.send_commands(vec![introduction]).await?;
         }
         Ok(client)
     }

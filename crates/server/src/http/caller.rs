@@ -46,8 +46,24 @@ impl Caller {
         self.session = session;
     }
 
-    /// Whether the caller may do that at `path` now.
+    /// Whether the caller may do that at `path` now. Fault rules for its key fit what it asks for
+    /// then.
     pub fn check(
+        &self,
+        server: &NamespaceView,
+        operation: Operation,
+        path: &str,
+    ) -> Result<(), Unauthorized> {
+        self.has_right(server, operation, path)?;
+        if server.namespaces.names_clients()
+            && let Some(name) = self.shown_name(server, path)
+        {
+            server.set_caller(name);
+        }
+        Ok(())
+    }
+
+    fn has_right(
         &self,
         server: &NamespaceView,
         operation: Operation,
@@ -67,15 +83,20 @@ impl Caller {
 
     /// Its name: that of its key, or what its token says.
     pub fn name(&self, server: &NamespaceView, path: &str) -> String {
+        let name = self.shown_name(server, path);
+        name.unwrap_or_else(|| ANONYMOUS.to_owned())
+    }
+
+    /// The same; nothing without credentials.
+    fn shown_name(&self, server: &NamespaceView, path: &str) -> Option<String> {
         if let (None, Some(session)) = (&self.authorization, &self.session) {
-            return session.credential.client_name();
+            return Some(session.credential.client_name());
         }
         let now = server.clock.moment().wall;
         let shown = self.authorization.as_deref();
         let directory = server.directory();
         let access = directory.access();
-        let name = shown.and_then(|shown| access.client_name(shown, path, self.locality, now));
-        name.unwrap_or_else(|| ANONYMOUS.to_owned())
+        access.client_name(shown?, path, self.locality, now)
     }
 
     /// Whether it shows RabbitMQ's well-known name and password, where no development key is asked
