@@ -7,6 +7,7 @@ use broker::Wall;
 use e2e::cli::railbus;
 use e2e::{Broker, Setup, http};
 use rustix::process::Signal;
+use serde_json::{Value as Json, json};
 
 const FILE: &str = r#"
 [[namespaces]]
@@ -137,4 +138,97 @@ fn an_emulators_file_may_have_several_namespaces() {
     let broker = setup.start();
     check(&broker, "localhost", &["a"], &["b"]);
     check(&broker, "second.localhost", &["b"], &["a"]);
+}
+
+/// What a request about namespaces is answered.
+fn ask(broker: &Broker, method: &str, path: &str, body: &Json) -> (u16, String) {
+    let path = format!("/$railbus/namespaces{path}");
+    http::request(broker.address(), method, &path, &[], &body.to_string())
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_changes_nothing() {
+    let broker = Setup::new().start();
+    let shown = |broker: &Broker| {
+        ["", "/default/snapshots", "/default/faults"]
+            .map(|path| ask(broker, "GET", path, &json!(null)))
+    };
+    let before = shown(&broker);
+    let fault = |effect| json!({"name": "f", "effect": effect});
+    for (method, path, body, status, text) in [
+        ("PUT", "/a%2Fb", json!({}), 400, "a name has 1 to 63"),
+        (
+            "POST",
+            "/default/restore",
+            json!({"snapshot": "gone"}),
+            404,
+            "no snapshot 'gone'",
+        ),
+        (
+            "POST",
+            "/default/fork",
+            json!({"name": "b", "snapshot": "gone"}),
+            404,
+            "no snapshot 'gone'",
+        ),
+        (
+            "POST",
+            "/default/faults",
+            fault("explode"),
+            400,
+            "unknown variant `explode`",
+        ),
+        (
+            "PUT",
+            "/default/faults",
+            json!({"faults": [fault("explode")]}),
+            400,
+            "explode",
+        ),
+    ] {
+        let (found, answer) = ask(&broker, method, path, &body);
+        assert_eq!(found, status, "{method} {path} {body}: {answer}");
+        assert!(answer.contains(text), "{method} {path} {body}: {answer}");
+    }
+    assert_eq!(shown(&broker), before);
+}
+
+#[test]
+fn without_room_on_the_disk_no_namespace_is_forked() {
+    // More than any disk has, so it is nearly full.
+    let setup = Setup::new().configure("[limits]\nreserve-bytes = '1EiB'");
+    let broker = setup.start();
+    let before = ask(&broker, "GET", "", &json!(null));
+    for (path, body) in [
+        ("/default/fork", json!({"name": "copy"})),
+        ("/default/snapshots", json!({"name": "base"})),
+    ] {
+        let (status, answer) = ask(&broker, "POST", path, &body);
+        assert_eq!(status, 507, "{path}: {answer}");
+        assert!(answer.contains("the disk is nearly full"), "{answer}");
+    }
+    assert_eq!(ask(&broker, "GET", "", &json!(null)), before);
+    let said = railbus(&broker, &["namespace", "fork", "default", "copy"]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("the disk is nearly full"), "{}", said.err);
+}
+
+/// Makes all that there can be. (docs/namespaces.md#limits)
+#[test]
+fn the_namespace_after_ten_thousand_is_refused() {
+    let broker = Setup::new().arguments(&["--ephemeral"]).start();
+    let mut made = 0;
+    let (status, answer) = loop {
+        let answer = ask(&broker, "PUT", &format!("/n{made}"), &json!({}));
+        match answer {
+            (201, _) => made += 1,
+            refused => break refused,
+        }
+    };
+    assert_eq!((made, status), (10_000, 409), "{answer}");
+    assert!(answer.contains("there can be 10000 namespaces"), "{answer}");
+    let removed = ask(&broker, "DELETE", "/n7", &json!(null));
+    assert_eq!(removed.0, 200, "{}", removed.1);
+    let (status, answer) = ask(&broker, "PUT", "/one-more", &json!({}));
+    assert_eq!(status, 201, "{answer}");
 }
