@@ -232,3 +232,34 @@ fn the_namespace_after_ten_thousand_is_refused() {
     let (status, answer) = ask(&broker, "PUT", "/one-more", &json!({}));
     assert_eq!(status, 201, "{answer}");
 }
+
+#[test]
+fn the_beginning_of_an_audience_chooses_a_namespace() {
+    let broker = Setup::new().start();
+    let (status, answer) = ask(&broker, "PUT", "/team", &json!({}));
+    assert_eq!(status, 201, "{answer}");
+    let entity = "/team/entities/team/inbox";
+    let (status, answer) = ask(&broker, "PUT", entity, &json!({}));
+    assert_eq!(status, 201, "{answer}");
+    let sign = |resource: &str| {
+        let key = Secret::new("SAS_KEY_VALUE".to_owned());
+        access::sign(
+            resource,
+            "RootManageSharedAccessKey",
+            &key,
+            Wall(4_000_000_000_000),
+        )
+    };
+    for (resource, expected) in [("team/inbox", "200"), ("other/inbox", "401")] {
+        let token = sign(&format!("http://localhost/{resource}"));
+        let request = format!(
+            "GET /team/inbox?api-version=2021-05 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: {token}\r\n\r\n"
+        );
+        let answer = http::exchange(broker.address(), &request);
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {expected} ")),
+            "{resource}: {answer}"
+        );
+    }
+}

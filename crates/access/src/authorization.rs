@@ -90,6 +90,14 @@ pub fn key_name(authorization: &str) -> Option<String> {
     token::key_name(bearer.unwrap_or(authorization))
 }
 
+/// The path of the URI that a header's value, a shared access signature, is for.
+#[must_use]
+pub fn audience(authorization: &str) -> Option<String> {
+    let bearer = behind(BEARER, authorization).map(str::trim);
+    let resource = token::resource(bearer.unwrap_or(authorization))?;
+    resource.contains("://").then(|| scope::of_uri(&resource))
+}
+
 impl Access {
     /// Whether `authorization`, a header's value, allows an operation at `path` to a client there.
     /// Without a header the anonymous rights apply.

@@ -20,7 +20,7 @@ pub mod signing_key;
 pub mod token;
 
 pub use access::{Access, Credential};
-pub use authorization::{Unauthorized, is_guess, key_name};
+pub use authorization::{Unauthorized, audience, is_guess, key_name};
 pub use certificate::CertificateRule;
 pub use directory::{Directory, Entity};
 pub use issuer::{Grant, GrantClaim, Issuer, KeySource, Locality};

@@ -128,6 +128,12 @@ pub fn key_name(token: &str) -> Option<String> {
     Fields::split(token).map(|fields| decoded(fields.key_name))
 }
 
+/// What a shared access signature says it is for.
+#[must_use]
+pub fn resource(token: &str) -> Option<String> {
+    Fields::split(token).map(|fields| decoded(fields.resource))
+}
+
 /// A token's parts, still encoded.
 struct Fields<'a> {
     resource: &'a str,

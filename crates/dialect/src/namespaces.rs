@@ -17,6 +17,10 @@ pub trait Namespaces: Send + Sync {
 
     /// Which namespace besides the default one has a key of that name.
     fn of_key(&self, key_name: &str) -> KeyOwner;
+
+    /// The namespace besides the default one whose name a path of an audience begins with, in lower
+    /// case. None for a path that the default namespace has an entity at, or at its beginning.
+    fn of_audience(&self, path: &str) -> Option<Arc<Directory>>;
 }
 
 /// Which namespace has a key.

@@ -272,6 +272,18 @@ impl Namespaces for NamespaceRegistry {
             _ => KeyOwner::Several,
         }
     }
+
+    fn of_audience(&self, path: &str) -> Option<Arc<Directory>> {
+        let (name, _) = path.split_once('/')?;
+        let namespace = *self.by_name.get(name)?;
+        let default = self.default.borrow();
+        let is_of_default = [name, path].iter().any(|path| default.get(path).is_some());
+        if is_of_default {
+            return None;
+        }
+        drop(default);
+        self.directory(namespace)
+    }
 }
 
 #[cfg(test)]

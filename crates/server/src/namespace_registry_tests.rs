@@ -122,6 +122,34 @@ fn a_key_chooses_a_namespace_unless_the_default_one_or_several_have_it() {
 }
 
 #[test]
+fn the_beginning_of_an_audience_chooses_a_namespace_unless_the_default_one_has_it() {
+    let registry = registry(false);
+    put(&registry, 1, "a", &[], &[]);
+    put(&registry, 2, "orders", &[], &[]);
+    let of_audience = |path: &str| {
+        let found = registry.of_audience(path);
+        found.map(|directory| directory.namespace().0)
+    };
+    for (path, expected) in [
+        ("a/orders", Some(1)),
+        ("a/orders/subscriptions/s", Some(1)),
+        ("orders/subscriptions/s", Some(2)),
+        ("a", None),
+        ("b/orders", None),
+        ("default/orders", None),
+        ("", None),
+    ] {
+        assert_eq!(of_audience(path), expected, "{path}");
+    }
+    // The default namespace has a queue of the name of the second one.
+    put_key_at_queue(&registry, "app");
+    assert_eq!(of_audience("orders/subscriptions/s"), None);
+    assert_eq!(of_audience("a/orders"), Some(1));
+    remove(&registry, 1);
+    assert_eq!(of_audience("a/orders"), None);
+}
+
+#[test]
 fn a_namespace_accepts_its_own_keys_and_no_other() {
     for is_development in [false, true] {
         let registry = registry(is_development);

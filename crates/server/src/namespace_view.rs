@@ -2,13 +2,13 @@
 //!
 //! It has the directory of that namespace; what all namespaces share is the server's. A request
 //! belongs to the namespace of its `Host`, else to that of the key it shows or of its browser's
-//! session, else to the default one.
+//! session, else to that with which the audience of its token begins, else to the default one.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use access::{Directory, key_name};
+use access::{Directory, audience, key_name};
 use broker::DEFAULT_NAMESPACE;
 use dialect::{KeyOwner, Namespaces as _};
 use hyper::HeaderMap;
@@ -70,11 +70,17 @@ impl NamespaceView {
         {
             return of(session.namespace);
         }
-        let key = shown.and_then(|shown| key_name(shown.to_str().ok()?));
-        match key.map(|key| namespaces.of_key(&key)) {
-            Some(KeyOwner::Several) => Err(SeveralNamespaces),
-            Some(KeyOwner::One(directory)) => of(directory.namespace()),
-            Some(KeyOwner::Default) | None => of(NamespaceId::default()),
+        let shown = shown.and_then(|shown| shown.to_str().ok());
+        let key = shown.and_then(key_name);
+        let by_key = key.map_or(KeyOwner::Default, |key| namespaces.of_key(&key));
+        if let KeyOwner::One(directory) = by_key {
+            return of(directory.namespace());
+        }
+        let audience = shown.and_then(audience);
+        match audience.and_then(|audience| namespaces.of_audience(&audience)) {
+            Some(directory) => of(directory.namespace()),
+            None if matches!(by_key, KeyOwner::Several) => Err(SeveralNamespaces),
+            None => of(NamespaceId::default()),
         }
     }
 

@@ -80,6 +80,10 @@ impl Directories {
 }
 
 impl Namespaces for Directories {
+    fn of_audience(&self, _path: &str) -> Option<Arc<Directory>> {
+        None
+    }
+
     fn of_host(&self, host: &str) -> Option<Arc<Directory>> {
         let name = host.strip_suffix(".localhost")?;
         let index = NAMESPACES.iter().position(|known| *known == name)?;

@@ -1,8 +1,9 @@
 //! Namespace: which one the connection belongs to. (docs/spec/amqp.md#1.7)
 //!
 //! The first of these that fits chooses it: a host name (that of TLS, of SASL or of the open), the
-//! name of the key that signs in. Otherwise it is the default one. Two host names of different
-//! namespaces, or a key that more than one namespace has, are refused.
+//! name of the key that signs in, the beginning of the audience of a token. Otherwise it is the
+//! default one. Two host names of different namespaces, or a key that more than one namespace has,
+//! are refused.
 //!
 //! Invariant: the namespace does not change once the client has a credential or a link to an
 //! entity.
@@ -32,6 +33,7 @@ enum ChosenBy {
     Nothing,
     Host(String),
     Key(String),
+    Audience(String),
 }
 
 impl Client {
@@ -67,8 +69,7 @@ impl Client {
                 self.namespace.chosen_by = ChosenBy::Host(host);
                 return Ok(());
             }
-            ChosenBy::Host(before) => before,
-            ChosenBy::Key(name) => name,
+            ChosenBy::Host(before) | ChosenBy::Key(before) | ChosenBy::Audience(before) => before,
         };
         Err(errors::ambiguous_namespace(&host, before))
     }
@@ -88,6 +89,26 @@ impl Client {
             }
             Some(KeyOwner::Several) => Err(Unauthorized::SeveralNamespaces),
         }
+    }
+
+    /// The client shows a token for this audience, whose path that is, made with the key of this
+    /// name if it is a signature.
+    pub(crate) fn choose_by_token(
+        &mut self,
+        key_name: Option<&str>,
+        audience: &str,
+    ) -> Result<(), Unauthorized> {
+        let by_key = key_name.map_or(Ok(()), |name| self.choose_by_key(name));
+        if self.namespace.chosen_by != ChosenBy::Nothing || self.has_any_right_or_link() {
+            return by_key;
+        }
+        let found = self.namespace.namespaces.as_ref();
+        let Some(directory) = found.and_then(|it| it.of_audience(audience)) else {
+            return by_key;
+        };
+        self.enter(directory);
+        self.namespace.chosen_by = ChosenBy::Audience(audience.to_owned());
+        Ok(())
     }
 
     /// The namespace is deleted.

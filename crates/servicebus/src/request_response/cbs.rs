@@ -114,10 +114,8 @@ impl Client {
         token: &str,
         scope: &str,
     ) -> Result<VerifiedToken, Status> {
-        if let Some(name) = token::key_name(token) {
-            let chosen = self.choose_by_key(&name);
-            chosen.map_err(|reason| self.refuse_token(&reason))?;
-        }
+        let chosen = self.choose_by_token(token::key_name(token).as_deref(), scope);
+        chosen.map_err(|reason| self.refuse_token(&reason))?;
         let access = self.directory.access();
         let verified: Result<_, Unauthorized> = match kind {
             Some(SHARED_ACCESS_SIGNATURE | "jwt" | "amqp:jwt") if token::is_signature(token) => {

@@ -58,6 +58,10 @@ impl Namespaces for Two {
             _ => KeyOwner::Default,
         }
     }
+
+    fn of_audience(&self, path: &str) -> Option<Arc<Directory>> {
+        path.starts_with("b/").then(|| Self::directory(B, "b"))
+    }
 }
 
 /// A connection whose client names these hosts in the handshake of TLS and in its open.
@@ -194,6 +198,33 @@ fn a_token_chooses_by_the_name_of_its_key() {
     let mut world = connect(ANONYMOUS, None, "a.localhost");
     assert_eq!(put(&mut world, "b"), (401, 1));
     assert_eq!(namespace(&world), A, "the host has chosen");
+}
+
+#[test]
+fn an_audience_chooses_where_no_host_and_no_key_does() {
+    let put = |world: &mut World, audience: &str, name: &str, key: &str| {
+        let pair = world.pair("$cbs");
+        let token = token(audience, name, key, 3_600);
+        let response = world.call(&pair, &Request::put_token(audience, &token));
+        (response.expect("an answer").code(), namespace(world).0)
+    };
+    let (of_b, other) = ("amqp://host/b/orders", "amqp://host/c/orders");
+    for (audience, name, key, expected) in [
+        // A key that both have: the audience says which.
+        (of_b, "both", "both-key", (404, 2)),
+        (other, "both", "both-key", (401, 0)),
+        // One of the default namespace is none of the other.
+        (of_b, "root", KEY, (401, 2)),
+        (other, "root", KEY, (404, 0)),
+        // A key comes first.
+        (of_b, "a", "a-key", (404, 1)),
+    ] {
+        let mut world = connect(ANONYMOUS, None, "localhost");
+        let found = put(&mut world, audience, name, key);
+        assert_eq!(found, expected, "{audience} {name}");
+    }
+    let mut world = connect(ANONYMOUS, None, "a.localhost");
+    assert_eq!(put(&mut world, of_b, "a", "a-key"), (404, 1), "a host too");
 }
 
 #[test]
