@@ -16,6 +16,7 @@ use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Sid
 use crate::{Credentials, PATIENCE, message, secrets};
 
 mod ending;
+mod selecting;
 mod send_credit;
 
 /// A message that arrived.
@@ -160,7 +161,7 @@ impl<S: Read + Write> Peer<S> {
     #[must_use]
     pub fn coordinates(&mut self) -> bool {
         let target = TargetTerminus::Coordinator(Vec::new());
-        let link = self.ask_for(Role::Sender, None, target);
+        let link = self.ask_for(Role::Sender, Source::default(), target);
         self.answer(link).is_ok()
     }
 
@@ -382,10 +383,14 @@ impl<S: Read + Write> Peer<S> {
             address,
             ..Target::default()
         };
+        let source = Source {
+            address: source,
+            ..Source::default()
+        };
         self.ask_for(role, source, TargetTerminus::Node(target))
     }
 
-    fn ask_for(&mut self, role: Role, source: Option<Value>, target: TargetTerminus) -> LinkId {
+    fn ask_for(&mut self, role: Role, source: Source, target: TargetTerminus) -> LinkId {
         self.links += 1;
         let attach = Attach {
             name: format!("link-{}", self.links),
@@ -396,10 +401,7 @@ impl<S: Read + Write> Peer<S> {
                 Role::Sender => ReceiverSettleMode::First,
                 Role::Receiver => ReceiverSettleMode::Second,
             }),
-            source: Some(Box::new(Source {
-                address: source,
-                ..Source::default()
-            })),
+            source: Some(Box::new(source)),
             target: Some(Box::new(target)),
             unsettled: None,
             incomplete_unsettled: false,

@@ -1,8 +1,10 @@
 //! `railbus explain`: why a message is not delivered.
 
+use std::time::Instant;
+
 use amqp::DeliveryState;
 use e2e::cli::railbus;
-use e2e::{Broker, Peer, Setup};
+use e2e::{Broker, PATIENCE, Peer, Setup};
 
 /// What a command says, which succeeds.
 fn said(broker: &Broker, arguments: &[&str]) -> String {
@@ -19,6 +21,19 @@ fn check(broker: &Broker, arguments: &[&str], expected: &str) {
         .collect();
     let said = said(broker, &arguments);
     assert!(said.starts_with(expected), "{arguments:?}: {said}");
+}
+
+/// The same, once what a client has asked for without an answer has arrived.
+fn eventually(broker: &Broker, arguments: &[&str], expected: &str) {
+    let all: Vec<_> = ["explain"].iter().chain(arguments).copied().collect();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = said(broker, &all);
+        if found.starts_with(expected) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{arguments:?}: {found}");
+    }
 }
 
 #[test]
@@ -84,4 +99,42 @@ fn what_an_entity_does_to_its_messages_is_explained() {
         &["queue", "update", "target", "--status", "active"],
     );
     said(&broker, &["queue", "delete", "target"]);
+}
+
+#[test]
+fn a_filter_that_leaves_a_message_out_is_named() {
+    let broker = Setup::new().start();
+    said(&broker, &["send", "orders", "a", "--subject", "red"]);
+    let one = ["orders", "--sequence", "1"];
+    let mut peer = Peer::connect(broker.address());
+    let blue = peer.selecting_receiver("orders", "JMSType = 'blue'", 1);
+    let only = "filtered: the filter of the only receiver that asks for messages does not select it: \
+                JMSType = 'blue'\n";
+    eventually(&broker, &one, only);
+    check(&broker, &["orders"], only);
+    _ = peer.selecting_receiver("orders", "JMSType = 'green'", 1);
+    let none = "filtered: none of the filters of 2 receivers that ask for messages selects it\n";
+    eventually(&broker, &one, none);
+    // A receiver that asks for nothing has no part in it.
+    peer.credit(blue, 0);
+    eventually(&broker, &one, "filtered: the filter of the only receiver");
+    let answer = said(&broker, &["explain", "orders", "--json"]);
+    assert!(answer.contains("\"filtered\""), "{answer}");
+}
+
+#[test]
+fn a_message_that_is_kept_beyond_its_time_to_live_is_said_to_be() {
+    let setup = Setup::new().configure("expiry = \"cloud\"");
+    let broker = setup.arguments(&["--virtual-clock"]).start();
+    said(&broker, &["send", "orders", "a", "--time-to-live", "1h"]);
+    let one = ["orders", "--sequence", "1"];
+    check(&broker, &one, "expires: its time to live ends at ");
+    said(&broker, &["clock", "advance", "2h"]);
+    for question in [&one[..], &["orders"]] {
+        check(&broker, question, "expired: its time to live has ended at ");
+    }
+    let mut peer = Peer::connect(broker.address());
+    let receiver = peer.receiver("orders", 0);
+    eventually(&broker, &["orders"], "empty: ");
+    peer.credit(receiver, 1);
 }

@@ -2,15 +2,21 @@
 //!
 //! Of each the first are listed, and all are counted.
 
+use std::sync::Arc;
+
+use filter::Selector;
 use store::SequenceNumber;
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::api::time::Wall;
 
 /// What is going on at an entity.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct Activity {
+    /// When it was so, by the clock of the entity's namespace.
+    pub at: Wall,
     pub receivers: Vec<ActiveReceiver>,
     pub receiver_count: usize,
     /// In the order of their messages, those of the entity itself first.
@@ -22,13 +28,15 @@ pub struct Activity {
 }
 
 /// A receiver of an entity.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the fields are named for what they are")]
 pub struct ActiveReceiver {
     pub id: ReceiverId,
     pub subqueue: Subqueue,
     /// How it takes messages; one that is only shown them has none.
     pub mode: Option<ReceiveMode>,
+    /// It is given only messages that this selects.
+    pub selector: Option<Arc<Selector>>,
     /// Messages that it may still be given.
     pub credit: u32,
     /// Whether it is given none, since its connection does not read.

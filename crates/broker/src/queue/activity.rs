@@ -4,17 +4,19 @@ use store::SequenceNumber;
 
 use crate::api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
 use crate::api::id::Subqueue;
-use crate::api::time::Mono;
+use crate::api::time::{Mono, Now};
 use crate::context::clients::{Choice, Clients, Receiver, ReceiverState, SessionRole};
 use crate::queue::Queue;
 use crate::sessions::Sessions;
 
 /// The activity at `now`, with `most` entries in each list.
-pub(crate) fn activity(queue: &Queue, clients: &Clients, now: Mono, most: usize) -> Activity {
+pub(crate) fn activity(queue: &Queue, clients: &Clients, now: Now, most: usize) -> Activity {
+    let Now { wall, mono: now } = now;
     let sessions = queue.sessions.as_deref();
     let receivers = clients.receivers_at(queue.id);
-    let receivers = receivers.map(|slot| receiver(clients.get(slot), sessions));
+    let receivers = receivers.map(|slot| receiver(clients.get(slot), queue));
     Activity {
+        at: wall,
         receivers: receivers.take(most).collect(),
         receiver_count: clients.receivers_at(queue.id).count(),
         locks: locks(queue, now).take(most).collect(),
@@ -24,7 +26,9 @@ pub(crate) fn activity(queue: &Queue, clients: &Clients, now: Mono, most: usize)
     }
 }
 
-fn receiver(receiver: &Receiver, sessions: Option<&Sessions>) -> ActiveReceiver {
+fn receiver(receiver: &Receiver, queue: &Queue) -> ActiveReceiver {
+    let sessions = queue.sessions.as_deref();
+    let selections = &queue.sub(receiver.place.subqueue).selections;
     let hold = match receiver.session_role {
         SessionRole::Holding(id) => sessions.and_then(|sessions| sessions.hold(id)),
         SessionRole::None | SessionRole::Waiting(_) => None,
@@ -33,6 +37,10 @@ fn receiver(receiver: &Receiver, sessions: Option<&Sessions>) -> ActiveReceiver 
         id: receiver.id,
         subqueue: receiver.place.subqueue,
         mode: (receiver.choice != Choice::Shown).then_some(receiver.mode),
+        selector: match receiver.choice {
+            Choice::Selected(id) => Some(selections.selector(id)),
+            Choice::Next | Choice::Shown => None,
+        },
         credit: receiver.credit(),
         is_blocked: receiver.state == ReceiverState::Blocked,
         session: hold.map(|hold| hold.key.id.clone()),

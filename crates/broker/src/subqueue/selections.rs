@@ -115,6 +115,12 @@ impl Selections {
         id
     }
 
+    /// What the receivers of a selection are given.
+    pub(crate) fn selector(&self, id: SelectionId) -> Arc<Selector> {
+        let selection = self.all.get(&id).expect(HAS_RECEIVERS);
+        Arc::clone(&selection.selector)
+    }
+
     /// A receiver is gone, and with the last one its selection.
     pub(crate) fn leave(&mut self, id: SelectionId, slot: ReceiverSlot) {
         let selection = self.all.get_mut(&id).expect(HAS_RECEIVERS);

@@ -58,3 +58,20 @@ fn held_sessions_are_shown_before_those_that_wait() {
         "#]],
     );
 }
+
+#[test]
+fn an_explanation_can_tell_by_which_selector_a_receiver_takes_and_when_it_was_so() {
+    check(
+        "
+        0s send a encoded n=1
+        0s attach r1 where n = 2
+        0s limit r1 1
+        5s activity
+        ",
+        expect![[r#"
+            0s sent from #1
+            5s receivers 1 locks 0 sessions 0
+            5s receiver Some(PeekLock) credit 1 session - selector n = 2
+        "#]],
+    );
+}

@@ -20,8 +20,11 @@ impl Stage {
                 true => "waits".to_owned(),
                 false => "-".to_owned(),
             });
+            let selector = receiver.selector.as_ref();
+            let selector =
+                selector.map_or_else(String::new, |it| format!(" selector {}", it.text()));
             self.tell(&format!(
-                "receiver {:?} credit {} session {session}",
+                "receiver {:?} credit {} session {session}{selector}",
                 receiver.mode, receiver.credit
             ));
         }

@@ -10,6 +10,7 @@ use broker::{
     ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityKind, Expiry, LockTime,
     MessageState, QueueInfo, Status, Subqueue,
 };
+use filter::{Facts, Message};
 use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -38,6 +39,15 @@ struct Reason {
 }
 
 impl Question {
+    /// The messages of its subqueue that receivers are given.
+    fn part(self) -> MessagePart {
+        match self.subqueue {
+            Subqueue::Main => MessagePart::Active,
+            Subqueue::DeadLetter => MessagePart::DeadLetter,
+            Subqueue::TransferDeadLetter => MessagePart::TransferDeadLetter,
+        }
+    }
+
     /// Parses a query.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut question = Self {
@@ -92,7 +102,11 @@ pub async fn show(
         target,
     };
     let reasons = match question.number {
-        None => place.next_message(),
+        None => {
+            let part = question.part();
+            let next = browse(shard_client, queue.id, part, 1, 1).await?;
+            place.next_message(next.first())
+        }
         Some(number) => match find(shard_client, &queue, question.subqueue, number).await? {
             Some(message) => place.message(&message),
             None => vec![missing(shard_client, &queue, question.subqueue, number).await?],
@@ -177,8 +191,9 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Why the next message is not delivered.
-    fn next_message(&self) -> Vec<Reason> {
+    /// Why the next message is not delivered, of which this is the first one that is not deferred
+    /// or scheduled.
+    fn next_message(&self, first: Option<&Browsed>) -> Vec<Reason> {
         let queue = self.queue;
         let count = match self.subqueue {
             Subqueue::Main => queue.active,
@@ -208,7 +223,9 @@ impl Place<'_> {
                 text: format!("all {count} messages are locked"),
             });
         }
-        reasons.extend(self.receivers(None));
+        let unlocked = first.filter(|message| message.lock.is_none());
+        reasons.extend(unlocked.and_then(|message| self.expiry(message)));
+        reasons.extend(self.receivers(None, unlocked));
         reasons
     }
 
@@ -240,20 +257,34 @@ impl Place<'_> {
             Some(lock) => return one("locked", self.locked(message, lock)),
         }
         let mut reasons = Vec::new();
-        if let Some(expires) = message.expires
-            && self.queue.settings.expiry == Some(Expiry::Cloud)
-        {
-            reasons.push(Reason {
+        reasons.extend(self.expiry(message));
+        reasons.extend(self.receivers(text("session-id"), Some(message)));
+        reasons
+    }
+
+    /// What the time to live of a message means for it in an entity that keeps it beyond its end.
+    fn expiry(&self, message: &Browsed) -> Option<Reason> {
+        let expires = message.expires?;
+        if self.queue.settings.expiry != Some(Expiry::Cloud) {
+            return None;
+        }
+        let at = moment(expires.0);
+        Some(match expires <= self.activity.at {
+            true => Reason {
+                code: "expired",
+                text: format!(
+                    "its time to live has ended at {at}; with expiry `cloud` it is there until a \
+                     receiver is attached, and is not delivered"
+                ),
+            },
+            false => Reason {
                 code: "expires",
                 text: format!(
-                    "its time to live ends at {}; after that it is there until a receiver is \
-                     attached, and is not delivered",
-                    moment(expires.0)
+                    "its time to live ends at {at}; after that it is there until a receiver is \
+                     attached, and is not delivered"
                 ),
-            });
-        }
-        reasons.extend(self.receivers(text("session-id")));
-        reasons
+            },
+        })
     }
 
     fn locked(&self, message: &Browsed, lock: LockTime) -> String {
@@ -273,8 +304,8 @@ impl Place<'_> {
         format!("it is locked {by} {until}; {count} deliveries have failed before")
     }
 
-    /// What an available message waits for.
-    fn receivers(&self, session: Option<&str>) -> Vec<Reason> {
+    /// What an available message waits for, which is known or not.
+    fn receivers(&self, session: Option<&str>, message: Option<&Browsed>) -> Vec<Reason> {
         let mut reasons = Vec::new();
         let mut add = |code, text: String| reasons.push(Reason { code, text });
         let settings = self.queue.in_force();
@@ -309,11 +340,12 @@ impl Place<'_> {
             let text =
                 "the connections of all receivers with credit do not read what they are sent";
             add("blocked", text.to_owned());
+        } else if let Some(text) = message.and_then(|message| filtered(&receivers, message)) {
+            add("filtered", text);
         } else {
             add(
                 "in-turn",
-                "it is available and waits for its turn, or no receiver's filter selects it"
-                    .to_owned(),
+                "it is available and waits for its turn".to_owned(),
             );
         }
         reasons
@@ -322,6 +354,41 @@ impl Place<'_> {
     fn locks(&self) -> usize {
         let locks = self.activity.locks.iter();
         locks.filter(|it| it.subqueue == self.subqueue).count()
+    }
+}
+
+/// Whether the filters of all receivers that ask for messages leave a message out, and which.
+fn filtered(receivers: &[&ActiveReceiver], message: &Browsed) -> Option<String> {
+    let encoded = servicebus::browsed(message);
+    let signed = |number: u64| i64::try_from(number).ok();
+    let facts = Facts {
+        enqueued_time_ms: signed(message.enqueued.0),
+        expires_at_ms: message.expires.and_then(|expires| signed(expires.0)),
+        sequence_number: signed(message.number.0),
+        enqueued_sequence_number: signed(message.enqueued_number.0),
+        delivery_count: Some(message.delivery_count),
+        state: Some(0),
+        ..Facts::default()
+    };
+    let read = Message::read(&encoded, facts).ok()?;
+    let asking = receivers
+        .iter()
+        .filter(|it| it.credit > 0 && !it.is_blocked);
+    let filters: Option<Vec<_>> = asking.map(|it| it.selector.as_deref()).collect();
+    let filters = filters.filter(|all| !all.iter().any(|filter| filter.selects(&read)))?;
+    match filters[..] {
+        [only] => {
+            let filter = only.text();
+            Some(format!(
+                "the filter of the only receiver that asks for messages does not select it: {filter}"
+            ))
+        }
+        _ => {
+            let count = filters.len();
+            Some(format!(
+                "none of the filters of {count} receivers that ask for messages selects it"
+            ))
+        }
     }
 }
 

@@ -49,6 +49,7 @@ fn receiver(receiver: &ActiveReceiver) -> Json {
             Some(ReceiveMode::ReceiveAndDelete) => "receive-and-delete",
             None => "browse",
         },
+        "filter": receiver.selector.as_ref().map(|selector| selector.text()),
         "credit": receiver.credit,
         "blocked": receiver.is_blocked,
         "session": receiver.session.as_deref().map(text),
