@@ -19,6 +19,8 @@ pub struct Faults {
     pub nearly_full: u64,
     /// One of the next calls to a model disk goes wrong.
     pub disk: u64,
+    /// An administrator sets rules by which sends fail, or takes them away.
+    pub fault_rules: u64,
 }
 
 impl Faults {
@@ -32,6 +34,7 @@ impl Faults {
         clock_jump: 0,
         nearly_full: 0,
         disk: 0,
+        fault_rules: 0,
     };
 
     /// Everything breaks now and then.
@@ -44,6 +47,7 @@ impl Faults {
         clock_jump: 20,
         nearly_full: 5,
         disk: 0,
+        fault_rules: 300,
     };
 
     /// The same, and much of it happens to the disk.

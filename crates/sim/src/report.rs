@@ -48,6 +48,8 @@ counters! {
     routed,
     /// Changes of namespaces that are snapshotted, forked and reset.
     snapshot_changes,
+    /// Connections that a fault rule has dropped.
+    injected,
     /// Messages that came out of dynamic nodes.
     node_deliveries,
     /// Messages that clients deleted.

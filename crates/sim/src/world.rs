@@ -26,6 +26,7 @@ mod administration;
 mod callers;
 mod drain;
 mod fault_injection;
+mod fault_rules;
 mod namespace;
 mod nodes;
 pub(crate) mod queues;
@@ -39,6 +40,7 @@ mod turn;
 pub use script::Ending;
 pub use sweep::Swept;
 
+use fault_rules::FaultRules;
 use namespace::Namespace;
 use queues::Definition;
 use setup::ledger_queue;
@@ -78,6 +80,7 @@ pub struct World {
     server: Server,
     namespaces: Vec<Namespace>,
     snapshots: Snapshots,
+    fault_rules: FaultRules,
     owners: Owners,
     /// Nothing becomes durable before this.
     slow_until: u64,
@@ -130,6 +133,7 @@ impl World {
             server,
             namespaces,
             snapshots: Snapshots::default(),
+            fault_rules: FaultRules::default(),
             owners: disk.with_current(Owners::of),
             slow_until: 0,
             nearly_full_until: 0,

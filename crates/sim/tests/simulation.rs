@@ -117,6 +117,7 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.routed,
         total.snapshot_changes,
         total.node_deliveries,
+        total.injected,
         total.copies,
         total.deleted,
         total.calls,

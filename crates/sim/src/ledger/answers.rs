@@ -3,7 +3,7 @@
 //! Every request is answered once, and no answer leaves before the commit that it rests on is
 //! durable: that is what "accepted" and "completed" promise. (Invariants I1, I2, I3, I14)
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{ConnectionId, Mono, Output, RequestId, SettleError, Wall};
 use store::{CommitId, EntityId, Part, SequenceNumber};
@@ -31,6 +31,10 @@ pub(super) struct Answers {
     pub fetches: BTreeMap<RequestId, EntityId>,
     /// Asked in the turn under way.
     fresh: Vec<RequestId>,
+    /// Whether fault rules may have connections dropped.
+    are_faults_injected: bool,
+    /// Those that were dropped, and are there as long as their clients have not noticed.
+    dropped: BTreeSet<ConnectionId>,
 }
 
 impl Answers {
@@ -66,6 +70,7 @@ impl Answers {
 
     /// No client waits for an answer on that connection any more.
     pub(super) fn forget(&mut self, connection: ConnectionId) {
+        self.dropped.remove(&connection);
         self.pending
             .retain(|request, _| request.connection != connection);
     }
@@ -85,7 +90,9 @@ impl Answers {
             Asked::Deletion => true,
             _ => false,
         };
-        match self.pending.iter().find(|(_, pending)| !waits(pending)) {
+        let mut pending = self.pending.iter();
+        let is_told = |request: &RequestId| !self.dropped.contains(&request.connection);
+        match pending.find(|(request, pending)| is_told(request) && !waits(pending)) {
             Some((request, pending)) => Err(Violation::new(
                 "I14",
                 format!("{request:?} is not answered: {:?}", pending.asked),
@@ -96,6 +103,11 @@ impl Answers {
 }
 
 impl Ledger {
+    /// Whether fault rules may have sends refused and connections dropped from now on.
+    pub fn expect_injected_faults(&mut self, are_injected: bool) {
+        self.answers.are_faults_injected = are_injected;
+    }
+
     /// The shard says something, with everything up to `durable` on stable storage.
     ///
     /// # Errors
@@ -177,6 +189,11 @@ impl Ledger {
             | Output::NodeOpened { .. }
             | Output::NodeClosed { .. }
             | Output::Subscribed { .. } => Ok(()),
+            // What it has asked for and is not answered is lost on the way.
+            Output::Dropped { connection } if self.answers.are_faults_injected => {
+                self.answers.dropped.insert(*connection);
+                Ok(())
+            }
             Output::Dropped { .. } | Output::Ended { .. } | Output::CreditWithheld { .. } => {
                 let connection = output.connection();
                 let what = format!("{connection:?} is dropped without a fault rule");

@@ -18,6 +18,7 @@ impl World {
         self.faults_stopped = true;
         self.disk.set_nearly_full(false);
         self.disk.heal();
+        self.end_fault_rules()?;
         for n in 0..self.namespaces.len() {
             self.restore(n)?;
             self.drain_nodes(n)?;

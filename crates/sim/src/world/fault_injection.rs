@@ -44,6 +44,9 @@ impl World {
         } else if hit(faults.disk) {
             self.disk.arm();
             Ok(())
+        } else if hit(faults.fault_rules) {
+            self.change_fault_rules();
+            Ok(())
         } else {
             Ok(())
         }
@@ -97,6 +100,7 @@ impl World {
             namespace.nodes.crashed();
         }
         self.snapshots.crashed();
+        self.fault_rules.crashed();
         self.slow_until = 0;
         self.nearly_full_until = 0;
         self.disk.set_nearly_full(false);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use broker::{Command, ConnectionId, Output};
 use store::{CommitId, Image, NamespaceId};
 
-use super::{Namespace, World, namespace, snapshots};
+use super::{Namespace, World, fault_rules, namespace, snapshots};
 use crate::inbox::NamespaceIndex;
 use crate::ledger::{TurnEnd, entity_of};
 use crate::server;
@@ -38,6 +38,10 @@ impl World {
         let durable = self.disk.durable();
         for output in said {
             let n = namespace_of(&output);
+            if n == fault_rules::INDEX {
+                self.fault_rules_changed(&output)?;
+                continue;
+            }
             if n >= snapshots::INDEX {
                 self.snapshots.handle_output(output)?;
                 continue;
@@ -50,7 +54,9 @@ impl World {
                 continue;
             }
             ledger.verify_output(&output, durable)?;
-            if output.connection() == ConnectionId::SERVER {
+            if let Output::Dropped { connection } = output {
+                self.drop_client(n, connection);
+            } else if output.connection() == ConnectionId::SERVER {
                 self.administered(n, output);
             } else if let Some(served) = self.server.served.get_mut(&output.connection()) {
                 served.outputs.push_back(output);
@@ -78,6 +84,9 @@ impl World {
         let mut commands = std::mem::take(&mut self.snapshots.commands);
         self.report.operations += commands.len() as u64;
         self.server.inbox.append(snapshots::INDEX, &mut commands);
+        let mut commands = std::mem::take(&mut self.fault_rules.commands);
+        self.report.operations += commands.len() as u64;
+        self.server.inbox.append(fault_rules::INDEX, &mut commands);
         for (n, namespace) in self.namespaces.iter_mut().enumerate() {
             let mut commands = std::mem::take(&mut namespace.nodes.commands);
             self.report.operations += commands.len() as u64;
