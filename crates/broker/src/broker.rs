@@ -302,7 +302,7 @@ impl Broker {
     pub fn activity(&self, id: EntityId, now: Now, most: usize) -> Option<Activity> {
         let queue = self.directory.get(id)?;
         let now = self.now_in(queue.namespace, now);
-        Some(activity(queue, &self.shared.clients, now, most))
+        Some(activity(queue, &self.shared, now, most))
     }
 
     /// One queue.

@@ -276,12 +276,12 @@ impl Namespaces for NamespaceRegistry {
     fn of_audience(&self, path: &str) -> Option<Arc<Directory>> {
         let (name, _) = path.split_once('/')?;
         let namespace = *self.by_name.get(name)?;
-        let default = self.default.borrow();
-        let is_of_default = [name, path].iter().any(|path| default.get(path).is_some());
-        if is_of_default {
+        let default = Arc::clone(&self.default.borrow());
+        let mut ends = path.match_indices('/').map(|(end, _)| end);
+        let is_entity = |end| default.get(&path[..end]).is_some();
+        if is_entity(path.len()) || ends.any(is_entity) {
             return None;
         }
-        drop(default);
         self.directory(namespace)
     }
 }

@@ -9,6 +9,7 @@ use store::SequenceNumber;
 
 use crate::api::command::ReceiveMode;
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::api::settings::Expiry;
 use crate::api::time::Wall;
 
 /// What is going on at an entity.
@@ -17,6 +18,9 @@ use crate::api::time::Wall;
 pub struct Activity {
     /// When it was so, by the clock of the entity's namespace.
     pub at: Wall,
+    /// What becomes of messages at the end of their time to live, in the end by the broker's
+    /// setting.
+    pub expiry: Expiry,
     pub receivers: Vec<ActiveReceiver>,
     pub receiver_count: usize,
     /// In the order of their messages, those of the entity itself first.

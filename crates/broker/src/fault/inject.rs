@@ -7,7 +7,7 @@
 use crate::api::command::{Command, Outcome};
 use crate::api::fault::{DisconnectTime, FaultEffect, InjectedEnd, Requester};
 use crate::api::id::ConnectionId;
-use crate::api::operation::{Operation, Refusal};
+use crate::api::operation::Operation;
 use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;
@@ -137,11 +137,13 @@ fn withhold_credit(connection: ConnectionId, withheld: bool, cx: &mut Context<'_
     });
 }
 
-/// Whether a command may be carried out later. The client of an operation that is not answered
-/// commits its transaction meanwhile.
+/// Whether a command may be carried out later. Commands of a transaction keep their order: its end
+/// decides what was part of it.
 fn can_wait(command: &Command) -> bool {
-    let untold = Refusal::Untold;
-    !matches!(command, Command::Enlist { refusal, .. } if *refusal == untold)
+    !matches!(
+        command,
+        Command::Declare { .. } | Command::Enlist { .. } | Command::Discharge { .. }
+    )
 }
 
 /// A command that is not carried out has a part of its client's connection end.

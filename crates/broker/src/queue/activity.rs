@@ -5,18 +5,21 @@ use store::SequenceNumber;
 use crate::api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
 use crate::api::id::Subqueue;
 use crate::api::time::{Mono, Now};
-use crate::context::clients::{Choice, Clients, Receiver, ReceiverState, SessionRole};
+use crate::context::Shared;
+use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
 use crate::queue::Queue;
 use crate::sessions::Sessions;
 
 /// The activity at `now`, with `most` entries in each list.
-pub(crate) fn activity(queue: &Queue, clients: &Clients, now: Now, most: usize) -> Activity {
+pub(crate) fn activity(queue: &Queue, shared: &Shared, now: Now, most: usize) -> Activity {
+    let clients = &shared.clients;
     let Now { wall, mono: now } = now;
     let sessions = queue.sessions.as_deref();
     let receivers = clients.receivers_at(queue.id);
     let receivers = receivers.map(|slot| receiver(clients.get(slot), queue));
     Activity {
         at: wall,
+        expiry: queue.settings.expiry.unwrap_or(shared.settings.expiry),
         receivers: receivers.take(most).collect(),
         receiver_count: clients.receivers_at(queue.id).count(),
         locks: locks(queue, now).take(most).collect(),

@@ -213,8 +213,8 @@ fn an_audience_chooses_where_no_host_and_no_key_does() {
         // A key that both have: the audience says which.
         (of_b, "both", "both-key", (404, 2)),
         (other, "both", "both-key", (401, 0)),
-        // One of the default namespace is none of the other.
-        (of_b, "root", KEY, (401, 2)),
+        // One of the default namespace alone stays there.
+        (of_b, "root", KEY, (404, 0)),
         (other, "root", KEY, (404, 0)),
         // A key comes first.
         (of_b, "a", "a-key", (404, 1)),

@@ -98,6 +98,7 @@ impl World {
             namespace.administration.crashed();
             namespace.routing.crashed();
             namespace.nodes.crashed();
+            namespace.ledger.expect_injected_faults(false);
         }
         self.snapshots.crashed();
         self.fault_rules.crashed();

@@ -38,7 +38,7 @@ impl World {
         let durable = self.disk.durable();
         for output in said {
             let n = namespace_of(&output);
-            if n == fault_rules::INDEX {
+            if n == fault_rules::INDEX && matches!(output, Output::Administered { .. }) {
                 self.fault_rules_changed(&output)?;
                 continue;
             }

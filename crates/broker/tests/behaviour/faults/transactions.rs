@@ -218,21 +218,25 @@ fn a_transaction_fails_with_what_its_client_does_not_know_of() {
 }
 
 #[test]
-fn what_is_not_answered_is_not_delayed() {
-    let mut world = under(of(FaultOperation::Send), FaultEffect::DelayMs(500));
-    let transaction = begin(&mut world);
-    let said = enlist(&mut world, transaction, a_send(), Refusal::Told);
-    assert!(said.is_empty(), "it waits: {said:?}");
-    let said = enlist(&mut world, transaction, a_send(), Refusal::Untold);
-    assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
-    world.mono += 500;
-    let said = world.turn(Command::Tick);
-    assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
-    assert_eq!(
-        *discharged(&discharge(&mut world, transaction, false)),
-        Ok(())
-    );
-    assert_eq!(active(&world), 2);
+fn commands_of_a_transaction_are_not_delayed() {
+    let operations = [
+        FaultOperation::Declare,
+        FaultOperation::Send,
+        FaultOperation::Commit,
+    ];
+    for operation in operations {
+        let mut world = under(of(operation), FaultEffect::DelayMs(500));
+        let transaction = begin(&mut world);
+        for refusal in [Refusal::Told, Refusal::Untold] {
+            let said = enlist(&mut world, transaction, a_send(), refusal);
+            assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
+        }
+        assert_eq!(
+            *discharged(&discharge(&mut world, transaction, false)),
+            Ok(())
+        );
+        assert_eq!(active(&world), 2);
+    }
 }
 
 #[test]

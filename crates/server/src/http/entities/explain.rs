@@ -104,7 +104,11 @@ pub async fn show(
     let reasons = match question.number {
         None => {
             let part = question.part();
-            let next = browse(shard_client, queue.id, part, 1, 1).await?;
+            // What may not be received may not be browsed either.
+            let next = match queue.in_force().status.allows_receive() {
+                true => browse(shard_client, queue.id, part, 1, 1).await?,
+                false => Vec::new(),
+            };
             place.next_message(next.first())
         }
         Some(number) => match find(shard_client, &queue, question.subqueue, number).await? {
@@ -265,7 +269,7 @@ impl Place<'_> {
     /// What the time to live of a message means for it in an entity that keeps it beyond its end.
     fn expiry(&self, message: &Browsed) -> Option<Reason> {
         let expires = message.expires?;
-        if self.queue.settings.expiry != Some(Expiry::Cloud) {
+        if self.activity.expiry != Expiry::Cloud {
             return None;
         }
         let at = moment(expires.0);
@@ -343,10 +347,13 @@ impl Place<'_> {
         } else if let Some(text) = message.and_then(|message| filtered(&receivers, message)) {
             add("filtered", text);
         } else {
-            add(
-                "in-turn",
-                "it is available and waits for its turn".to_owned(),
-            );
+            let text = match message {
+                Some(_) => "it is available and waits for its turn",
+                None => {
+                    "it is available and waits for its turn, or no receiver's filter selects it"
+                }
+            };
+            add("in-turn", text.to_owned());
         }
         reasons
     }
