@@ -67,6 +67,8 @@ impl From<NamespaceSnapshot> for Namespace {
             version: snapshot.version,
             policies: snapshot.policies,
             queues: queues
+                // Those that belong to connections come and go with them.
+                .filter(|info| !info.queue.settings.exclusive)
                 .map(|info| QueueDefinition {
                     path: info.queue.path,
                     settings: info.queue.settings,
