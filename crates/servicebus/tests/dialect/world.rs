@@ -254,7 +254,7 @@ impl World {
         self.pump();
     }
 
-    /// Lets time pass that nobody has noticed yet.
+    /// Lets time pass, which is noticed with the next thing that happens.
     pub fn pass(&mut self, milliseconds: u64) {
         self.elapsed += milliseconds;
     }
