@@ -107,6 +107,20 @@ impl Target {
     }
 }
 
+/// The entity whose path a message's `to` is, as it is where no dialect is RabbitMQ's.
+/// (docs/spec/rabbitmq.md#1)
+fn entity_of(cx: &LinkContext<'_>, to: &str) -> Option<Address> {
+    let entity = cx.directory.get(to.strip_prefix('/').unwrap_or(to))?;
+    let name = entity.path.clone();
+    Some(match entity.kind {
+        EntityKind::Topic => Address::Exchange {
+            name,
+            key: String::new(),
+        },
+        EntityKind::Queue | EntityKind::Subscription => Address::Queue(name),
+    })
+}
+
 impl Links {
     /// The queue that messages for a name go to.
     pub(crate) fn queue_for_send(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Error> {
@@ -215,7 +229,13 @@ impl Links {
             .to
             .as_deref()
             .ok_or_else(errors::no_message_address)?;
-        let address = Address::of_target(to).map_err(|it| errors::message_address(&it))?;
+        let address = match Address::of_target(to) {
+            Ok(address) => address,
+            Err(error) => match entity_of(cx, to) {
+                Some(address) => address,
+                None => return Err(Some(errors::message_address(&error))),
+            },
+        };
         let refused = |resource: &str| {
             let permission = Permission::Write.name();
             Some(errors::no_access(permission, resource, &self.user))

@@ -50,13 +50,17 @@ fn rule_16_an_anonymous_message_is_told_by_its_address() {
         answer(to(Some("/queues/orders"), None)),
         DeliveryState::Accepted
     );
+    // An entity's path, as clients of any kind write it.
+    for path in ["orders", "/Orders"] {
+        assert_eq!(answer(to(Some(path), None)), DeliveryState::Accepted);
+    }
     assert_eq!(
         answer(to(Some("/queues/none"), None)),
         DeliveryState::Released
     );
     for (address, expected) in [
         (None, condition::PRECONDITION_FAILED),
-        (Some("orders"), condition::PRECONDITION_FAILED),
+        (Some("none"), condition::PRECONDITION_FAILED),
         (Some("/queues/"), condition::PRECONDITION_FAILED),
         (Some("/exchanges/none/k"), condition::NOT_FOUND),
     ] {
