@@ -34,6 +34,8 @@ const OVERHEAD: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Running {
     correlation: Option<Value>,
+    /// What the request is for, for the log.
+    path: String,
     operation: Operation,
 }
 
@@ -112,6 +114,7 @@ impl Links {
             };
             pair.running = Some(Running {
                 correlation: request.message_id,
+                path: request.path,
                 operation,
             });
             self.take_step(cx, id, step);
@@ -150,7 +153,8 @@ impl Links {
             return;
         };
         if let Some(error) = response.error() {
-            cx.note(Subject::Request, &pair.name, None, &error);
+            let path = pair.running.as_ref().map(|running| &*running.path);
+            cx.note(Subject::Request, &pair.name, path, &error);
         }
         if let Some(running) = pair.running.take() {
             pair.responses

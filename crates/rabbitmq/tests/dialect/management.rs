@@ -5,6 +5,7 @@ use amqp::{Attach, DeliveryState, Value};
 use broker::{
     FaultEffect, FaultMatch, FaultOperation, FaultRule, InjectedError, NamespaceOrder, Order,
 };
+use dialect::{Dialect, Subject};
 use endpoint::Event;
 
 use crate::client_frames::message;
@@ -292,4 +293,18 @@ fn a_pair_whose_requests_a_fault_rule_has_detached_goes_on_with_another_half() {
     management.requests = world.attach(session, requests());
     let (status, _) = management.declare(&mut world, "q", &[]);
     assert_eq!(status, "201");
+}
+
+#[test]
+fn a_request_that_is_refused_is_told_with_its_path() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let (status, _) = management.call(&mut world, "GET", "/queues/none", None);
+    assert_eq!(status, "404");
+    let refusals = world.server.take_refusals().expect("there is one");
+    let [refused] = &refusals.first[..] else {
+        panic!("{refusals:?}");
+    };
+    assert_eq!(refused.subject, Subject::Request);
+    assert_eq!(refused.entity.as_deref(), Some("/queues/none"));
 }
