@@ -248,7 +248,7 @@ impl World {
 
     /// Lets time pass and everyone do what is due.
     pub fn advance(&mut self, milliseconds: u64) {
-        self.elapsed += milliseconds;
+        self.pass(milliseconds);
         self.client.handle_timeout(Mono(self.elapsed));
         self.server.handle_timeout(self.clock_reading());
         self.pump();
