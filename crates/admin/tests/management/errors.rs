@@ -268,6 +268,34 @@ fn values_out_of_range_are_refused_by_the_name_of_their_property() {
 }
 
 #[test]
+fn a_refused_size_comes_with_the_sizes_that_there_are() {
+    let mut world = World::new();
+    world.make("/q", "QueueDescription", "");
+    let standard = "1024, 2048, 3072, 4096, 5120";
+    let premium = format!("{standard}, 10240, 20480, 40960, 81920");
+    for (tier, wrong, sizes) in [
+        (Tier::Standard, 10_240, standard),
+        (Tier::Premium, 10_241, &premium),
+    ] {
+        world.settings.tier = tier;
+        let size = format!("<MaxSizeInMegabytes>{wrong}</MaxSizeInMegabytes>");
+        for (uri, kind) in [("/new", "QueueDescription"), ("/t", "TopicDescription")] {
+            let refused = world.put(uri, &entry(kind, &size));
+            let text = format!(
+                "SubCode=40000. Bad Request. The value of MaxSizeInMegabytes is not possible: \
+                 it can be {sizes}. Parameter name: MaxSizeInMegabytes TrackingId:"
+            );
+            assert_eq!(refused.status, 400);
+            assert!(refused.body.contains(&text), "{refused:?}");
+            assert!(world.get(uri).is_missing());
+        }
+        let refused = world.update("/q", &queue(&size));
+        assert!(refused.body.contains(sizes), "{refused:?}");
+        assert_eq!(world.get("/q").value("MaxSizeInMegabytes"), Some("1024"));
+    }
+}
+
+#[test]
 fn what_is_immutable_is_refused_in_the_clouds_words_and_nothing_changes() {
     let mut world = World::new();
     world.make("/q", "QueueDescription", "");

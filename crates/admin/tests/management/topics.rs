@@ -1,9 +1,13 @@
 //! Topics and subscriptions: made, shown, changed and deleted, with every property.
 
-use broker::{Command, ConnectionId, RequestId, Subqueue, SubqueueId};
+use broker::{
+    Access, Command, ConnectionId, Incoming, ReceiveMode, ReceiverId, RequestId, Subqueue,
+    SubqueueId, Wall,
+};
+use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use crate::world::{World, entry};
+use crate::world::{START, World, entry};
 
 fn topic(inner: &str) -> String {
     entry("TopicDescription", inner)
@@ -245,4 +249,119 @@ fn the_entity_tag_of_a_subscription_is_its_topics() {
     let changed = world.get("/t/subscriptions/s").etag;
     assert_ne!(changed, of_topic);
     assert_eq!(changed, world.get("/t").etag);
+}
+
+/// A new entity has not been used; a message that is scheduled uses it, and so does a receiver.
+#[test]
+fn a_schedule_and_a_receive_are_uses() {
+    let mut world = World::new();
+    world.make("/q", "QueueDescription", "");
+    world.make("/t", "TopicDescription", "");
+    world.make("/t/Subscriptions/s", "SubscriptionDescription", "");
+    for (step, (entity, uris)) in [
+        (EntityId(1), &["/q"][..]),
+        (EntityId(2), &["/t"]),
+        (EntityId(3), &["/t", "/t/Subscriptions/s"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let connection = ConnectionId(2);
+        world.mono += 1_000;
+        if entity != EntityId(3) {
+            let message = Incoming {
+                payload: Bytes::from_static(&[0x00, 0x53, 0x75, 0xa0, 0x00]),
+                scheduled: Some(Wall(START + world.mono + 60_000)),
+                ..Incoming::default()
+            };
+            world.turn(Command::Send {
+                request: RequestId {
+                    connection,
+                    token: 1,
+                },
+                entity,
+                messages: vec![message],
+            });
+            let at = format!("2026-03-01T10:00:{:02}.123Z", world.mono / 1_000);
+            assert_eq!(world.get(uris[0]).value("AccessedAt"), Some(&*at));
+        }
+        if entity == EntityId(2) {
+            continue;
+        }
+        world.mono += 1_000;
+        let receiver = ReceiverId {
+            connection,
+            link: u32::try_from(step).unwrap(),
+        };
+        world.turn(Command::Attach {
+            receiver,
+            subqueue: SubqueueId {
+                entity,
+                subqueue: Subqueue::Main,
+            },
+            access: Access::Consume(ReceiveMode::PeekLock),
+            selector: None,
+        });
+        world.turn(Command::Credit {
+            receiver,
+            limit: 1,
+            drain: false,
+        });
+        for uri in uris {
+            let at = format!("2026-03-01T10:00:{:02}.123Z", world.mono / 1_000);
+            assert_eq!(world.get(uri).value("AccessedAt"), Some(&*at), "{uri}");
+        }
+    }
+}
+
+#[test]
+fn express_of_a_topic_is_switched_by_updates() {
+    let mut world = World::new();
+    world.make("/t", "TopicDescription", "");
+    for express in ["true", "false", "true"] {
+        let inner = format!("<EnableExpress>{express}</EnableExpress>");
+        let changed = world.update("/t", &topic(&inner));
+        assert_eq!(changed.value("EnableExpress"), Some(express), "{changed:?}");
+        world.restart();
+        assert_eq!(world.get("/t").value("EnableExpress"), Some(express));
+    }
+    let detection = "<RequiresDuplicateDetection>true</RequiresDuplicateDetection>";
+    world.make("/d", "TopicDescription", detection);
+    let both = format!("{detection}<EnableExpress>true</EnableExpress>");
+    let refused = world.update("/d", &topic(&both));
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("EnableExpress"), "{refused:?}");
+    assert_eq!(world.get("/d").value("EnableExpress"), Some("false"));
+}
+
+#[test]
+fn a_subscription_with_sessions_forwards_and_keeps_its_idle_time() {
+    let mut world = World::new();
+    world.make("/target", "QueueDescription", "");
+    world.make("/t", "TopicDescription", "");
+    let sessions = "<RequiresSession>true</RequiresSession>";
+    let forward = "<ForwardTo>target</ForwardTo>";
+    let idle = "<AutoDeleteOnIdle>PT10M</AutoDeleteOnIdle>";
+    let uri = "/t/Subscriptions/made";
+    let made = world.make(
+        uri,
+        "SubscriptionDescription",
+        &format!("{sessions}{forward}{idle}"),
+    );
+    assert_eq!(made.value("AutoDeleteOnIdle"), Some("PT10M"));
+    let uri = "/t/Subscriptions/changed";
+    world.make(uri, "SubscriptionDescription", sessions);
+    let changed = world.update(uri, &subscription(&format!("{sessions}{forward}{idle}")));
+    assert_eq!(changed.status, 200, "{changed:?}");
+    world.restart();
+    for name in ["made", "changed"] {
+        let shown = world.get(&format!("/t/Subscriptions/{name}"));
+        for (property, value) in [
+            ("RequiresSession", "true"),
+            ("ForwardTo", "target"),
+            ("AutoDeleteOnIdle", "PT10M"),
+        ] {
+            assert_eq!(shown.value(property), Some(value), "{name}");
+        }
+    }
 }
