@@ -6,9 +6,9 @@ use hmac::{Hmac, Mac};
 use ring::rand::SystemRandom;
 use ring::rsa::KeyPair as RsaKeyPair;
 use ring::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256, RSA_PKCS1_SHA384,
-    RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384, RSA_PSS_SHA512, RsaEncoding,
-    RsaPublicKeyComponents,
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, EcdsaKeyPair, KeyPair,
+    RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RSA_PSS_SHA256, RSA_PSS_SHA384,
+    RSA_PSS_SHA512, RsaEncoding, RsaPublicKeyComponents,
 };
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
@@ -99,7 +99,7 @@ fn rsa_token(header: &Json, encoding: &'static dyn RsaEncoding) -> String {
     format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-fn check_rsa(token: &str, keys: &[Json]) -> Result<(), Error> {
+fn verify_with(token: &str, keys: &[Json]) -> Result<(), Error> {
     verify(token, &[issuer(set(keys))], Locality::Network, NOW).map(drop)
 }
 
@@ -258,10 +258,46 @@ fn every_accepted_algorithm_of_rsa_verifies_and_only_as_itself() {
                 true => Ok(()),
                 false => Err(Error::Signature),
             };
-            let result = check_rsa(&token, std::slice::from_ref(&jwk));
+            let result = verify_with(&token, std::slice::from_ref(&jwk));
             assert_eq!(result, expected, "{name} called {claimed}");
         }
     }
+}
+
+#[test]
+fn a_token_of_the_curve_p_384_verifies_and_only_as_itself() {
+    let random = SystemRandom::new();
+    let signing = &ECDSA_P384_SHA384_FIXED_SIGNING;
+    let pair = || {
+        let document = EcdsaKeyPair::generate_pkcs8(signing, &random).unwrap();
+        EcdsaKeyPair::from_pkcs8(signing, document.as_ref(), &random).unwrap()
+    };
+    let jwk = |pair: &EcdsaKeyPair| {
+        // One byte says that both coordinates follow whole.
+        let (x, y) = pair.public_key().as_ref()[1..].split_at(48);
+        json!({
+            "kty": "EC", "crv": "P-384", "kid": "a",
+            "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
+        })
+    };
+    let key = pair();
+    let signed = |algorithm: &str| {
+        let header = encoded(&json!({"alg": algorithm, "kid": "a"}));
+        let message = format!("{header}.{}", encoded(&claims()));
+        let signature = key.sign(&random, message.as_bytes()).unwrap();
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
+    };
+    assert_eq!(verify_with(&signed("ES384"), &[jwk(&key)]), Ok(()));
+    // The key of the curve P-384 verifies no other algorithm of its type.
+    let renamed = verify_with(&signed("ES256"), &[jwk(&key)]);
+    assert_eq!(renamed, Err(Error::Malformed));
+    let other = verify_with(&signed("ES384"), &[jwk(&pair())]);
+    assert_eq!(other, Err(Error::Signature));
+    let mut forged = signed("ES384");
+    let payload = forged.find('.').unwrap() + 1;
+    let end = forged.rfind('.').unwrap();
+    forged.replace_range(payload..end, &encoded(&claims_but("sub", json!("you"))));
+    assert_eq!(verify_with(&forged, &[jwk(&key)]), Err(Error::Signature));
 }
 
 #[test]
@@ -276,7 +312,7 @@ fn no_algorithm_and_a_secret_made_of_the_public_key_are_refused() {
             mac.update(message.as_bytes());
             let signature = URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes());
             let token = format!("{message}.{signature}");
-            let result = check_rsa(&token, std::slice::from_ref(&jwk));
+            let result = verify_with(&token, std::slice::from_ref(&jwk));
             assert_eq!(result, Err(Error::Malformed), "{algorithm}");
         }
     }
@@ -284,7 +320,7 @@ fn no_algorithm_and_a_secret_made_of_the_public_key_are_refused() {
         for signature in ["", "AAAA"] {
             let header = encoded(&json!({"alg": algorithm, "kid": "a"}));
             let token = format!("{header}.{}.{signature}", encoded(&claims()));
-            let result = check_rsa(&token, std::slice::from_ref(&jwk));
+            let result = verify_with(&token, std::slice::from_ref(&jwk));
             assert_eq!(result, Err(Error::Malformed), "{algorithm}");
         }
     }
@@ -296,16 +332,16 @@ fn a_key_verifies_only_the_algorithms_of_its_type_and_its_own() {
     let mut ec = ec_key().jwk_set()["keys"][0].clone();
     ec["kid"] = json!("a");
     assert_eq!(
-        check_rsa(&token, std::slice::from_ref(&ec)),
+        verify_with(&token, std::slice::from_ref(&ec)),
         Err(Error::Malformed)
     );
     // One that fits is there beside it.
     let rsa = rsa_jwk(&json!({"kid": "a"}));
-    assert_eq!(check_rsa(&token, &[ec, rsa]), Ok(()));
+    assert_eq!(verify_with(&token, &[ec, rsa]), Ok(()));
     let other = rsa_jwk(&json!({"kid": "a", "alg": "PS256"}));
-    assert_eq!(check_rsa(&token, &[other]), Err(Error::Malformed));
+    assert_eq!(verify_with(&token, &[other]), Err(Error::Malformed));
     let same = rsa_jwk(&json!({"kid": "a", "alg": "RS256"}));
-    assert_eq!(check_rsa(&token, &[same]), Ok(()));
+    assert_eq!(verify_with(&token, &[same]), Ok(()));
 }
 
 #[test]
@@ -314,13 +350,13 @@ fn a_key_is_found_by_its_id_or_is_the_only_one() {
     let nameless = rsa_token(&json!({"alg": "RS256"}), &RSA_PKCS1_SHA256);
     let a = rsa_jwk(&json!({"kid": "a"}));
     let b = rsa_jwk(&json!({"kid": "b"}));
-    assert_eq!(check_rsa(&nameless, std::slice::from_ref(&b)), Ok(()));
+    assert_eq!(verify_with(&nameless, std::slice::from_ref(&b)), Ok(()));
     assert_eq!(
-        check_rsa(&nameless, &[a.clone(), b.clone()]),
+        verify_with(&nameless, &[a.clone(), b.clone()]),
         Err(Error::Signature)
     );
-    assert_eq!(check_rsa(&named, &[a, b.clone()]), Ok(()));
-    assert_eq!(check_rsa(&named, &[b]), Err(Error::Signature));
+    assert_eq!(verify_with(&named, &[a, b.clone()]), Ok(()));
+    assert_eq!(verify_with(&named, &[b]), Err(Error::Signature));
 }
 
 #[test]
@@ -329,14 +365,14 @@ fn extensions_that_must_be_understood_and_other_keys_in_the_header_are_not_follo
     let header = json!({"alg": "RS256", "kid": "a", "crit": ["exp"]});
     let token = rsa_token(&header, &RSA_PKCS1_SHA256);
     assert_eq!(
-        check_rsa(&token, std::slice::from_ref(&jwk)),
+        verify_with(&token, std::slice::from_ref(&jwk)),
         Err(Error::Malformed)
     );
     let mut stranger = ec_key().jwk_set()["keys"][0].clone();
     stranger["kid"] = json!("a");
     let header = json!({"alg": "RS256", "kid": "a", "jwk": jwk, "jku": "https://evil.example"});
     let token = rsa_token(&header, &RSA_PKCS1_SHA256);
-    assert_eq!(check_rsa(&token, &[stranger]), Err(Error::Malformed));
+    assert_eq!(verify_with(&token, &[stranger]), Err(Error::Malformed));
 }
 
 #[test]
