@@ -1,5 +1,6 @@
 //! `$cbs`: tokens in, rights out.
 
+use access::AccessRules;
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use dialect::Dialect;
@@ -7,7 +8,8 @@ use endpoint::LinkId;
 
 use crate::tracking::{text, untracked};
 use crate::world::{
-    KEY, LISTEN_KEY, Login, Pair, Request, Response, SEND_KEY, World, receiver, sender, token,
+    KEY, LISTEN_KEY, Login, Pair, Request, Response, SEND_KEY, World, receiver, rules, sender,
+    token,
 };
 
 const ORDERS: &str = "amqps://host/orders";
@@ -289,6 +291,48 @@ fn a_namespace_wide_token_serves_each_audience_it_is_put_for() {
     );
     assert_eq!(put(&mut world, &pair, "amqps://host/", &token).0, 202);
     world.sender("orders2");
+}
+
+#[test]
+fn a_token_may_name_one_of_the_brokers_own_hosts_alone() {
+    let named = AccessRules {
+        host_names: vec!["ns.servicebus.windows.net".to_owned()],
+        ..rules()
+    };
+    // The host of the audience is not taken for the broker's.
+    for resource in ["orders2", "other.windows.net", "host", "orders:1"] {
+        let mut world = World::under(named.clone(), Login::Mechanism("MSSBCBS"));
+        let pair = world.pair("$cbs");
+        let token = token(resource, "root", KEY, 60);
+        for audience in [ORDERS.to_owned(), format!("amqps://{resource}/orders")] {
+            let (code, text) = put(&mut world, &pair, &audience, &token);
+            assert_eq!(code, 401, "{resource} {audience}");
+            assert!(text.starts_with("InvalidAudience: "), "{text}");
+        }
+        assert_eq!(
+            world.refusal(sender("orders")).condition,
+            "amqp:unauthorized-access"
+        );
+    }
+    for resource in [
+        "ns.servicebus.windows.net",
+        "NS.ServiceBus.Windows.net",
+        "ns.servicebus.windows.net:5671",
+        "ns.servicebus.windows.net/",
+    ] {
+        let mut world = World::under(named.clone(), Login::Mechanism("MSSBCBS"));
+        let pair = world.pair("$cbs");
+        let token = token(resource, "root", KEY, 60);
+        for audience in [ORDERS, "amqps://host/orders2"] {
+            assert_eq!(
+                put(&mut world, &pair, audience, &token).0,
+                202,
+                "{resource}"
+            );
+        }
+        world.sender("orders");
+        world.sender("orders2");
+    }
 }
 
 #[test]
