@@ -22,6 +22,7 @@ public class Subscriptions
         new SqlRuleFilter("colour IN ('red', 'blue') AND NOT amount IS NULL"),
         new CorrelationRuleFilter { Subject = "order-1" },
         new CorrelationRuleFilter { ApplicationProperties = { ["amount"] = 150, ["colour"] = "red" } },
+        new CorrelationRuleFilter { ApplicationProperties = { ["AMOUNT"] = 150, ["Colour"] = "red" } },
         new CorrelationRuleFilter("correlation") { MessageId = "id", ContentType = "text/plain" },
     ];
 
@@ -40,6 +41,31 @@ public class Subscriptions
             ApplicationProperties = { ["amount"] = 150, ["colour"] = "red" },
         });
         Assert.Equal(["order"], (await subscription.PeekMessagesAsync(10)).Bodies());
+    }
+
+    public static TheoryData<string, decimal, bool> Prices() => new()
+    {
+        { "price = 10.5", 10.50m, true },
+        { "price = 10.5", 10.51m, false },
+        { "price > 10 AND price < 11", 10.50m, true },
+        { "price = 1050", 1050m, true },
+        { "price = 1050", 10.50m, false },
+        { "price < 0", -0.01m, true },
+        { "price = cost", 10.500m, true },
+    };
+
+    [Theory]
+    [MemberData(nameof(Prices))]
+    public async Task ADecimalIsComparedByItsValue(string condition, decimal price, bool selected)
+    {
+        await using var topic = await Topic.Create();
+        var subscription = await topic.Subscribe("some", new SqlRuleFilter(condition));
+        await topic.Send(new ServiceBusMessage
+        {
+            ApplicationProperties = { ["price"] = price, ["cost"] = 10.5m },
+        });
+        var prices = (await subscription.PeekMessagesAsync(10)).Select(one => one.ApplicationProperties["price"]);
+        Assert.Equal(selected ? [price] : [], prices);
     }
 
     [Fact]

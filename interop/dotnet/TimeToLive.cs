@@ -54,6 +54,33 @@ public class TimeToLive
         AssertLives(Hour, await shorter.ReceiveOne());
     }
 
+    /// <summary>What an action may set: text, a duration of its parameter, and one of the message.</summary>
+    public static TheoryData<SqlRuleAction> ActionsOfAnHour() =>
+    [
+        new SqlRuleAction("SET sys.TimeToLive = '01:00:00'"),
+        new SqlRuleAction("SET sys.TimeToLive = @life") { Parameters = { ["@life"] = Hour } },
+        new SqlRuleAction("SET sys.TimeToLive = life"),
+    ];
+
+    [Theory]
+    [MemberData(nameof(ActionsOfAnHour), DisableDiscoveryEnumeration = true)]
+    public async Task AnActionSetsTheTimeToLiveOfItsCopy(SqlRuleAction action)
+    {
+        await using var broker = await OwnBroker.WithVirtualClock();
+        await using var topic = await Topic.Create(broker: broker);
+        var plain = await topic.Subscribe("plain");
+        var changed = await topic.Subscribe("changed", action: action);
+        await topic.Send(new ServiceBusMessage("body")
+        {
+            TimeToLive = 2 * Hour, ApplicationProperties = { ["life"] = Hour },
+        });
+        AssertLives(Hour, await changed.PeekMessageAsync(1));
+        AssertLives(2 * Hour, await plain.PeekMessageAsync(1));
+        await broker.Advance("PT1H1S");
+        Assert.Empty(await changed.PeekMessagesAsync(10, 1));
+        AssertLives(2 * Hour, await plain.ReceiveOne());
+    }
+
     /// <summary>Asserts what the SDK shows and what it takes that from.</summary>
     private static void AssertLives(TimeSpan time, ServiceBusReceivedMessage message)
     {

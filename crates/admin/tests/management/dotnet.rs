@@ -1,5 +1,5 @@
-//! The dialect of .NET, which this machine cannot run: requests as its client writes them.
-//! (docs/spec/admin.md#4.1, #5, #7, #10)
+//! The dialect of .NET: requests in the shapes that its client writes. The client itself runs in
+//! `interop/dotnet`. (docs/spec/admin.md#4.1, #5, #7, #10)
 
 use http::Request;
 
