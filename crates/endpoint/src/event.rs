@@ -58,8 +58,8 @@ pub enum Event {
         payload: Bytes,
     },
     /// A delivery grew past the link's max-message-size, which is `limit`. The rest of it is
-    /// dropped as it comes; it is the owner's to reject, unless it came `settled`: then the link
-    /// was detached for it.
+    /// dropped as it comes; it is the owner's to reject. The sender of a `settled` one sees no
+    /// rejection, so the owner detaches its link. [AMQP 2.8.18]
     TooLarge {
         link: LinkId,
         session: SessionId,

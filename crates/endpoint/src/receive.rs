@@ -114,19 +114,14 @@ impl Connection {
             {
                 *settled |= !session.has_incoming(*delivery_id);
                 if receiver.is_too_large(payload.len()) {
-                    let settled = *settled;
                     self.events.push_back(Event::TooLarge {
                         link: LinkId(key),
                         session: SessionId(link.session),
                         delivery_id: *delivery_id,
-                        settled,
+                        settled: *settled,
                         state: state.take(),
                         limit: receiver.max_message_size.unwrap_or(u64::MAX),
                     });
-                    if settled {
-                        self.handle_fault(0, oversize(key));
-                        return;
-                    }
                     continue;
                 }
             }
@@ -217,7 +212,7 @@ impl IncomingTransfer<'_> {
     }
 
     /// A delivery has become too large: the owner refuses it at once, and the rest of it is dropped
-    /// as it comes. One that came settled can only cost the link. (docs/spec/amqp.md#5.5)
+    /// as it comes. (docs/spec/amqp.md#5.5)
     fn refuse(&mut self, mut partial: Partial, more: bool) -> Result<(), Fault> {
         let settled = is_settled(self.session, &partial);
         self.events.push_back(Event::TooLarge {
@@ -228,9 +223,6 @@ impl IncomingTransfer<'_> {
             state: partial.state.take(),
             limit: self.receiver.max_message_size.unwrap_or(u64::MAX),
         });
-        if settled {
-            return Err(oversize(self.link));
-        }
         self.receiver.count();
         self.report_drained();
         partial.payload = BytesMut::new();
@@ -311,11 +303,6 @@ impl IncomingTransfer<'_> {
         let condition = condition::RESOURCE_LIMIT_EXCEEDED;
         Err(Fault::link(self.link, condition, text))
     }
-}
-
-fn oversize(link: u32) -> Fault {
-    let text = "the message is larger than the max-message-size of the link";
-    Fault::link(link, condition::MESSAGE_SIZE_EXCEEDED, text)
 }
 
 /// A later frame, which may repeat what the first one said but not contradict it. [AMQP 2.7.5]

@@ -354,25 +354,34 @@ fn an_oversize_delivery_may_be_aborted_or_go_with_its_link() {
 }
 
 #[test]
-fn a_settled_message_above_max_message_size_detaches_the_link() {
+fn a_settled_message_above_max_message_size_is_the_owners_to_detach_for() {
     // No sender would get a rejection. (docs/spec/amqp.md#5.5)
     check(
         Start::Begun,
         "
         > 0: attach in h=0 sender
         accept in max-message-size=3
-        > 0: transfer h=0 id=0 tag=a settled body=0123
-        > 0: detach h=0 closed",
+        > 0: transfer h=0 id=0 tag=a settled more body=0123
+        detach in closed error=amqp:link:message-size-exceeded
+        > 0: transfer h=0 settled body=4
+        > 0: transfer h=0 id=1 tag=b settled body=fit
+        > 0: detach h=0 closed
+        partial",
         &expect![[r#"
             > 0: attach in h=0 sender
               * AttachRequested in sender
             accept in max-message-size=3
               < 0: attach in h=0 receiver max-message-size=3
-            > 0: transfer h=0 id=0 tag=a settled body=0123
+            > 0: transfer h=0 id=0 tag=a settled more body=0123
               * TooLarge 0 settled
-              * Detached closed error=amqp:link:message-size-exceeded
+            detach in closed error=amqp:link:message-size-exceeded
               < 0: detach h=0 closed error=amqp:link:message-size-exceeded
+            > 0: transfer h=0 settled body=4
+            > 0: transfer h=0 id=1 tag=b settled body=fit
             > 0: detach h=0 closed
+              * Detached closed
+            partial
+              = 0 bytes
         "#]],
     );
 }
@@ -404,14 +413,16 @@ fn a_held_message_above_max_message_size_is_the_owners_to_reject() {
 }
 
 #[test]
-fn a_settled_held_message_above_max_message_size_detaches_the_link() {
+fn a_settled_held_message_above_max_message_size_is_the_owners_to_detach_for() {
     check(
         Start::Begun,
         "
         > 0: attach in h=0 sender
         > 0: transfer h=0 id=0 tag=a settled body=0123456789X
         > 0: transfer h=0 id=1 tag=b body=ok
-        accept in max-message-size=10",
+        accept in max-message-size=10
+        detach in closed error=amqp:link:message-size-exceeded
+        partial",
         &expect![[r#"
             > 0: attach in h=0 sender
               * AttachRequested in sender
@@ -419,9 +430,12 @@ fn a_settled_held_message_above_max_message_size_detaches_the_link() {
             > 0: transfer h=0 id=1 tag=b body=ok
             accept in max-message-size=10
               * TooLarge 0 settled
-              * Detached closed error=amqp:link:message-size-exceeded
+              * Delivery 1 body=ok
               < 0: attach in h=0 receiver max-message-size=10
+            detach in closed error=amqp:link:message-size-exceeded
               < 0: detach h=0 closed error=amqp:link:message-size-exceeded
+            partial
+              = 0 bytes
         "#]],
     );
 }

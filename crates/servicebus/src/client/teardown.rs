@@ -20,11 +20,12 @@ use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::{Link, LinkKind};
 
 impl Client {
-    /// Detaches all links.
+    /// Detaches all links. Each detach has a tracking id of its own.
     pub(crate) fn end_links(&mut self, error: &Error) {
         for link in self.links.ids() {
+            let error = self.tracked(error.clone());
             self.remove_link(link);
-            self.connection.detach(link, true, Some(error.clone()));
+            self.connection.detach(link, true, Some(error));
         }
         self.detach_others(error);
     }

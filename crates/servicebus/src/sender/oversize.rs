@@ -2,8 +2,8 @@
 //! (docs/spec/amqp.md#5.5)
 //!
 //! It is rejected as soon as it exceeds the limit. The rest of its payload is dropped on arrival,
-//! and the link stays attached. The sender of a settled delivery would not see a rejection, so the
-//! endpoint detaches its link instead.
+//! and the link stays attached. The sender of a settled delivery would not see a rejection, so its
+//! link is detached with the same error.
 
 use amqp::{DeliveryState, Error};
 use dialect::{Origin, Subject};
@@ -27,27 +27,27 @@ impl Client {
         }
         let error = errors::larger_than_link(oversize.limit);
         match self.links.get(link).map(|link| &link.kind) {
-            Some(LinkKind::Sender(_)) => self.refuse_send(&oversize.pending_send(), error),
+            Some(LinkKind::Sender(_)) => {
+                self.refuse_send(&oversize.pending_send(), error.clone());
+            }
+            _ if oversize.settled => {}
             Some(LinkKind::Coordinator(_)) => {
-                let state = DeliveryState::Rejected(Some(error));
+                let state = DeliveryState::Rejected(Some(error.clone()));
                 self.answer_control(&oversize.control(), state);
             }
-            _ => self.refuse_oversize_request(oversize, error),
+            _ => self.refuse_oversize_request(oversize, error.clone()),
         }
         if oversize.settled {
-            self.note_findings();
-            self.remove_link(link);
+            self.detach(link, error);
         }
     }
 
     fn refuse_oversize_request(&mut self, oversize: &OversizeDelivery, error: Error) {
         let error = self.tracked(error);
         self.note_request(Subject::Request, oversize.link, Origin::default(), &error);
-        if !oversize.settled {
-            let state = DeliveryState::Rejected(Some(error));
-            self.connection
-                .dispose_received(oversize.session, oversize.delivery_id, state, true);
-        }
+        let state = DeliveryState::Rejected(Some(error));
+        self.connection
+            .dispose_received(oversize.session, oversize.delivery_id, state, true);
         self.request_answered(oversize.link);
     }
 }

@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use dialect::{Dialect, ForcedClose, RefusedCredentials};
 use endpoint::Event;
 
+use crate::tracking::text;
 use crate::world::{KEY, Login, Request, World, message, token};
 
 fn disconnects(world: &World) -> usize {
@@ -119,18 +120,20 @@ fn an_operator_sees_a_connection_with_its_links_and_closes_it() {
 fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
     let mut world = World::new();
     let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
+    let (_, sender) = world.sender("orders");
     world.enqueue("orders", &message("x"));
     assert_eq!(world.received(receiver).len(), 1);
     world
         .server
         .force_close(world.clock_reading(), ForcedClose::ShutDown);
     world.pump();
-    let detached = world.events.iter().find_map(|event| match event {
-        endpoint::Event::Detached { link, error, .. } if *link == receiver => error.clone(),
-        _ => None,
+    let [one, other] = [receiver, sender].map(|link| {
+        let error = world.detach_error(link).cloned();
+        error.expect("links are detached first")
     });
-    let error = detached.expect("links are detached first");
-    assert_eq!(error.condition, "amqp:link:detach-forced");
+    assert_eq!(one.condition, "amqp:link:detach-forced");
+    assert_eq!(text(&one), text(&other));
+    assert_ne!(one.description, other.description);
     assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
     assert_eq!(disconnects(&world), 1);
 }

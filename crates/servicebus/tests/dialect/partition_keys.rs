@@ -6,6 +6,7 @@ use broker::{EntityDescription, EntityPath, Order, QueueSettings, StoreOnlyPrope
 use bytes::{Bytes, BytesMut};
 
 use crate::send_via;
+use crate::sessions::of_session;
 use crate::transactions::{
     answers, condition, coordinator, declare, discharge, request_within, seen, send_within, update,
     within,
@@ -167,4 +168,25 @@ fn an_entity_without_partitions_knows_no_keys() {
         send_within(&mut world, link, &id, &with_key(key), false);
         assert_eq!(world.outcomes(link), [accepted(&id)]);
     }
+}
+
+#[test]
+fn an_empty_session_id_needs_no_equal_key() {
+    // (docs/spec/amqp.md#5.5)
+    let mut world = world();
+    let key = Value::Symbol(Symbol::new("x-opt-partition-key"));
+    let annotations = Value::Map(vec![(key, Value::from("one"))]);
+    let annotations = Value::described(0x72, annotations);
+    let mut send = |session: &str| {
+        let mut payload = BytesMut::new();
+        amqp::encode::value(&mut payload, &annotations);
+        payload.extend_from_slice(&of_session(session, "x"));
+        let (_, link) = world.sender("parts");
+        world.send(link, &payload);
+        world.outcomes(link).pop().expect("an outcome")
+    };
+    assert_eq!(send("one"), DeliveryState::Accepted);
+    assert_eq!(condition(&send("two")), REFUSED);
+    assert_eq!(send(""), DeliveryState::Accepted);
+    assert_eq!(seen(&mut world, "parts"), 2);
 }

@@ -271,13 +271,42 @@ fn a_reason_that_is_too_long_is_refused_and_the_lock_kept() {
 #[test]
 fn a_settled_disposition_that_is_refused_gives_the_message_back_at_once() {
     let of_a_list = modified(false, vec![(Value::from("a"), Value::List(Vec::new()))]);
-    for state in [of_a_list, dead_letter(&"x".repeat(4_097), "")] {
+    let of_a_map = modified(false, vec![(Value::from("a"), Value::Map(Vec::new()))]);
+    for state in [of_a_list, of_a_map, dead_letter(&"x".repeat(4_097), "")] {
         let (mut world, receiver, received) = locked();
         world.dispose(&received, state, true);
         assert_eq!(world.outcomes(receiver), []);
         let again = world.received(receiver).pop().expect("it is available");
         assert_eq!(again.body(), received.body());
         assert_eq!(again.header(), received.header(), "released");
+    }
+}
+
+#[test]
+fn a_settled_disposition_that_is_refused_has_the_default_outcome_of_its_source() {
+    let failed = DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: false,
+        message_annotations: None,
+    };
+    for (default, count) in [(DeliveryState::Released, 0), (failed, 1)] {
+        let mut world = World::new();
+        world.enqueue("orders", &message("hello"));
+        let session = world.session();
+        let mut attach = receiver("orders", UNSETTLED);
+        attach
+            .source
+            .as_deref_mut()
+            .expect("a source")
+            .default_outcome = Some(default);
+        let link = world.attach(session, attach);
+        world.credit(link, 5, false);
+        let received = world.received(link).pop().expect("a message");
+        let of_a_map = modified(false, vec![(Value::from("a"), Value::Map(Vec::new()))]);
+        world.dispose(&received, of_a_map, true);
+        let again = world.received(link).pop().expect("it is available");
+        assert_eq!(again.body(), received.body());
+        assert_eq!(again.header().delivery_count.unwrap_or(0), count);
     }
 }
 

@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use dialect::Dialect;
 use endpoint::Outgoing;
 
+use crate::tracking::text;
 use crate::world::{World, message};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -297,8 +298,15 @@ fn a_settled_message_beyond_the_links_limit_ends_the_link() {
         .send(sender, &outgoing, &[&message(&"x".repeat(2_000))])
         .expect("there is credit");
     world.pump();
-    let too_large = |error: &amqp::Error| error.condition == "amqp:link:message-size-exceeded";
-    assert!(world.detach_error(sender).is_some_and(too_large));
+    let error = world.detach_error(sender).cloned().expect("a detach");
+    assert_eq!(error.condition, "amqp:link:message-size-exceeded");
+    assert_eq!(
+        text(&error),
+        "The message is larger than the 1000 bytes that the link takes."
+    );
+    let refusals = world.server.take_refusals().expect("a refusal");
+    let logged: Vec<_> = refusals.first.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(logged, [error.description.as_deref().expect("a text")]);
     world.sender("orders");
 }
 

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use amqp::performative::SenderSettleMode;
-use amqp::{DeliveryState, Error};
+use amqp::{DeliveryState, Error, Value};
 
-use dialect::Dialect;
+use dialect::{Dialect, ForcedClose};
+use endpoint::Event;
 
-use crate::transactions::{coordinator, described};
-use crate::world::{Request, World, message, receiver, sender};
+use crate::sessions::{hold, seek};
+use crate::transactions::{answers, coordinator, described};
+use crate::world::{KEY, Login, Request, World, message, receiver, sender};
 
 /// A text without the tracking id, system and time at its end, which must be there.
 pub(crate) fn untracked(text: &str) -> &str {
@@ -87,4 +89,77 @@ fn the_log_has_the_same_id() {
     let told = world.refusal(sender("nowhere"));
     let refusals = world.server.take_refusals().expect("a refusal");
     assert_eq!(told.description.as_deref(), Some(&*refusals.first[0].text));
+}
+
+#[test]
+fn a_refused_settlement_has_one() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("x"));
+    let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    let received = world.received(link).pop().expect("a message");
+    world.advance(61_000);
+    world.dispose(&received, DeliveryState::Accepted, false);
+    let refused = answers(&mut world, link).pop();
+    let Some((DeliveryState::Rejected(Some(error)), true)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(error.condition, "com.microsoft:message-lock-lost");
+    assert!(text(&error).starts_with("The lock supplied is invalid."));
+}
+
+#[test]
+fn a_settlement_that_makes_no_sense_has_one() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("x"));
+    let link = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    let received = world.received(link).pop().expect("a message");
+    let state = DeliveryState::Modified {
+        delivery_failed: false,
+        undeliverable_here: false,
+        message_annotations: Some(vec![(Value::from("a"), Value::List(Vec::new()))]),
+    };
+    world.dispose(&received, state, false);
+    let refused = answers(&mut world, link).pop();
+    let Some((DeliveryState::Rejected(Some(error)), true)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(!text(&error).is_empty());
+}
+
+#[test]
+fn the_rejection_of_a_message_for_its_size_has_one() {
+    let mut world = World::with(Login::Plain("root", KEY), |settings| {
+        settings.max_message_size = 1_000;
+    });
+    let (_, link) = world.sender("orders");
+    world.send(link, &message(&"x".repeat(2_000)));
+    let error = rejection(&mut world, link);
+    assert_eq!(error.condition, "amqp:link:message-size-exceeded");
+    assert!(text(&error).contains("larger than the 1000 bytes"));
+}
+
+#[test]
+fn a_session_that_another_receiver_holds_has_one() {
+    let mut world = World::new();
+    hold(&mut world, "s", 1);
+    let link = seek(&mut world, Value::from("s"), None);
+    let error = world.detach_error(link).expect("it is held");
+    assert_eq!(error.condition, "com.microsoft:session-cannot-be-locked");
+    assert!(!text(error).is_empty());
+}
+
+#[test]
+fn a_connection_that_is_closed_has_one() {
+    for why in [ForcedClose::Operator, ForcedClose::ShutDown] {
+        let mut world = World::new();
+        world.server.force_close(world.clock_reading(), why);
+        world.pump();
+        let closed = world.events.iter().find_map(|event| match event {
+            Event::Closed { error, .. } => error.as_ref(),
+            _ => None,
+        });
+        let error = closed.expect("the broker says why");
+        assert_eq!(error.condition, "amqp:connection:forced");
+        assert!(!text(error).is_empty());
+    }
 }
