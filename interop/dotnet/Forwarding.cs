@@ -31,7 +31,11 @@ public class Forwarding
     public async Task AForwardedDeadLetterNamesItsSource()
     {
         await using var target = await Queue.Create();
-        await using var source = await Queue.Create(options => options.ForwardDeadLetteredMessagesTo = target.Name);
+        await using var source = await Queue.Create(options =>
+        {
+            options.Name = options.Name.ToUpperInvariant();
+            options.ForwardDeadLetteredMessagesTo = target.Name;
+        });
         await source.Send("body");
         await source.Receiver.DeadLetterMessageAsync(await source.Receiver.ReceiveOne(), "reason");
         var received = await target.Receiver.ReceiveOne();

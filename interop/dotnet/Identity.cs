@@ -67,9 +67,36 @@ public class Identity
         Assert.Empty(await queue.Bodies());
     }
 
-    /// <summary>The client takes no port beside a credential, so its connections are led to the broker's.</summary>
     [Fact]
-    public async Task QueuesAreAdministeredWithoutAConnectionString()
+    public async Task ClientCredentialsGetAToken()
+    {
+        var options = new ClientSecretCredentialOptions
+        {
+            AuthorityHost = new Uri($"https://{Broker.OfTheRun.Authority}"),
+            DisableInstanceDiscovery = true,
+        };
+        var credential = new ClientSecretCredential("any-tenant", "any-client", "SAS_KEY_VALUE", options);
+        await using var queue = await Queue.Create();
+        await using var client = NewClient(credential, ServiceBusTransportType.AmqpTcp);
+        await client.CreateSender(queue.Name).SendMessageAsync(new("by client credentials"));
+        Assert.Equal("by client credentials", (await client.CreateReceiver(queue.Name).Take()).Body.ToString());
+    }
+
+    [Fact]
+    public async Task AWrongSecretGetsNoToken()
+    {
+        var options = new ClientSecretCredentialOptions
+        {
+            AuthorityHost = new Uri($"https://{Broker.OfTheRun.Authority}"),
+            DisableInstanceDiscovery = true,
+        };
+        var credential = new ClientSecretCredential("any-tenant", "any-client", "WRONG_KEY_VALUE", options);
+        await Assert.ThrowsAsync<AuthenticationFailedException>(async () => await credential.GetTokenAsync(
+            new TokenRequestContext(["https://servicebus.azure.net/.default"]), default));
+    }
+
+    /// <summary>The client takes no port beside a credential, so its connections are led to the broker's.</summary>
+    private static ServiceBusAdministrationClient NewAdministration(TokenCredential credential)
     {
         var handler = new SocketsHttpHandler
         {
@@ -81,7 +108,13 @@ public class Identity
             },
         };
         var options = new ServiceBusAdministrationClientOptions { Transport = new HttpClientTransport(handler) };
-        var administration = new ServiceBusAdministrationClient(Host, Credential.Value, options);
+        return new(Host, credential, options);
+    }
+
+    [Fact]
+    public async Task QueuesAreAdministeredWithoutAConnectionString()
+    {
+        var administration = NewAdministration(Credential.Value);
         var name = Queue.NewName();
         await administration.CreateQueueAsync(name);
         Assert.True(await Broker.OfTheRun.Administration.QueueExistsAsync(name));
@@ -96,6 +129,15 @@ public class Identity
         var sender = client.CreateSender(queue.Name);
         await Assert.ThrowsAsync<UnauthorizedAccessException>(() => sender.SendMessageAsync(new("refused")));
         Assert.Empty(await queue.Bodies());
+    }
+
+    [Fact]
+    public async Task AdministrationWithATokenForAnotherServiceIsRefused()
+    {
+        var administration = NewAdministration(new OtherAudience(Credential.Value));
+        var name = Queue.NewName();
+        await Assert.ThrowsAsync<UnauthorizedAccessException>(() => administration.CreateQueueAsync(name));
+        Assert.False(await Broker.OfTheRun.Administration.QueueExistsAsync(name));
     }
 
     private sealed class OtherAudience(TokenCredential credential) : TokenCredential

@@ -1,7 +1,4 @@
 using System.Net;
-using System.Net.Http.Headers;
-using System.Security.Cryptography;
-using System.Text;
 using Azure.Messaging.ServiceBus.Administration;
 
 namespace Railbus.Interop;
@@ -121,21 +118,9 @@ public class Names
             </content></entry>
             """;
         using var request = new HttpRequestMessage(HttpMethod.Put, address) { Content = new StringContent(Entry) };
-        request.Headers.Authorization = Signature();
+        request.Headers.Authorization = Broker.OfTheRun.Signature();
         using var answer = await http.SendAsync(request);
         return (answer.StatusCode, await answer.Content.ReadAsStringAsync());
-    }
-
-    private static AuthenticationHeaderValue Signature()
-    {
-        var connection = ServiceBusConnectionStringProperties.Parse(Broker.OfTheRun.ConnectionString);
-        var resource = WebUtility.UrlEncode($"http://{Broker.OfTheRun.Authority}/");
-        var expiry = DateTimeOffset.UtcNow.AddHours(1).ToUnixTimeSeconds();
-        var key = Encoding.UTF8.GetBytes(connection.SharedAccessKey);
-        var signed = HMACSHA256.HashData(key, Encoding.UTF8.GetBytes($"{resource}\n{expiry}"));
-        var signature = WebUtility.UrlEncode(Convert.ToBase64String(signed));
-        return new("SharedAccessSignature",
-            $"sr={resource}&sig={signature}&se={expiry}&skn={connection.SharedAccessKeyName}");
     }
 
     [Fact]

@@ -1,4 +1,3 @@
-using System.Text;
 using System.Transactions;
 
 namespace Railbus.Interop;
@@ -143,7 +142,7 @@ public class RefusedTransactions
         await using var queue = await Queue.Create(broker: broker);
         await queue.Send("request");
         var request = await queue.Receiver.ReceiveOne();
-        await Inject(broker, "commit", effect);
+        await broker.Inject("commit", effect);
         var scope = NewScope();
         await queue.Receiver.CompleteMessageAsync(request);
         await queue.Sender.SendMessageAsync(new("reply"));
@@ -160,7 +159,7 @@ public class RefusedTransactions
     {
         await using var broker = await OwnBroker.WithSettings("");
         await using var queue = await Queue.Create(broker: broker);
-        await Inject(broker, "send", """{"refuse": "quota-exceeded"}""");
+        await broker.Inject("send", """{"refuse": "quota-exceeded"}""");
         var scope = NewScope();
         await Receivers.AssertFails(ServiceBusFailureReason.QuotaExceeded,
             () => queue.Sender.SendMessageAsync(new("refused")));
@@ -186,18 +185,5 @@ public class RefusedTransactions
         Assert.Equal(["request"], await queue.Bodies());
         await queue.Receiver.CompleteMessageAsync(request);
         Assert.Empty(await queue.Bodies());
-    }
-
-    /// <summary>Lets the next operation of this kind fail.</summary>
-    private static async Task Inject(Broker broker, string operation, string effect)
-    {
-        var rule = $$"""
-            {"name": "once", "match": {"operations": ["{{operation}}"], "times": 1}, "effect": {{effect}}}
-            """;
-        using var http = new HttpClient();
-        using var answer = await http.PostAsync(
-            $"http://{broker.Authority}/$railbus/namespaces/default/faults",
-            new StringContent(rule, Encoding.UTF8, "application/json"));
-        Assert.True(answer.IsSuccessStatusCode, await answer.Content.ReadAsStringAsync());
     }
 }

@@ -45,6 +45,33 @@ public class Sessions
     }
 
     [Fact]
+    public async Task TheNextSessionIsTheOneWithTheOldestMessage()
+    {
+        await using var queue = await Queue.CreateWithSessions();
+        foreach (var session in new[] { "c", "a", "b", "a", "c" })
+        {
+            await queue.SendInSession(session, $"of {session}");
+        }
+        foreach (var expected in new[] { "c", "a", "b" })
+        {
+            await using var receiver = await queue.Client.AcceptNextSessionAsync(queue.Name);
+            Assert.Equal(expected, receiver.SessionId);
+            var received = await receiver.ReceiveMany(expected == "b" ? 1 : 2);
+            Assert.All(received, message => Assert.Equal($"of {expected}", message.Body.ToString()));
+            if (expected == "c")
+            {
+                // The held session is not the next one, although its messages are the oldest.
+                await using var other = await queue.Client.AcceptNextSessionAsync(queue.Name);
+                Assert.Equal("a", other.SessionId);
+            }
+            foreach (var message in received)
+            {
+                await receiver.CompleteMessageAsync(message);
+            }
+        }
+    }
+
+    [Fact]
     public async Task WaitingForTheNextSessionEndsInATimeOut()
     {
         await using var queue = await Queue.Create(options => options.RequiresSession = true, null,

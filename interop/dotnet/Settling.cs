@@ -179,4 +179,63 @@ public class Settling
         await queue.Receiver.CompleteMessageAsync(received);
         Assert.Empty(await queue.Bodies());
     }
+
+    [Fact]
+    public async Task TwentyLocksAreRenewedAtTheSameTime()
+    {
+        await using var broker = await OwnBroker.WithVirtualClock();
+        await using var queue = await Queue.Create(broker: broker);
+        await queue.Send([.. Enumerable.Range(0, 20).Select(number => new ServiceBusMessage($"{number}"))]);
+        var held = await queue.Receiver.ReceiveMany(20);
+        for (var round = 0; round < 2; round++)
+        {
+            await broker.Advance("PT50S");
+            await Task.WhenAll(held.Select(message => queue.Receiver.RenewMessageLockAsync(message)));
+        }
+        await Task.WhenAll(held.Select(message => queue.Receiver.CompleteMessageAsync(message)));
+        Assert.Empty(await queue.Bodies());
+    }
+
+    [Fact]
+    public async Task ADeadLetterThatIsSentAgainIsAMessage()
+    {
+        await using var queue = await Queue.Create();
+        await queue.Send(new ServiceBusMessage("twice") { ApplicationProperties = { ["number"] = 7 } });
+        await queue.Receiver.DeadLetterMessageAsync(await queue.Receiver.ReceiveOne(), "once more", "and again");
+        var dead = await queue.DeadLetters.ReceiveOne();
+        await queue.Send(new ServiceBusMessage(dead));
+        await queue.DeadLetters.CompleteMessageAsync(dead);
+        var again = await queue.Receiver.Take();
+        Assert.Equal(("twice", 1, dead.MessageId), (again.Body.ToString(), again.DeliveryCount, again.MessageId));
+        // This SDK leaves the reason and its description out of the copy.
+        Assert.Equal(new Dictionary<string, object> { ["number"] = 7 }, again.ApplicationProperties);
+        Assert.Null(await queue.DeadLetters.PeekMessageAsync(0));
+    }
+
+    [Fact]
+    public async Task AReceivedMessageThatIsSentAgainArrivesAsItWas()
+    {
+        await using var queue = await Queue.Create();
+        byte[] body = [0, 1, 0x62, 0xff];
+        await queue.Send(new ServiceBusMessage(body)
+        {
+            MessageId = "id", CorrelationId = "the request", Subject = "orders", ContentType = "application/json",
+            ReplyTo = "the reply queue", To = "the target", SessionId = "session", PartitionKey = "session",
+            ApplicationProperties = { ["number"] = 7, ["text"] = "naïve", ["flag"] = true },
+        });
+        var first = await queue.Receiver.Take();
+        await queue.Send(new ServiceBusMessage(first));
+        var second = await queue.Receiver.Take();
+        Assert.Equal(Seen(first), Seen(second));
+        Assert.Equal(body, second.Body.ToArray());
+        Assert.Equal(first.ApplicationProperties, second.ApplicationProperties);
+        Assert.Equal(first.SequenceNumber + 1, second.SequenceNumber);
+        Assert.NotEqual(first.LockToken, second.LockToken);
+    }
+
+    private static string[] Seen(ServiceBusReceivedMessage message) =>
+    [
+        message.MessageId, message.CorrelationId, message.Subject, message.ContentType, message.ReplyTo, message.To,
+        message.SessionId, message.PartitionKey,
+    ];
 }

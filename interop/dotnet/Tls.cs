@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Security.Authentication;
 using Azure.Messaging.ServiceBus.Administration;
 
 namespace Railbus.Interop;
@@ -39,6 +40,55 @@ public class Tls
         await receiver.RenewMessageLockAsync(received);
         await receiver.CompleteMessageAsync(received);
         Assert.Empty(await queue.Bodies());
+    }
+
+    /// <summary>The emulator's string, with a transport that needs no port but the one of the string.</summary>
+    [Fact]
+    public async Task AMessageGoesOverAWebSocketWithoutTls()
+    {
+        await using var queue = await Queue.Create(
+            client: options => options.TransportType = ServiceBusTransportType.AmqpWebSockets);
+        await queue.Send("body");
+        var received = await queue.Receiver.ReceiveOne();
+        await queue.Receiver.RenewMessageLockAsync(received);
+        await queue.Receiver.CompleteMessageAsync(received);
+        Assert.Empty(await queue.Bodies());
+    }
+
+    /// <summary>A broker of its own has an authority of its own, which nothing here trusts.</summary>
+    [Theory]
+    [InlineData(ServiceBusTransportType.AmqpTcp)]
+    [InlineData(ServiceBusTransportType.AmqpWebSockets)]
+    public async Task AClientThatDoesNotTrustTheAuthorityDoesNotConnect(ServiceBusTransportType transport)
+    {
+        await using var broker = await OwnBroker.WithSettings("");
+        await using var queue = await Queue.Create(broker: broker);
+        var options = new ServiceBusClientOptions
+        {
+            CustomEndpointAddress = new Uri($"https://{broker.Authority}"),
+            TransportType = transport,
+            RetryOptions = new() { MaxRetries = 0 },
+        };
+        var secured = broker.ConnectionString.Replace("UseDevelopmentEmulator=true", "");
+        await using var client = new ServiceBusClient(secured, options);
+        AssertIsUntrusted(await Assert.ThrowsAnyAsync<Exception>(
+            () => client.CreateSender(queue.Name).SendMessageAsync(new("refused"))));
+        var administration = new ServiceBusAdministrationClient(secured,
+            new ServiceBusAdministrationClientOptions { Retry = { MaxRetries = 0 } });
+        AssertIsUntrusted(await Assert.ThrowsAnyAsync<Exception>(() => administration.DeleteQueueAsync(queue.Name)));
+        Assert.Empty(await queue.Bodies());
+    }
+
+    private static void AssertIsUntrusted(Exception failure)
+    {
+        for (var cause = failure; cause != null; cause = cause.InnerException)
+        {
+            if (cause is AuthenticationException)
+            {
+                return;
+            }
+        }
+        Assert.Fail(failure.ToString());
     }
 
     [Fact]

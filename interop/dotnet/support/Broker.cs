@@ -1,3 +1,8 @@
+using System.Net;
+using System.Net.Http.Headers;
+using System.Security.Cryptography;
+using System.Text;
+using System.Text.Json.Nodes;
 using System.Text.RegularExpressions;
 using Azure.Messaging.ServiceBus.Administration;
 
@@ -26,5 +31,41 @@ internal class Broker(string connectionString)
         };
         configure?.Invoke(options);
         return new(ConnectionString, options);
+    }
+
+    /// <summary>
+    /// A shared access signature for a path, as the documentation of Service Bus makes it, with the key of the
+    /// connection string or another one.
+    /// </summary>
+    public AuthenticationHeaderValue Signature(string path = "", (string Name, string Key)? rule = null)
+    {
+        var own = ServiceBusConnectionStringProperties.Parse(ConnectionString);
+        var (name, secret) = rule ?? (own.SharedAccessKeyName, own.SharedAccessKey);
+        var resource = WebUtility.UrlEncode($"http://{Authority}/{path}");
+        var expiry = DateTimeOffset.UtcNow.AddHours(1).ToUnixTimeSeconds();
+        var signed = HMACSHA256.HashData(Encoding.UTF8.GetBytes(secret), Encoding.UTF8.GetBytes($"{resource}\n{expiry}"));
+        var signature = WebUtility.UrlEncode(Convert.ToBase64String(signed));
+        return new("SharedAccessSignature", $"sr={resource}&sig={signature}&se={expiry}&skn={name}");
+    }
+
+    /// <summary>Asks at the broker's own interface, below <c>/$railbus</c>.</summary>
+    public async Task<(HttpStatusCode Status, JsonNode Body)> Ask(HttpMethod method, string path, string? body = null)
+    {
+        using var http = new HttpClient();
+        using var request = new HttpRequestMessage(method, $"http://{Authority}/$railbus{path}");
+        request.Content = body == null ? null : new StringContent(body, Encoding.UTF8, "application/json");
+        using var answer = await http.SendAsync(request);
+        var text = await answer.Content.ReadAsStringAsync();
+        return (answer.StatusCode, JsonNode.Parse(text) ?? throw new InvalidOperationException("null is no answer"));
+    }
+
+    /// <summary>Replaces the fault rules: this many of the next operations of a kind fail.</summary>
+    public async Task Inject(string operation, string effect, int times = 1)
+    {
+        var (status, body) = await Ask(HttpMethod.Put, "/namespaces/default/faults", $$"""
+            {"faults": [{"name": "once", "match": {"operations": ["{{operation}}"], "times": {{times}}},
+                "effect": {{effect}}}]}
+            """);
+        Assert.True(status == HttpStatusCode.OK, body.ToString());
     }
 }
