@@ -21,7 +21,7 @@ fn world() -> World {
         },
     );
     world.create(
-        "mortal",
+        "Mortal",
         QueueSettings {
             forward_dead_lettered_messages_to: Some("end".to_owned()),
             ..QueueSettings::default()
@@ -51,7 +51,7 @@ fn a_forwarded_message_tells_its_first_number_and_has_a_new_one() {
 }
 
 #[test]
-fn a_forwarded_dead_letter_names_the_queue_it_left() {
+fn a_forwarded_dead_letter_names_the_queue_it_left_in_lower_case() {
     let mut world = world();
     world.enqueue("mortal", &message("doomed"));
     let receiver = world.receiver("mortal", UNSETTLED, 1);

@@ -138,6 +138,48 @@ fn all_links_of_a_coordinated_session_may_join_one_transaction() {
 }
 
 #[test]
+fn links_of_other_sessions_join_it_on_the_via_entity_alone() {
+    let mut world = world(CrossEntity::AsCloud);
+    let (session, coordinator) = coordinated(&mut world);
+    attach_receiver(&mut world, session, "orders");
+    let free = attach_sender(&mut world, session, "orders2");
+    let (_, at_via) = world.sender("orders");
+    let (_, elsewhere) = world.sender("orders2");
+    // Whichever of the two kinds is first.
+    for order in [[free, at_via], [at_via, free]] {
+        let id = declare(&mut world, coordinator);
+        for link in order {
+            send_within(&mut world, link, &id, &message("x"), false);
+            assert_eq!(world.outcomes(link), [accepted(&id)]);
+        }
+        send_within(&mut world, elsewhere, &id, &message("y"), false);
+        assert_eq!(refusal(&world.outcomes(elsewhere)[0]), ANOTHER);
+        let state = discharge(&mut world, coordinator, &id, false);
+        assert_eq!(state, DeliveryState::Accepted, "the transaction goes on");
+    }
+    assert_eq!(seen(&mut world, "orders"), 2);
+    assert_eq!(seen(&mut world, "orders2"), 2);
+}
+
+#[test]
+fn after_another_entity_the_links_of_a_coordinated_session_are_refused() {
+    let mut world = world(CrossEntity::AsCloud);
+    let (session, coordinator) = coordinated(&mut world);
+    attach_receiver(&mut world, session, "orders");
+    let free = attach_sender(&mut world, session, "orders2");
+    let (_, elsewhere) = world.sender("orders2");
+    let id = declare(&mut world, coordinator);
+    send_within(&mut world, elsewhere, &id, &message("x"), false);
+    assert_eq!(world.outcomes(elsewhere), [accepted(&id)]);
+    // It counts for the via entity, although it sends to the other one.
+    send_within(&mut world, free, &id, &message("y"), false);
+    assert_eq!(refusal(&world.outcomes(free)[0]), ANOTHER);
+    let state = discharge(&mut world, coordinator, &id, false);
+    assert_eq!(state, DeliveryState::Accepted, "the transaction goes on");
+    assert_eq!(seen(&mut world, "orders2"), 1);
+}
+
+#[test]
 fn other_sessions_have_one_entity_in_a_transaction() {
     let mut world = world(CrossEntity::AsCloud);
     world.enqueue("orders", &message("hello"));
