@@ -71,6 +71,21 @@ public class Refusals
     }
 
     [Fact]
+    public async Task ARefusalLeavesOtherConnectionsAndTheRestOfItsOwnAlone()
+    {
+        await using var queue = await Queue.Create();
+        await queue.Send("before");
+        await using var client = Broker.OfTheRun.NewClient();
+        var received = await client.CreateReceiver(queue.Name).ReceiveOne();
+        await Receivers.AssertFails(ServiceBusFailureReason.MessagingEntityNotFound,
+            () => client.CreateSender(Queue.NewName()).SendMessageAsync(new("refused")));
+        await client.CreateReceiver(queue.Name).CompleteMessageAsync(received);
+        await client.CreateSender(queue.Name).SendMessageAsync(new("after"));
+        Assert.Equal("after", (await queue.Receiver.Take()).Body.ToString());
+        Assert.Empty(await queue.Bodies());
+    }
+
+    [Fact]
     public async Task ASubscriptionTakesNoMessagesButFromItsTopic()
     {
         await using var topic = await Topic.Create();

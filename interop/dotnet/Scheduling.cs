@@ -60,6 +60,16 @@ public class Scheduling
     }
 
     [Fact]
+    public async Task AMessageIsNotCancelledTwice()
+    {
+        await using var queue = await Queue.Create();
+        var number = await queue.Sender.ScheduleMessageAsync(new("body"), Tomorrow);
+        await queue.Sender.CancelScheduledMessageAsync(number);
+        await Receivers.AssertFails(ServiceBusFailureReason.MessageNotFound,
+            () => queue.Sender.CancelScheduledMessageAsync(number));
+    }
+
+    [Fact]
     public async Task WhatIsNotScheduledCanNotBeCancelled()
     {
         await using var queue = await Queue.Create();

@@ -26,6 +26,22 @@ public class Sending
     }
 
     [Fact]
+    public async Task AFullBatchTakesNoMoreAndIsSent()
+    {
+        await using var queue = await Queue.Create();
+        using var batch = await queue.Sender.CreateMessageBatchAsync();
+        var body = new byte[50 << 10];
+        while (batch.TryAddMessage(new(body)))
+        {
+            Assert.InRange(batch.SizeInBytes, 0, batch.MaxSizeInBytes);
+        }
+        Assert.Equal(batch.MaxSizeInBytes / (body.Length + 512), batch.Count);
+        await queue.Sender.SendMessagesAsync(batch);
+        Assert.All(await queue.Receiver.ReceiveMany(batch.Count),
+            message => Assert.Equal(body, message.Body.ToArray()));
+    }
+
+    [Fact]
     public async Task TwoHundredMessagesAreSentAtOnce()
     {
         await using var queue = await Queue.Create();

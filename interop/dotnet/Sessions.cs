@@ -108,6 +108,19 @@ public class Sessions
     }
 
     [Fact]
+    public async Task AStateIsWhateverBytesItWas()
+    {
+        await using var queue = await Queue.CreateWithSessions();
+        byte[] state = [.. Enumerable.Range(0, 256).Select(value => (byte)value)];
+        await using (var receiver = await queue.Accept("a"))
+        {
+            await receiver.SetSessionStateAsync(new(state));
+        }
+        await using var next = await queue.Accept("a");
+        Assert.Equal(state, (await next.GetSessionStateAsync()).ToArray());
+    }
+
+    [Fact]
     public async Task AnEmptyStateIsNone()
     {
         await using var queue = await Queue.CreateWithSessions();
