@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use e2e::broker::program;
+use e2e::cli::railbus;
 use e2e::{Peer, Setup};
 
 fn check_refused(setup: &Setup, expected: &[&str]) {
@@ -37,6 +38,21 @@ fn the_ready_line_is_what_scripts_rely_on() {
             first.port()
         )
     );
+}
+
+#[test]
+fn a_loopback_address_that_is_not_localhost_stands_in_the_ready_line() {
+    let setup = Setup::new().only_arguments(&["--listen", "127.0.0.9:0"]);
+    let broker = setup.start();
+    let address = broker.address();
+    assert_eq!(address.ip().to_string(), "127.0.0.9");
+    assert_ne!(address.port(), 0);
+    let endpoint = format!(" connection-string=\"Endpoint=sb://{address};SharedAccessKeyName=");
+    let line = broker.ready_line();
+    assert!(line.contains(&endpoint), "{line}");
+    // The string is that of a client, too.
+    let said = railbus(&broker, &["queue", "list", "--json"]);
+    assert!(said.code == 0 && said.out.contains("orders"), "{said:?}");
 }
 
 #[test]
@@ -243,4 +259,91 @@ fn a_configuration_can_be_checked_without_starting() {
         text.contains("bad.json:2: UserConfig.Namespaces: a namespace is missing"),
         "{text}"
     );
+}
+
+/// An emulator file whose only rule has these properties; the rule is in line 2.
+fn file_with_rule(properties: &str) -> String {
+    format!(
+        "{{\"UserConfig\": {{\"Namespaces\": [{{\"Name\": \"n\", \"Topics\": [{{\"Name\": \"t\", \"Subscriptions\": [\n\
+         {{\"Name\": \"s\", \"Rules\": [{{\"Name\": \"r\", \"Properties\": {properties}}}]}}]}}]}}]}}}}"
+    )
+}
+
+/// Files that mean less than they say, each with what is told of it.
+fn mistakes() -> [(&'static str, String, &'static str, bool); 5] {
+    let unknown = r#"{"FilterType": "Correlation", "CorrelationFilter": {"Subject": "b"}}"#;
+    let unused = r#"{"FilterType": "Sql", "SqlFilter": {"SqlExpression": "n > 5"},
+        "CorrelationFilter": {"To": "a"}}"#;
+    let twice =
+        r#"{"FilterType": "Sql", "SqlFilter": {"SqlExpression": "n > 5"}, "filterType": "Sql"}"#;
+    [
+        (
+            "unknown.json",
+            file_with_rule(unknown),
+            "unknown.json:2: UserConfig.Namespaces[0].Topics[0].Subscriptions[0].Rules[0].Properties.CorrelationFilter.Subject: this member is not known",
+            true,
+        ),
+        (
+            "unused.json",
+            file_with_rule(unused),
+            "CorrelationFilter: this filter has no effect, since the FilterType is Sql",
+            false,
+        ),
+        (
+            "twice.json",
+            file_with_rule(twice),
+            "Properties.filterType: this key is there twice",
+            true,
+        ),
+        (
+            "nothing.toml",
+            String::new(),
+            "nothing.toml:1: the file declares no queue and no topic",
+            false,
+        ),
+        (
+            "nothing.json",
+            "{}".to_owned(),
+            "nothing.json:1: the file declares no queue and no topic",
+            false,
+        ),
+    ]
+}
+
+#[test]
+fn a_check_tells_what_a_file_hardly_means() {
+    // A file in TOML is checked as a railbus.toml, which needs no entities.
+    let checked = mistakes()
+        .into_iter()
+        .filter(|(name, ..)| *name != "nothing.toml");
+    for (name, text, told, is_refused) in checked {
+        let setup = Setup::new();
+        let file = setup.directory().join(name);
+        fs::write(&file, text).expect("the directory is ours");
+        let mut check = Command::new(program());
+        check.args(["config", "check"]).arg(&file);
+        let output = check.output().expect("the program is there");
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
+        assert_eq!(output.status.success(), !is_refused, "{name}: {said}");
+        assert!(said.contains(told), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_start_tells_what_a_file_hardly_means() {
+    for (name, text, told, is_refused) in mistakes() {
+        let setup = Setup::new().arguments(&["--entities", name]);
+        fs::write(setup.directory().join(name), text).expect("the directory is ours");
+        if is_refused {
+            check_refused(&setup, &[told]);
+        } else {
+            let broker = setup.start();
+            let log = broker.log();
+            let warning = log.lines().find(|line| line.contains(told));
+            assert!(
+                warning.is_some_and(|line| line.contains("WARN")),
+                "{name}: {log}"
+            );
+        }
+    }
 }

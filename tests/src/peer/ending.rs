@@ -1,11 +1,12 @@
-//! Ending: what a peer does with a broker that may end at any moment. Each call returns `None` when
-//! the stream has ended without an answer, and panics only when nothing comes for too long.
+//! Ending: what a peer does with a broker that may end at any moment, and the end of a session in
+//! good order. A call `..._or_end` returns `None` when the stream has ended without an answer, and
+//! panics only when nothing comes for too long.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use amqp::{DeliveryState, Role};
-use endpoint::{Event, LinkId};
+use endpoint::{Event, LinkId, SessionId};
 
 use super::{Peer, Received};
 use crate::{Credentials, PATIENCE};
@@ -37,6 +38,16 @@ impl Peer<TcpStream> {
 }
 
 impl<S: Read + Write> Peer<S> {
+    /// Ends an AMQP session and waits until the broker has ended it too.
+    pub fn end_session(&mut self, session: SessionId) {
+        self.connection.end(session, None);
+        self.flush();
+        self.wait("end", |event| match event {
+            Event::Ended { session: s, .. } if *s == session => Some(()),
+            _ => None,
+        });
+    }
+
     /// Waits for the broker's word on a message; `None` when its link or the connection ends
     /// without it.
     #[must_use]
