@@ -308,7 +308,8 @@ impl AcceptedConnection {
             .of(ServedProtocol::WebSocket)
             .increment();
         let max_frame_size = self.server.limits().unanswered_bytes as u64;
-        let stream = WebSocket::new(stream, early, max_frame_size);
+        let refusals = Arc::clone(&self.server.refusals);
+        let stream = WebSocket::new(stream, early, max_frame_size, self.peer, refusals);
         // A connection may have been one of HTTP for long.
         let since = self.server.clock.moment();
         self.serve_amqp(stream, BytesMut::new(), handshake, since)

@@ -66,6 +66,15 @@ impl RefusalLog {
         }
     }
 
+    /// A connection is closed since its peer breaks WebSocket's protocol; `code` is the close
+    /// frame's.
+    pub fn websocket(self: &Arc<Self>, peer: SocketAddr, code: u16, why: impl Display) {
+        if self.may_write(peer.ip(), Severity::Warning) {
+            let text = printable(&why.to_string(), SENTENCE);
+            tracing::warn!(%peer, code, "a WebSocket connection is closed: {text}");
+        }
+    }
+
     /// Clients of AMQP were refused something.
     pub fn amqp(self: &Arc<Self>, peer: SocketAddr, id: ConnectionId, refusals: &Refusals) {
         for refused in &refusals.first {

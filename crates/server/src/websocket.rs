@@ -4,16 +4,19 @@
 //! Message boundaries mean nothing, so no message is ever assembled: payloads are passed on as
 //! they arrive, and a message may be as long as the limit allows without taking memory. A peer
 //! that breaks the protocol gets a close frame with the matching code, and nothing more is read
-//! from it.
+//! from it. The log has one line for it.
 
 mod decoder;
 mod encoder;
 
 use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tokio::net::TcpStream;
 
+use crate::refusals::RefusalLog;
 use crate::stream::Stream;
 use decoder::Decoder;
 use encoder::Encoder;
@@ -29,16 +32,27 @@ pub struct WebSocket<S> {
     early: Bytes,
     decoder: Decoder,
     encoder: Encoder,
+    peer: SocketAddr,
+    refusals: Arc<RefusalLog>,
 }
 
 impl<S: Stream> WebSocket<S> {
     /// Frames of at most `max_frame_size` bytes on `inner`, the first of which may be in `early`.
-    pub fn new(inner: S, early: Bytes, max_frame_size: u64) -> Self {
+    /// `refusals` gets the line about a `peer` that breaks the protocol.
+    pub fn new(
+        inner: S,
+        early: Bytes,
+        max_frame_size: u64,
+        peer: SocketAddr,
+        refusals: Arc<RefusalLog>,
+    ) -> Self {
         Self {
             inner,
             early,
             decoder: Decoder::new(max_frame_size),
             encoder: Encoder::default(),
+            peer,
+            refusals,
         }
     }
 
@@ -68,6 +82,11 @@ impl<S: Stream> Stream for WebSocket<S> {
                 return Ok(0);
             }
             self.decoder.decode(buffer, before);
+            // Nothing is decoded after a violation, so this comes once.
+            if let Some(violation) = self.decoder.violation() {
+                let code = u16::from(violation.code());
+                self.refusals.websocket(self.peer, code, violation);
+            }
             if let Some(pong) = self.decoder.take_pong() {
                 self.encoder.pong(&pong);
             }

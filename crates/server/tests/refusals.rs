@@ -5,16 +5,20 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use access::{AccessRule, AccessRules, Rights, Secret};
+use access::{AccessRule, AccessRules, Grant, Issuer, IssuerKeys, KeySource, Rights, Secret};
 use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::sasl::Code;
-use amqp::{Attach, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
+use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use entity::QueueDefinition;
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivatePkcs8KeyDer;
 use server::{BoundServer, Limits, Options, PlaintextPolicy, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 
 const KEY: &str = "key-of-the-owner";
 /// The owner's name and key, as HTTP shows them.
@@ -48,6 +52,10 @@ struct Scene {
 
 impl Scene {
     async fn new(limits: Limits) -> Self {
+        Self::with(options(limits)).await
+    }
+
+    async fn with(options: Options) -> Self {
         let page = Page::default();
         let writer = page.clone();
         let log = tracing_subscriber::fmt()
@@ -56,7 +64,7 @@ impl Scene {
             .with_writer(move || writer.clone());
         let logging = tracing::subscriber::set_default(log.finish());
         let store = Box::new(store::MemoryStore::new());
-        let prepared = BoundServer::new(options(limits), store, Arc::default()).await;
+        let prepared = BoundServer::new(options, store, Arc::default()).await;
         let prepared = prepared.expect("the store is empty");
         let address = prepared.addresses()[0];
         Self {
@@ -231,6 +239,24 @@ impl Peer {
             _ => None,
         });
         error.await.expect("a refusal says why")
+    }
+
+    /// Why a message to RabbitMQ's address of `orders` ends its link or its session.
+    async fn publish(&mut self, name: &str, outgoing: &Outgoing<'_>, payload: &[u8]) -> Error {
+        let session = self.connection.begin();
+        let link = self.attach(session, name, Role::Sender, "/queues/orders");
+        self.wait(|event| match event {
+            Event::Credit { link: of, .. } if *of == link => Some(()),
+            _ => None,
+        })
+        .await;
+        let sent = self.connection.send(link, outgoing, &[payload]);
+        sent.expect("there is credit");
+        self.wait(|event| match event {
+            Event::Ended { error, .. } | Event::Detached { error, .. } => error.clone(),
+            _ => None,
+        })
+        .await
     }
 
     /// What a node answers to a request.
@@ -411,4 +437,239 @@ async fn connections_beyond_the_limit_are_lines_until_their_peer_has_had_enough(
     }
     let refused = "a connection is refused: the broker has the maximum of 0 connections";
     assert_eq!(scene.lines(&[refused]).len(), 20);
+}
+
+/// A JSON Web Token of an issuer that the server does not know, and one whose issuer's keys it does
+/// not have.
+const JWTS: [&str; 2] = [
+    concat!(
+        "eyJhbGciOiAiUlMyNTYiLCAidHlwIjogIkpXVCJ9.",
+        "eyJpc3MiOiAiaHR0cHM6Ly91bmtub3duLmV4YW1wbGUiLCAiYXVkIjogInJh",
+        "aWxidXMiLCAiZXhwIjogNDAwMDAwMDAwMH0.",
+        "c2lnbmF0dXJlIHNpZ25hdHVyZSBzaWduYXR1cmUgc2lnbmF0dXJlIHNpZ25hdHVyZSBzaWduYXR1cmUg"
+    ),
+    concat!(
+        "eyJhbGciOiAiUlMyNTYiLCAidHlwIjogIkpXVCJ9.",
+        "eyJpc3MiOiAiaHR0cHM6Ly9pc3N1ZXIuZXhhbXBsZSIsICJhdWQiOiAicmFp",
+        "bGJ1cyIsICJleHAiOiA0MDAwMDAwMDAwfQ.",
+        "c2lnbmF0dXJlIHNpZ25hdHVyZSBzaWduYXR1cmUgc2lnbmF0dXJlIHNpZ25hdHVyZSBzaWduYXR1cmUg"
+    ),
+];
+const ISSUER: &str = "https://issuer.example";
+
+/// A server that knows the second token's issuer, and has no key of it.
+async fn scene_with_issuer() -> Scene {
+    let mut options = options(Limits::default());
+    options.rules.issuers.push(Issuer {
+        name: ISSUER.to_owned(),
+        audiences: vec!["railbus".to_owned()],
+        leeway_ms: 0,
+        grants: Grant::usual(),
+        is_for_loopback: false,
+        source: KeySource::Fixed,
+        keys: Arc::new(IssuerKeys::missing()),
+    });
+    Scene::with(options).await
+}
+
+/// No part of a token is in any line.
+fn check_unsaid(scene: &Scene, token: &str) {
+    for part in token.split('.') {
+        assert_eq!(scene.lines(&[part]), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_refused_json_web_token_is_one_line_however_it_is_shown() {
+    let scene = scene_with_issuer().await;
+    let [unknown, _] = JWTS;
+    let mut stranger = Peer::connect(&scene, "PLAIN", &format!("\0$jwt\0{unknown}")).await;
+    let code = stranger.wait(|event| match event {
+        Event::SaslOutcome(code) => Some(*code),
+        _ => None,
+    });
+    assert_eq!(code.await, Code::Auth);
+    let login = [
+        "a login is refused: PLAIN: IssuerNotFound: The token's issuer is not trusted.",
+        &stranger.address(),
+    ];
+    scene.has_one(&login);
+
+    let mut peer = Peer::connect(&scene, "ANONYMOUS", "").await;
+    let from = peer.address();
+    let put = [
+        ("operation", "put-token"),
+        ("type", "jwt"),
+        ("name", "amqps://localhost/orders"),
+    ];
+    peer.ask("$cbs", &put, Value::from(unknown)).await;
+    let token = [
+        "a token is refused: IssuerNotFound: The token's issuer is not trusted.",
+        &from,
+        "link=\"to $cbs\" ",
+        "entity=\"orders\" ",
+        "condition=amqp:unauthorized-access",
+    ];
+    scene.has_one(&token);
+
+    let head = format!("GET /metrics HTTP/1.1\r\nauthorization: Bearer {unknown}");
+    let (peer, answer) = scene.get(&head).await;
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    let request = [
+        "an HTTP request is refused: IssuerNotFound: The token's issuer is not trusted.",
+        &format!("peer={peer} "),
+        "path=\"/metrics\" status=401 subcode=40109",
+    ];
+    scene.has_one(&request);
+    check_unsaid(&scene, unknown);
+}
+
+#[tokio::test]
+async fn an_error_of_the_server_and_a_gone_entity_are_one_line_each() {
+    let scene = scene_with_issuer().await;
+    let [_, known] = JWTS;
+    let head = format!("GET /metrics HTTP/1.1\r\nauthorization: Bearer {known}");
+    let (peer, answer) = scene.get(&head).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let request = [
+        "an HTTP request is refused: The keys of the token's issuer are not loaded.",
+        &format!("peer={peer} "),
+        "path=\"/metrics\" status=503",
+    ];
+    scene.has_one(&request);
+    check_unsaid(&scene, known);
+
+    let head = format!("POST /nowhere/messages HTTP/1.1\r\n{OWNER}");
+    let (peer, answer) = scene.send(&head, "hello").await;
+    assert!(answer.starts_with("HTTP/1.1 410"), "{answer}");
+    let request = [
+        "an HTTP request is refused: The messaging entity 'nowhere' could not be found.",
+        &format!("peer={peer} "),
+        "method=POST path=\"/nowhere/messages\" status=410 subcode=41000",
+    ];
+    scene.has_one(&request);
+}
+
+#[tokio::test]
+async fn each_failed_handshake_of_tls_is_one_line() {
+    let hello = b"\x16\x03\x01\x00\x05hello";
+    let certificate = |options: &mut Options| {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
+        let made = made.expect("a certificate");
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("the provider has them")
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key.into());
+        let (sender, config) = watch::channel(Arc::new(config.expect("they belong together")));
+        options.certificate = Some(config);
+        sender
+    };
+    for (has_certificate, text) in [
+        (true, "the TLS handshake failed: "),
+        (
+            false,
+            "the client uses TLS, and this broker has no certificate",
+        ),
+    ] {
+        let mut options = options(Limits::default());
+        let _sender = has_certificate.then(|| certificate(&mut options));
+        let scene = Scene::with(options).await;
+        let mut stream = TcpStream::connect(scene.address).await.expect("it listens");
+        let peer = stream.local_addr().expect("it is bound");
+        stream.write_all(hello).await.expect("the server reads");
+        let mut rest = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await;
+        drop(read.expect("in time"));
+        let line = format!("a connection is refused: {text}");
+        scene.has_one(&[&line, &format!("peer={peer}")]);
+        assert_eq!(scene.lines(&["is refused"]).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn each_refusal_of_rabbitmqs_dialect_is_one_line() {
+    let scene = Scene::new(Limits::default()).await;
+    let mut peer = Peer::connect(&scene, "PLAIN", &format!("\0owner\0{KEY}")).await;
+    let from = peer.address();
+    let error = peer.refused("to none", "/queues/none").await;
+    assert_eq!(error.condition, "amqp:not-found");
+    let attach = [
+        "an attach is refused: no queue 'none' in vhost '/' ",
+        &from,
+        "link=\"to none\" ",
+        "entity=\"/queues/none\" ",
+        "condition=amqp:not-found",
+    ];
+    scene.has_one(&attach);
+
+    let large = Outgoing {
+        settled: true,
+        ..Outgoing::default()
+    };
+    let detached = peer.publish("large", &large, &[0; 1 << 20]).await;
+    assert_eq!(detached.condition, "amqp:link:message-size-exceeded");
+    let link = [
+        "a link is detached: message size > maximum message size (262144 bytes) ",
+        &from,
+        "link=\"large\" ",
+        "entity=\"orders\" ",
+        "condition=amqp:link:message-size-exceeded",
+    ];
+    scene.has_one(&link);
+
+    let transactional = Outgoing {
+        state: Some(DeliveryState::Transactional {
+            txn_id: Bytes::from_static(b"none"),
+            outcome: None,
+        }),
+        ..Outgoing::default()
+    };
+    let ended = peer.publish("transactional", &transactional, b"x").await;
+    assert_eq!(ended.condition, "amqp:not-implemented");
+    let session = [
+        "a session is ended: ",
+        &from,
+        "condition=amqp:not-implemented",
+    ];
+    scene.has_one(&session);
+    assert_eq!(scene.lines(&[&from]).len(), 3);
+}
+
+#[tokio::test]
+async fn each_violation_of_websocket_is_one_line() {
+    let scene = Scene::new(Limits::default()).await;
+    let head = "GET /$servicebus/websocket HTTP/1.1\r\nhost: localhost\r\n\
+                connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+                sec-websocket-protocol: AMQPWSB10\r\n\r\n";
+    for (frame, code, text) in [
+        (
+            &b"\x82\x04AMQP"[..],
+            1002,
+            "a frame of the client is not masked",
+        ),
+        (b"\xc2\x80\0\0\0\0", 1002, "a frame has reserved bits"),
+        (b"\x80\x80\0\0\0\0", 1002, "a frame is out of order"),
+        (b"\x09\x80\0\0\0\0", 1002, "a control frame is fragmented"),
+        (b"\x81\x80\0\0\0\0", 1003, "a text message came"),
+        (
+            b"\x82\xff\0\0\x01\0\0\0\0\0\0\0\0\0",
+            1009,
+            "a frame of 1099511627776 bytes is above the maximum of ",
+        ),
+    ] {
+        let mut stream = TcpStream::connect(scene.address).await.expect("it listens");
+        let peer = stream.local_addr().expect("it is bound");
+        let request = [head.as_bytes(), frame].concat();
+        stream.write_all(&request).await.expect("the server reads");
+        let mut answer = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+        drop(read.expect("in time"));
+        assert!(answer.starts_with(b"HTTP/1.1 101"), "{answer:?}");
+        let line = format!("a WebSocket connection is closed: {text}");
+        scene.has_one(&[&line, &format!("peer={peer} code={code}")]);
+        assert_eq!(scene.lines(&[&format!("peer={peer}")]).len(), 1);
+    }
 }

@@ -15,6 +15,38 @@ const MAX_HEADER: usize = 14;
 /// The longest payload of a control frame. [RFC 6455 5.5]
 const MAX_CONTROL: u64 = 125;
 
+/// How a peer breaks the protocol.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Violation {
+    #[error("the header of a frame is not valid")]
+    Header,
+    #[error("a frame has reserved bits, and no extension was agreed on")]
+    ReservedBits,
+    #[error("a frame of the client is not masked")]
+    Unmasked,
+    #[error("a text message came, and AMQP takes binary ones alone")]
+    Text,
+    #[error("a frame is out of order, or of an unknown kind")]
+    Order,
+    #[error("a control frame is fragmented or has more than {MAX_CONTROL} bytes")]
+    Control,
+    #[error("a close frame ends within its code")]
+    Close,
+    #[error("a frame of {size} bytes is above the maximum of {limit}")]
+    Size { size: u64, limit: u64 },
+}
+
+impl Violation {
+    /// The code of the close frame that answers it. [RFC 6455 7.4.1]
+    pub fn code(self) -> CloseCode {
+        match self {
+            Self::Text => CloseCode::Unsupported,
+            Self::Size { .. } => CloseCode::Size,
+            _ => CloseCode::Protocol,
+        }
+    }
+}
+
 /// What a frame's payload is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FrameKind {
@@ -45,7 +77,8 @@ pub struct Decoder {
     /// The last data frame was not the last one of its message.
     is_within_message: bool,
     pong: Option<Vec<u8>>,
-    over: Option<CloseCode>,
+    /// The peer has closed (`Ok`), or has broken the protocol.
+    over: Option<Result<(), Violation>>,
 }
 
 impl Decoder {
@@ -67,9 +100,14 @@ impl Decoder {
         self.over.is_some()
     }
 
+    /// How the peer has broken the protocol, if it has.
+    pub fn violation(&self) -> Option<Violation> {
+        self.over?.err()
+    }
+
     /// The code of our own close frame.
     pub fn close_code(&self) -> CloseCode {
-        self.over.unwrap_or(CloseCode::Normal)
+        self.violation().map_or(CloseCode::Normal, Violation::code)
     }
 
     /// What the latest ping wants to have back; earlier ones need no answer. [RFC 6455 5.5.3]
@@ -122,7 +160,7 @@ impl Decoder {
         let started = match parsed {
             Ok(None) => return None,
             Ok(Some((header, size))) => self.start(&header, size),
-            Err(_) => Err(CloseCode::Protocol),
+            Err(_) => Err(Violation::Header),
         };
         match started {
             Ok(frame) => {
@@ -130,36 +168,35 @@ impl Decoder {
                 self.frame = Some(frame);
                 Some(length - kept)
             }
-            Err(code) => {
-                self.over = Some(code);
+            Err(violation) => {
+                self.over = Some(Err(violation));
                 None
             }
         }
     }
 
     /// Checks a header against what came before it.
-    fn start(&self, header: &FrameHeader, size: u64) -> Result<Frame, CloseCode> {
+    fn start(&self, header: &FrameHeader, size: u64) -> Result<Frame, Violation> {
         // No extension was agreed on, and a client masks. [RFC 6455 5.1, 5.2]
         if header.rsv1 || header.rsv2 || header.rsv3 {
-            return Err(CloseCode::Protocol);
+            return Err(Violation::ReservedBits);
         }
-        let mask = header.mask.ok_or(CloseCode::Protocol)?;
+        let mask = header.mask.ok_or(Violation::Unmasked)?;
         let kind = match header.opcode {
             OpCode::Data(Data::Binary) if !self.is_within_message => FrameKind::Data,
             OpCode::Data(Data::Continue) if self.is_within_message => FrameKind::Data,
-            OpCode::Data(Data::Text) if !self.is_within_message => {
-                return Err(CloseCode::Unsupported);
-            }
+            OpCode::Data(Data::Text) if !self.is_within_message => return Err(Violation::Text),
             OpCode::Control(Control::Ping) => FrameKind::Ping,
             OpCode::Control(Control::Pong) => FrameKind::Pong,
             OpCode::Control(Control::Close) => FrameKind::Close,
-            _ => return Err(CloseCode::Protocol),
+            _ => return Err(Violation::Order),
         };
         if kind != FrameKind::Data && (size > MAX_CONTROL || !header.is_final) {
-            return Err(CloseCode::Protocol);
+            return Err(Violation::Control);
         }
-        if size > self.max_frame_size {
-            return Err(CloseCode::Size);
+        let limit = self.max_frame_size;
+        if size > limit {
+            return Err(Violation::Size { size, limit });
         }
         Ok(Frame {
             kind,
@@ -178,9 +215,9 @@ impl Decoder {
                 // One byte cannot be a code. [RFC 6455 5.5.1]
                 let is_cut = self.control.len() == 1;
                 self.over = Some(if is_cut {
-                    CloseCode::Protocol
+                    Err(Violation::Close)
                 } else {
-                    CloseCode::Normal
+                    Ok(())
                 });
             }
         }

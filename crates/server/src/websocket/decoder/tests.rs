@@ -62,7 +62,9 @@ fn check(frames: &[Vec<u8>], payload: &[u8], over: Option<CloseCode>) {
             decode(&mut decoder, &input, size) == payload,
             "pieces of {size}"
         );
-        assert_eq!(decoder.over, over, "pieces of {size}");
+        assert_eq!(decoder.is_over(), over.is_some(), "pieces of {size}");
+        let code = decoder.close_code();
+        assert_eq!(code, over.unwrap_or(CloseCode::Normal), "pieces of {size}");
     }
 }
 
