@@ -1,5 +1,5 @@
 //! Issuers: JSON Web Tokens against the real program: keys from a file and from a discovery
-//! document, and the development issuer. (docs/spec/amqp.md#2.8; docs/spec/admin.md#2.4)
+//! document, grants, and the development issuer. (docs/spec/amqp.md#2.8; docs/spec/admin.md#2.4)
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use access::SigningKey;
+use amqp::Role;
 use amqp::sasl::Code;
 use e2e::{Broker, Credentials, Peer, Setup, http, secrets};
 use ring::rand::SystemRandom;
@@ -51,13 +52,18 @@ fn bearer(broker: &Broker, token: &str) -> (u16, String) {
     http::request(broker.address(), "GET", PATH, &[&header], "")
 }
 
-fn log_in(broker: &Broker, token: &str) -> Code {
+/// A client that shows a token as its password.
+fn peer(broker: &Broker, token: &str) -> Peer {
     let password: &'static str = String::leak(token.to_owned());
     let credentials = Credentials {
         rule: "$jwt",
         key: password,
     };
-    Peer::begin(broker.address(), credentials).sasl_outcome()
+    Peer::begin(broker.address(), credentials)
+}
+
+fn log_in(broker: &Broker, token: &str) -> Code {
+    peer(broker, token).sasl_outcome()
 }
 
 fn write_keys(directory: &Path, key: &SigningKey) {
@@ -156,6 +162,190 @@ fn a_broker_does_not_start_with_a_file_that_has_no_keys() {
     );
 }
 
+/// Grants by each kind of claim, for the namespace and for an entity.
+const GRANTS: &str = "
+[[auth.issuers]]
+issuer = 'https://issuer.example'
+jwks-file = 'keys.json'
+audiences = ['api://orders', 'https://servicebus.azure.net']
+
+[[auth.issuers.grants]]
+role = 'Clerk'
+rights = ['send']
+
+[[auth.issuers.grants]]
+role = 'Reader'
+rights = ['listen']
+entity = 'Orders'
+
+[[auth.issuers.grants]]
+scope = 'bus.read'
+rights = ['listen']
+
+[[auth.issuers.grants]]
+scope = 'orders.write'
+rights = ['send']
+entity = 'orders'
+
+[[auth.issuers.grants]]
+group = 'admins'
+rights = ['manage']
+
+[[auth.issuers.grants]]
+group = 'packers'
+rights = ['send', 'listen']
+entity = 'others'
+
+[[auth.issuers.grants]]
+subject = 'robot'
+rights = ['listen']
+
+[[auth.issuers.grants]]
+subject = 'shelf'
+rights = ['send']
+entity = 'others'
+";
+
+/// The rights of a token at `orders` and then at `others`, as their first letters.
+fn rights(broker: &Broker, token: &str) -> [String; 2] {
+    let header = format!("authorization: Bearer {token}");
+    let mut peer = peer(broker, token);
+    assert!(peer.try_open(), "the token is good");
+    ["orders", "others"].map(|queue| {
+        let mut found = String::new();
+        for (letter, role) in [('s', Role::Sender), ('l', Role::Receiver)] {
+            match peer.try_attach(role, queue) {
+                Ok(_) => found.push(letter),
+                Err(error) => {
+                    assert_eq!(error.condition.as_str(), "amqp:unauthorized-access");
+                }
+            }
+        }
+        let path = format!("/{queue}?api-version=2021-05");
+        let (status, body) = http::request(broker.address(), "GET", &path, &[&header], "");
+        match status {
+            200 => found.push('m'),
+            _ => assert_eq!(status, 401, "{body}"),
+        }
+        found
+    })
+}
+
+#[test]
+fn the_grants_of_the_configuration_are_the_rights_of_a_token() {
+    let key = key();
+    let setup = Setup::new().configure(GRANTS);
+    write_keys(setup.directory(), &key);
+    let broker = setup.start();
+    for (more, expected) in [
+        (json!({"roles": ["Clerk"]}), ["s", "s"]),
+        (json!({"roles": ["Reader"]}), ["l", ""]),
+        (json!({"scp": "profile bus.read"}), ["l", "l"]),
+        (json!({"scp": "orders.write"}), ["s", ""]),
+        (json!({"groups": ["all", "admins"]}), ["slm", "slm"]),
+        (json!({"groups": ["packers"]}), ["", "sl"]),
+        (json!({"sub": "robot"}), ["l", "l"]),
+        (json!({"sub": "shelf"}), ["", "s"]),
+        // They add up.
+        (
+            json!({"roles": ["Reader"], "scp": "orders.write", "sub": "shelf"}),
+            ["sl", "s"],
+        ),
+        // They replace the usual ones, and values are compared exactly.
+        (
+            json!({"roles": ["Azure Service Bus Data Owner", "clerk"], "scp": "Manage"}),
+            ["", ""],
+        ),
+        // Each claim has its own values.
+        (
+            json!({"roles": ["admins"], "groups": ["Clerk"], "sub": "bus.read", "scp": "robot"}),
+            ["", ""],
+        ),
+    ] {
+        let mut claims = json!({"iss": ISSUER, "aud": AUDIENCE, "exp": seconds() + 3_600});
+        let more = more.as_object().unwrap().clone();
+        claims.as_object_mut().unwrap().extend(more);
+        let found = rights(&broker, &token(&key, &claims));
+        assert_eq!(found, expected, "{claims}");
+    }
+}
+
+#[test]
+fn the_audiences_of_the_configuration_are_those_of_a_token() {
+    let key = key();
+    let setup = Setup::new().configure(GRANTS);
+    write_keys(setup.directory(), &key);
+    let broker = setup.start();
+    let of = |audience: Json| {
+        let claims =
+            json!({"iss": ISSUER, "aud": audience, "groups": ["admins"], "exp": seconds() + 600});
+        token(&key, &claims)
+    };
+    for audience in [
+        json!("api://orders"),
+        json!("api://orders/"),
+        json!(["api://else", "https://servicebus.azure.net"]),
+    ] {
+        let good = of(audience.clone());
+        assert_eq!(bearer(&broker, &good).0, 200, "{audience}");
+        assert_eq!(log_in(&broker, &good), Code::Ok, "{audience}");
+    }
+    for audience in [json!("api://else"), json!("api://orders2"), json!([])] {
+        let wrong = of(audience.clone());
+        let (status, body) = bearer(&broker, &wrong);
+        assert_eq!(status, 401, "{audience}");
+        assert!(body.contains("SubCode=40104"), "{body}");
+        assert_eq!(log_in(&broker, &wrong), Code::Auth, "{audience}");
+    }
+    // Audiences of the configuration replace the usual one.
+    let only = GRANTS.replace(", 'https://servicebus.azure.net'", "");
+    let setup = Setup::new().configure(&only);
+    write_keys(setup.directory(), &key);
+    let broker = setup.start();
+    assert_eq!(bearer(&broker, &of(json!(AUDIENCE))).0, 401);
+    assert_eq!(bearer(&broker, &of(json!("api://orders"))).0, 200);
+}
+
+#[test]
+fn a_token_sends_and_receives_over_http_what_its_rights_allow() {
+    let key = key();
+    let (_setup, broker) = trusting_a_file(&key);
+    let header = |role: &str| {
+        let token = token(&key, &claims(ISSUER, role));
+        format!("authorization: Bearer {token}")
+    };
+    let [sender, receiver, owner] = ["Send", "Listen", "Manage"].map(header);
+    let ask = |method: &str, path: &str, who: &str, body: &str| {
+        let path = format!("/orders/messages{path}");
+        http::request(broker.address(), method, &path, &[who], body)
+    };
+    let head = "/head?timeout=0";
+    let locked = "/1/9c4d0b2e-8f3a-4c66-9a65-3a0d1a6a2b11";
+    // Nothing is sent and nothing is taken without the right.
+    let (status, body) = ask("POST", "", &receiver, "refused");
+    assert_eq!(status, 401, "{body}");
+    assert_eq!(ask("POST", "", &sender, "first").0, 201);
+    assert_eq!(ask("POST", "", &owner, "second").0, 201);
+    for (method, path) in [
+        ("POST", head),
+        ("DELETE", head),
+        ("DELETE", locked),
+        ("PUT", locked),
+        ("POST", locked),
+    ] {
+        let (status, body) = ask(method, path, &sender, "");
+        assert_eq!(status, 401, "{method} {path}: {body}");
+        assert!(!body.contains("first"), "{body}");
+    }
+    let got = ask("DELETE", head, &receiver, "");
+    assert_eq!(got, (200, "first".to_owned()));
+    let got = ask("POST", head, &owner, "");
+    assert_eq!(got, (201, "second".to_owned()));
+    assert_eq!(ask("DELETE", head, &receiver, "").0, 204);
+    // The right is there, the lock is not.
+    assert_eq!(ask("DELETE", locked, &receiver, "").0, 404);
+}
+
 /// A provider of OpenID Connect on this machine, which answers until the test ends.
 struct Provider {
     address: SocketAddr,
@@ -232,6 +422,29 @@ fn keys_come_by_discovery_and_a_token_waits_for_them() {
 }
 
 #[test]
+fn a_discovery_document_of_another_issuer_gives_no_keys() {
+    let provider = Provider::start();
+    let key = key();
+    *provider.keys.lock().unwrap() = Some(key.jwk_set());
+    let name = provider.name();
+    let discovery = format!("{name}/.well-known/openid-configuration");
+    let broker = Setup::new()
+        .configure(&format!(
+            "[[auth.issuers]]\nissuer = '{ISSUER}'\ndiscovery = '{discovery}'\n"
+        ))
+        .start();
+    broker.wait_for_log(&format!("{discovery} is of the issuer {name}"));
+    let owner = token(&key, &claims(ISSUER, "Manage"));
+    assert_eq!(bearer(&broker, &owner).0, 503);
+    assert_eq!(log_in(&broker, &owner), Code::SysTemp);
+    // The issuer that the document names is not trusted either.
+    let other = token(&key, &claims(&name, "Manage"));
+    let (status, body) = bearer(&broker, &other);
+    assert_eq!(status, 401);
+    assert!(body.contains("SubCode=40109"), "{body}");
+}
+
+#[test]
 fn keys_come_from_a_url_of_their_own_once_they_are_a_set() {
     let provider = Provider::start();
     *provider.keys.lock().unwrap() = Some(json!("no set of keys"));
@@ -294,6 +507,74 @@ fn the_development_issuer_gives_tokens_that_outlive_a_restart() {
     assert!(body.contains("ES256") && !body.contains("\"d\""), "{body}");
 }
 
+const METADATA: &str = "/metadata/identity/oauth2/token?api-version=2018-02-01\
+                        &resource=https%3A%2F%2Fservicebus.azure.net";
+
+#[test]
+fn the_identity_of_a_virtual_machine_is_there_for_who_names_its_service() {
+    let broker = Setup::new().start();
+    let ask = |path: &str, headers: &[&str]| {
+        let (status, body) = http::request(broker.address(), "GET", path, headers, "");
+        let answer: Json = serde_json::from_str(&body).unwrap_or_default();
+        (status, answer, body)
+    };
+    let metadata = "metadata: true";
+    let before = seconds();
+    // One library doubles the slash.
+    for path in [METADATA.to_owned(), format!("/{METADATA}")] {
+        let (status, answer, body) = ask(&path, &[metadata]);
+        assert_eq!(status, 200, "{body}");
+        let token = answer["access_token"].as_str().unwrap().to_owned();
+        secrets::note(&token);
+        let time = |name: &str| -> u64 { answer[name].as_str().unwrap().parse().unwrap() };
+        assert_eq!(
+            (time("expires_in"), time("ext_expires_in")),
+            (86_400, 86_400)
+        );
+        assert!(time("not_before") >= before);
+        assert_eq!(time("expires_on"), time("not_before") + 86_400);
+        assert_eq!(answer["resource"], AUDIENCE);
+        assert_eq!(answer["token_type"], "Bearer");
+        assert_eq!(answer["client_id"], "7a11b05e-0000-4000-8000-000000000001");
+        // One library lets the later of these two win.
+        assert!(
+            body.find("\"expires_in\"") < body.find("\"expires_on\""),
+            "{body}"
+        );
+        assert_eq!(bearer(&broker, &token).0, 200);
+        assert_eq!(log_in(&broker, &token), Code::Ok);
+    }
+    let (status, answer, _) = ask(&format!("{METADATA}&client_id=mine"), &["metadata: TRUE"]);
+    secrets::note(answer["access_token"].as_str().unwrap());
+    assert_eq!((status, &answer["client_id"]), (200, &json!("mine")));
+
+    let missing = "Required metadata header not specified";
+    let without_resource = METADATA.split('&').next().unwrap();
+    for (path, headers, error, text) in [
+        (METADATA, &[][..], "bad_request_102", missing),
+        (METADATA, &["metadata: false"], "bad_request_102", missing),
+        (
+            METADATA,
+            &[metadata, "x-forwarded-for: 192.0.2.1"],
+            "bad_request",
+            "The request was forwarded",
+        ),
+        (
+            without_resource,
+            &[metadata],
+            "invalid_request",
+            "The resource is missing",
+        ),
+    ] {
+        let (status, answer, body) = ask(path, headers);
+        assert_eq!(status, 400, "{body}");
+        assert_eq!(answer, json!({"error": error, "error_description": text}));
+    }
+    let (status, _, body) = ask(METADATA, &[metadata, "origin: http://localhost"]);
+    assert_eq!(status, 400);
+    assert!(!body.contains("access_token"), "{body}");
+}
+
 #[test]
 fn a_web_page_gets_no_token() {
     let broker = Setup::new().start();
@@ -348,16 +629,40 @@ fn on_an_address_of_the_network_the_development_issuer_is_not_there() {
     let (network, rest) = listen.split_once(",127.0.0.1:").unwrap();
     let (local, _) = rest.split_once(' ').unwrap();
     let at = |port: &str| SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap()));
-    let ask = |address: SocketAddr| {
-        let shown = ["x-identity-header: SAS_KEY_VALUE"];
-        http::request(address, "GET", MANAGED, &shown, "")
+    let form = "grant_type=client_credentials&client_id=me&client_secret=SAS_KEY_VALUE\
+                &scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
+    let ask = |address: SocketAddr, (method, path, header, form): (&str, &str, &str, &str)| {
+        http::request(address, method, path, &[header], form)
     };
-    let (status, body) = ask(at(local));
-    assert_eq!(status, 200);
-    let answer: Json = serde_json::from_str(&body).unwrap();
-    let token = answer["access_token"].as_str().unwrap();
-    secrets::note(token);
-    assert!(!ask(at(network)).1.contains("access_token"));
+    let accept = "accept: */*";
+    let mut tokens = Vec::new();
+    for call in [
+        ("GET", MANAGED, "x-identity-header: SAS_KEY_VALUE", ""),
+        ("GET", METADATA, "metadata: true", ""),
+        ("POST", "/any/oauth2/v2.0/token", accept, form),
+        (
+            "GET",
+            "/any/v2.0/.well-known/openid-configuration",
+            accept,
+            "",
+        ),
+        ("GET", "/any/discovery/v2.0/keys", accept, ""),
+    ] {
+        let (status, body) = ask(at(local), call);
+        assert_eq!(status, 200, "{body}");
+        let answer: Json = serde_json::from_str(&body).unwrap();
+        if let Some(token) = answer["access_token"].as_str() {
+            secrets::note(token);
+            tokens.push(token.to_owned());
+        }
+        let (status, body) = ask(at(network), call);
+        assert_eq!(status, 401, "{call:?} is an ordinary path: {body}");
+        for part in ["access_token", "token_endpoint", "\"keys\""] {
+            assert!(!body.contains(part), "{body}");
+        }
+    }
+    assert_eq!(tokens.len(), 3);
+    let token = &tokens[0];
     let header = format!("authorization: Bearer {token}");
     let read = |address: SocketAddr| http::request(address, "GET", PATH, &[&header], "").0;
     assert_eq!(read(at(local)), 200);

@@ -211,6 +211,61 @@ fn a_message_may_have_the_content_type_of_atom() {
     }
 }
 
+/// What a message route is does not depend on the content type, though Atom's is administration's.
+#[test]
+fn every_message_route_takes_the_content_types_of_atom() {
+    let topics = "
+[[topics]]
+name = 'events'
+[[topics.subscriptions]]
+name = 'all'
+";
+    let broker = Setup::new().configure(topics).start();
+    for kind in [
+        "application/atom+xml",
+        "application/atom+xml;type=entry;charset=utf-8",
+    ] {
+        let header = format!("content-type: {kind}");
+        let headers = [header.as_str()];
+        let status = |method: &str, path: &str| ask(&broker, method, path, &headers, "").status;
+        for (sent_to, node) in [
+            ("orders", "orders"),
+            ("events", "events/Subscriptions/all"),
+            ("orders", "orders/$DeadLetterQueue"),
+            ("events", "events/subscriptions/all/$deadletterqueue"),
+        ] {
+            let to = format!("/{sent_to}/messages");
+            assert_eq!(post(&broker, &to, &headers, "<a/>"), 201);
+            if let Some((living, _)) = node.split_once("/$") {
+                dead_letter(&broker, living);
+            }
+            let head = format!("/{node}/messages/head?timeout=0");
+            let locked = ask(&broker, "POST", &head, &headers, "");
+            assert_eq!((locked.status, &*locked.body), (201, "<a/>"), "{node}");
+            let renewed = status("POST", &locked.location());
+            assert_eq!(renewed, 200, "renewed at {node}");
+            let unlocked = status("PUT", &locked.location());
+            assert_eq!(unlocked, 200, "unlocked at {node}");
+            let gone = status("POST", &locked.location());
+            assert_eq!(gone, 404, "the lock is gone at {node}");
+            let again = ask(&broker, "POST", &head, &headers, "");
+            assert_eq!(again.status, 201, "{node}");
+            let completed = status("DELETE", &again.location());
+            assert_eq!(completed, 200, "completed at {node}");
+            assert_eq!(status("DELETE", &head), 204, "{node} is empty");
+        }
+    }
+}
+
+/// Dead-letters the first message of a queue or subscription.
+fn dead_letter(broker: &Broker, node: &str) {
+    let mut peer = Peer::connect(broker.address());
+    let receiver = peer.receiver(node, 1);
+    let received = peer.receive(receiver);
+    let rejected = DeliveryState::Rejected(None);
+    assert!(peer.settle(&received, rejected).is_some());
+}
+
 #[test]
 fn a_message_that_is_unlocked_comes_again_with_a_higher_count() {
     let broker = Setup::new().start();

@@ -400,6 +400,41 @@ fn a_token_may_name_the_host_of_the_broker_alone() {
 }
 
 #[test]
+fn a_token_that_has_expired_is_refused_over_http_with_the_time_of_its_end() {
+    let broker = start();
+    let key = Secret::new("key-of-owner".to_owned());
+    let wrong = Secret::new("key-of-sender".to_owned());
+    // 2019-04-11 21:12:56Z.
+    let past = Wall(1_555_017_176_000);
+    let expired = "SubCode=40106. ExpiredToken: The token is expired. \
+                   Expiration time: '2019-04-11 21:12:56Z'.";
+    for (key, expires, expected) in [
+        (&key, past, expired),
+        // The signature is looked at first.
+        (&wrong, past, "SubCode=40103. InvalidSignature: "),
+    ] {
+        let token = access::sign("http://localhost/", "owner", key, expires);
+        let header = format!("authorization: {token}");
+        for (method, path) in [
+            ("GET", "/orders?api-version=2021-05"),
+            ("GET", "/$Resources/queues"),
+            ("POST", "/orders/messages"),
+            ("DELETE", "/orders/messages/head?timeout=0"),
+        ] {
+            let (status, body) = http::request(broker.address(), method, path, &[&header], "");
+            assert_eq!(status, 401, "{method} {path}: {body}");
+            assert!(body.contains(expected), "{method} {path}: {body}");
+            assert!(body.contains("<Code>401</Code>"), "{body}");
+        }
+    }
+    let token = access::sign("http://localhost/", "owner", &key, Wall(4_000_000_000_000));
+    let header = format!("authorization: {token}");
+    let head = "/orders/messages/head?timeout=0";
+    let (status, _) = http::request(broker.address(), "DELETE", head, &[&header], "");
+    assert_eq!(status, 204, "nothing was sent");
+}
+
+#[test]
 fn a_key_that_is_replaced_ends_what_rests_on_it_and_the_new_one_lasts() {
     let setup = Setup::new().configure(RULES);
     let broker = setup.start();
