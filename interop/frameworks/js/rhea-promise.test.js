@@ -2,7 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { Connection, ReceiverEvents } = require("rhea-promise");
+const { Connection, ReceiverEvents, types } = require("rhea-promise");
 const { address, counts, eventually, test } = require("./support.js");
 
 async function connected(body) {
@@ -65,6 +65,22 @@ test("rhea-promise: a subscription gets what its topic is sent", async (entities
     const { message, delivery } = await next(await receiver(connection, `${topic}/Subscriptions/all`));
     assert.equal(message.body, "event");
     delivery.accept();
+  });
+});
+
+test("rhea-promise: a session is asked for by a filter", async (entities) => {
+  const queue = await entities.queue({ requiresSession: true });
+  await connected(async (connection) => {
+    const sender = await connection.createAwaitableSender({ target: queue });
+    await sender.send({ body: "a", group_id: "red" });
+    await sender.send({ body: "b", group_id: "blue" });
+    const name = "com.microsoft:session-filter";
+    const source = { address: queue, filter: { [name]: types.wrap_described("blue", name) } };
+    const link = await receiver(connection, source);
+    const { message, delivery } = await next(link);
+    assert.deepEqual([message.body, message.group_id], ["b", "blue"]);
+    delivery.accept();
+    await eventually(async () => (await counts(queue)).active === 1, "completion");
   });
 });
 
