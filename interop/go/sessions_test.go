@@ -156,10 +156,15 @@ func TestAStateSurvivesItsHolder(t *testing.T) {
 	if !bytes.Equal(found, state) {
 		t.Fatalf("got %v, want %v", found, state)
 	}
-	must(t, receiver.SetSessionState(within(t, patience), nil, nil))
-	found, err = receiver.GetSessionState(within(t, patience), nil)
-	must(t, err)
-	equal(t, "cleared state", len(found), 0)
+	for _, empty := range [][]byte{nil, {}} {
+		must(t, receiver.SetSessionState(within(t, patience), state, nil))
+		must(t, receiver.SetSessionState(within(t, patience), empty, nil))
+		found, err = receiver.GetSessionState(within(t, patience), nil)
+		must(t, err)
+		if found != nil {
+			t.Fatalf("the state is %v, want none", found)
+		}
+	}
 }
 
 func TestARenewedSessionIsHeldLongerThanItsLock(t *testing.T) {

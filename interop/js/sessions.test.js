@@ -99,8 +99,11 @@ test("a state survives its holder", async (client, session) => {
   await receiver.close();
   receiver = await client.acceptSession(NAME, session, quiet);
   assert.deepEqual(await receiver.getSessionState(), { step: 3, text: "höher" });
-  await receiver.setSessionState(null);
-  assert.equal(await receiver.getSessionState(), null);
+  for (const empty of [null, Buffer.alloc(0)]) {
+    await receiver.setSessionState("again");
+    await receiver.setSessionState(empty);
+    assert.equal(await receiver.getSessionState(), null);
+  }
 });
 
 test("a renewed session is held longer than its lock", async (client, session) => {

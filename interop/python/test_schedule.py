@@ -50,8 +50,9 @@ def test_one_number_is_given_for_one_message_and_it_can_not_be_cancelled_twice(p
         numbers = sender.schedule_messages(message(), moment(60))
         assert len(numbers) == 1
         sender.cancel_scheduled_messages(numbers)
-        with pytest.raises(MessageNotFoundError):
-            sender.cancel_scheduled_messages(numbers)
+        for missing in [numbers, [-1]]:
+            with pytest.raises(MessageNotFoundError):
+                sender.cancel_scheduled_messages(missing)
     assert plain.is_empty()
 
 

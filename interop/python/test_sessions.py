@@ -93,6 +93,9 @@ def test_a_state_is_binary_and_survives_its_holder(client, session):
         assert receiver.session.get_state() == state
         receiver.session.set_state(None)
         assert receiver.session.get_state() is None
+        receiver.session.set_state(state)
+        receiver.session.set_state(b"")
+        assert receiver.session.get_state() is None
 
 
 def test_a_renewed_session_is_held_longer_than_its_lock(client, session):

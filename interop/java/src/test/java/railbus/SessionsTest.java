@@ -146,6 +146,9 @@ class SessionsTest {
             assertArrayEquals(state, receiver.getSessionState());
             receiver.setSessionState(null);
             assertNull(receiver.getSessionState());
+            receiver.setSessionState(state);
+            receiver.setSessionState(new byte[0]);
+            assertNull(receiver.getSessionState());
         }
     }
 
