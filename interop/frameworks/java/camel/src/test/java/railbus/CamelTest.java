@@ -22,7 +22,10 @@ import org.junit.jupiter.api.Test;
 class CamelTest {
     private static final String ORDERS = "azure-servicebus:frameworks-camel?serviceBusType=queue";
     private static final String EVENTS_TOPIC = "azure-servicebus:frameworks-camel-events?serviceBusType=topic";
+    private static final String SESSIONS = "azure-servicebus:frameworks-camel-sessions?serviceBusType=queue";
     private static final String PLAIN_QUEUE = "amqp:queue:frameworks-camel-plain";
+    private static final String PLAIN_TOPIC = "amqp:queue:frameworks-camel-events";
+    private static final String PLAIN_SUBSCRIPTION = "amqp:queue:frameworks-camel-events/Subscriptions/plain";
     private static final int PATIENCE_S = 60;
 
     private static final CamelContext CONTEXT = new DefaultCamelContext();
@@ -31,6 +34,8 @@ class CamelTest {
     private static final BlockingQueue<String> ARRIVED = new LinkedBlockingQueue<>();
     private static final BlockingQueue<String> EVENTS = new LinkedBlockingQueue<>();
     private static final BlockingQueue<String> DEAD = new LinkedBlockingQueue<>();
+    private static final BlockingQueue<String> IN_SESSIONS = new LinkedBlockingQueue<>();
+    private static final BlockingQueue<String> PLAIN_EVENTS = new LinkedBlockingQueue<>();
     private static final BlockingQueue<String> PLAIN = new LinkedBlockingQueue<>();
 
     @BeforeAll
@@ -56,6 +61,8 @@ class CamelTest {
             from(ORDERS).process(this::handle);
             from(ORDERS + "&subQueue=DEAD_LETTER_QUEUE").process(exchange -> DEAD.add(text(exchange)));
             from(EVENTS_TOPIC + "&subscriptionName=all").process(exchange -> EVENTS.add(text(exchange)));
+            from(SESSIONS + "&sessionEnabled=true").process(this::handleInSession);
+            from(PLAIN_SUBSCRIPTION).process(exchange -> PLAIN_EVENTS.add(text(exchange)));
             from(PLAIN_QUEUE + "?transacted=true").process(this::handlePlain);
         }
 
@@ -65,6 +72,11 @@ class CamelTest {
             ARRIVED.add(text);
             long delivered = exchange.getMessage().getHeader("CamelAzureServiceBusDeliveryCount", Long.class);
             fail(text, delivered > 0);
+        }
+
+        private void handleInSession(Exchange exchange) {
+            String session = exchange.getMessage().getHeader("CamelAzureServiceBusSessionId", String.class);
+            IN_SESSIONS.add(session + ": " + text(exchange));
         }
 
         private void handlePlain(Exchange exchange) {
@@ -132,9 +144,23 @@ class CamelTest {
     }
 
     @Test
+    void aRouteReceivesTheMessagesOfSessions() throws InterruptedException {
+        String sent = unique("order");
+        template.sendBody(SESSIONS + "&sessionId=red", sent);
+        assertEquals(1, arrivals(IN_SESSIONS, "red: " + sent, 1));
+    }
+
+    @Test
     void aTransactedRouteOverPlainAmqpIsGivenTheMessageAgain() throws InterruptedException {
         String sent = unique("again");
         template.sendBody(PLAIN_QUEUE, sent);
         assertEquals(2, arrivals(PLAIN, sent, 2));
+    }
+
+    @Test
+    void aSubscriptionFeedsARouteOverPlainAmqp() throws InterruptedException {
+        String sent = unique("event");
+        template.sendBody(PLAIN_TOPIC, sent);
+        assertEquals(1, arrivals(PLAIN_EVENTS, sent, 1));
     }
 }
