@@ -1,10 +1,9 @@
 //! Issuer keys: loads the keys of trusted issuers, and loads them again in time.
 //! (docs/spec/amqp.md#2.8)
 //!
-//! Each issuer whose keys can change has a task. Keys at a URL are loaded every ten minutes, and
-//! earlier when a token names a key that is not among them, at most once in five minutes. A file is
-//! read when it has changed. Keys that cannot be loaded leave the known ones in use; a set without
-//! one of them withdraws it, and ends the links of its tokens.
+//! Each issuer whose keys can change has a task. Keys at a URL are loaded as [`KeySchedule`] says.
+//! A file is read when it has changed. Keys that cannot be loaded leave the known ones in use; a
+//! set without one of them withdraws it, and ends the links of its tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,24 +13,18 @@ use access::key_set::{self, KeySet};
 use access::{Issuer, IssuerKeys, KeySource};
 use broker::Wall;
 use bytes::Bytes;
+use dialect::ClockReading;
 use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinHandle};
-use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::fetch::{self, FetchError};
+use crate::key_schedule::KeySchedule;
 use crate::log_text::{SENTENCE, printable};
-use crate::server_handle::ServerHandle;
+use crate::namespace_registry::NamespaceRegistry;
 use crate::server_state::ServerState;
 
-/// How often keys at a URL are loaded.
-const REFRESH: Duration = Duration::from_secs(10 * 60);
-/// An unknown key id causes no load so soon after another.
-const RELOAD: Duration = Duration::from_secs(5 * 60);
-/// How soon keys that could not be loaded are tried again, the first time and at most.
-const FIRST_RETRY: Duration = Duration::from_secs(2);
-const LAST_RETRY: Duration = Duration::from_secs(60);
 /// How often a file is looked at.
 const FILE_CHECK: Duration = Duration::from_secs(5);
 
@@ -63,13 +56,13 @@ struct Discovery {
 }
 
 /// Keeps the keys of all issuers loaded until the server stops.
-pub async fn keep_loaded(server: Arc<ServerState>, handle: ServerHandle) {
+pub async fn keep_loaded(server: Arc<ServerState>) {
     let mut tasks = Tasks::default();
     let mut directory = server.directory_receiver.clone();
     let mut stopping = server.stopping.clone();
     loop {
         let now = Arc::clone(&directory.borrow_and_update());
-        tasks.update(now.access().issuers(), &server, &handle);
+        tasks.update(now.access().issuers(), &server);
         tokio::select! {
             changed = directory.changed() => if changed.is_err() {
                 return;
@@ -85,7 +78,7 @@ struct Tasks(Vec<(Arc<IssuerKeys>, JoinHandle<()>)>);
 
 impl Tasks {
     /// Ends the tasks of issuers that are gone, and starts those of new ones.
-    fn update(&mut self, issuers: &[Issuer], server: &ServerState, handle: &ServerHandle) {
+    fn update(&mut self, issuers: &[Issuer], server: &ServerState) {
         self.0.retain(|(keys, task)| {
             let stays = issuers.iter().any(|issuer| Arc::ptr_eq(&issuer.keys, keys));
             if !stays {
@@ -100,7 +93,7 @@ impl Tasks {
                     issuer: issuer.clone(),
                     demand: Arc::clone(&server.key_demand),
                     clock: server.clock,
-                    handle: handle.clone(),
+                    namespaces: Arc::clone(&server.namespaces),
                 };
                 let task = (Arc::clone(&issuer.keys), tokio::spawn(loader.run()));
                 self.0.push(task);
@@ -120,7 +113,8 @@ struct Loader {
     issuer: Issuer,
     demand: Arc<Notify>,
     clock: Clock,
-    handle: ServerHandle,
+    /// Their connections hear of withdrawn keys.
+    namespaces: Arc<NamespaceRegistry>,
 }
 
 impl Loader {
@@ -134,35 +128,40 @@ impl Loader {
     }
 
     async fn keep_fetching(&self, url: &str, is_discovery: bool) {
-        let mut retry = FIRST_RETRY;
+        let mut schedule = KeySchedule::new();
         loop {
             let loaded = match is_discovery {
                 true => self.discover(url).await,
                 false => fetch_keys(url).await,
             };
-            let reload_from = self.after(RELOAD);
-            let wait = match loaded {
-                Ok(keys) => {
-                    tracing::info!(issuer = self.issuer.name, "the issuer's keys are loaded");
-                    self.replace(keys, reload_from);
-                    retry = FIRST_RETRY;
-                    REFRESH
-                }
-                Err(error) => {
-                    // It may repeat what the issuer's server has said.
-                    let error = printable(&error.to_string(), SENTENCE);
-                    tracing::warn!(
-                        issuer = self.issuer.name,
-                        error,
-                        "the issuer's keys were not loaded"
-                    );
-                    self.issuer.keys.keep(reload_from);
-                    let wait = retry;
-                    retry = (retry * 2).min(LAST_RETRY);
-                    wait
-                }
-            };
-            self.wait(wait, reload_from).await;
+            self.handle_load(&mut schedule, self.clock.moment(), loaded);
+            self.wait(&schedule).await;
+        }
+    }
+
+    /// Takes loaded keys into use, or keeps the known ones.
+    fn handle_load(
+        &self,
+        schedule: &mut KeySchedule,
+        now: ClockReading,
+        loaded: Result<KeySet, LoadError>,
+    ) {
+        schedule.handle_load(now, loaded.is_ok());
+        match loaded {
+            Ok(keys) => {
+                tracing::info!(issuer = self.issuer.name, "the issuer's keys are loaded");
+                self.replace(keys, schedule.reload_from());
+            }
+            Err(error) => {
+                // It may repeat what the issuer's server has said.
+                let error = printable(&error.to_string(), SENTENCE);
+                tracing::warn!(
+                    issuer = self.issuer.name,
+                    error,
+                    "the issuer's keys were not loaded"
+                );
+                self.issuer.keys.keep(schedule.reload_from());
+            }
         }
     }
 
@@ -175,28 +174,22 @@ impl Loader {
             );
         }
         if self.issuer.keys.replace(keys, reload_from) {
-            self.handle.recheck_access();
+            self.namespaces.recheck_access();
         }
     }
 
-    /// Waits until keys that are there should be loaded again, for lack of a key or after `wait`.
-    /// Keys that never were there are tried after `wait` alone.
-    async fn wait(&self, wait: Duration, reload_from: Wall) {
-        let until = Instant::now() + wait;
+    /// Waits until the keys are due, or a demand loads them.
+    async fn wait(&self, schedule: &KeySchedule) {
+        let due = self.clock.instant(schedule.due());
         loop {
             let demanded = tokio::select! {
-                () = tokio::time::sleep_until(until) => return,
+                () = tokio::time::sleep_until(due) => return,
                 () = self.demand.notified() => self.clock.moment().wall,
             };
-            if self.issuer.keys.is_loaded() && demanded >= reload_from {
+            if schedule.loads_on_demand(demanded, self.issuer.keys.is_loaded()) {
                 return;
             }
         }
-    }
-
-    fn after(&self, duration: Duration) -> Wall {
-        let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        Wall(self.clock.moment().wall.0.saturating_add(millis))
     }
 
     /// The keys at the address that a discovery document names.
@@ -280,4 +273,122 @@ async fn read(path: &Path) -> Result<KeySet, LoadError> {
         error,
     })?;
     KeySet::parse(&text).map_err(|error| LoadError::Keys { place, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use access::issuer::SERVICE_BUS_AUDIENCE;
+    use access::jwt::{self, Error as JwtError};
+    use access::{Grant, Locality, SigningKey};
+    use endpoint::Mono;
+    use ring::rand::SystemRandom;
+    use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+    use serde_json::json;
+
+    use super::*;
+
+    const NAME: &str = "https://issuer.example";
+    const START: u64 = 1_700_000_000_000;
+    const MINUTE: u64 = 60_000;
+
+    /// A loader whose loads come from the test, at moments that the test names.
+    struct World {
+        loader: Loader,
+        schedule: KeySchedule,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let issuer = Issuer {
+                name: NAME.to_owned(),
+                audiences: vec![SERVICE_BUS_AUDIENCE.to_owned()],
+                leeway_ms: 0,
+                grants: Grant::usual(),
+                is_for_loopback: false,
+                source: KeySource::Url(format!("{NAME}/keys")),
+                keys: Arc::new(IssuerKeys::missing()),
+            };
+            let loader = Loader {
+                issuer,
+                demand: Arc::default(),
+                clock: Clock::start(),
+                namespaces: Arc::default(),
+            };
+            Self {
+                loader,
+                schedule: KeySchedule::new(),
+            }
+        }
+
+        /// A load at this many milliseconds after the start.
+        fn load(&mut self, after: u64, loaded: Result<KeySet, LoadError>) {
+            let now = ClockReading {
+                mono: Mono(after),
+                wall: Wall(START + after),
+            };
+            self.loader.handle_load(&mut self.schedule, now, loaded);
+        }
+
+        /// What becomes of a token that `key` has signed.
+        fn verify(&self, key: &SigningKey, after: u64) -> Result<(), JwtError> {
+            let expires = (START + 24 * 60 * MINUTE) / 1_000;
+            let claims = json!({"iss": NAME, "aud": SERVICE_BUS_AUDIENCE, "exp": expires});
+            let token = key.sign(&claims, &SystemRandom::new()).unwrap();
+            let issuers = std::slice::from_ref(&self.loader.issuer);
+            jwt::verify(&token, issuers, Locality::Network, Wall(START + after)).map(drop)
+        }
+    }
+
+    fn key() -> SigningKey {
+        let random = SystemRandom::new();
+        let kind = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let document = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        SigningKey::from_pkcs8(document.as_ref(), &random).unwrap()
+    }
+
+    fn no_set() -> Result<KeySet, LoadError> {
+        KeySet::parse(b"<html>").map_err(|error| LoadError::Keys {
+            place: format!("{NAME}/keys"),
+            error,
+        })
+    }
+
+    #[test]
+    fn a_failed_load_keeps_the_known_keys_and_a_later_one_replaces_them() {
+        let (first, second) = (key(), key());
+        let mut world = World::new();
+        world.load(0, no_set());
+        assert_eq!(world.verify(&first, 0), Err(JwtError::KeysNotLoaded));
+        world.load(2_000, Ok(first.key_set()));
+        assert_eq!(world.verify(&first, 2_000), Ok(()));
+        for minute in 10..20 {
+            world.load(minute * MINUTE, no_set());
+            assert_eq!(world.verify(&first, minute * MINUTE), Ok(()));
+        }
+        world.load(20 * MINUTE, Ok(second.key_set()));
+        assert_eq!(world.verify(&second, 20 * MINUTE), Ok(()));
+        assert_eq!(world.verify(&first, 20 * MINUTE), Err(JwtError::Signature));
+    }
+
+    #[test]
+    fn a_token_of_an_unknown_key_waits_for_a_load_once_in_five_minutes() {
+        let (known, unknown) = (key(), key());
+        let mut world = World::new();
+        world.load(0, Ok(known.key_set()));
+        for (begin, loaded) in [(0, Ok(known.key_set())), (5 * MINUTE, no_set())] {
+            for after in [0, MINUTE, 5 * MINUTE - 1] {
+                let refused = world.verify(&unknown, begin + after);
+                assert_eq!(refused, Err(JwtError::Signature), "no load is due");
+            }
+            let due = begin + 5 * MINUTE;
+            let waits = world.verify(&unknown, due);
+            assert_eq!(waits, Err(JwtError::KeysNotLoaded));
+            let wall = Wall(START + due);
+            assert!(world.schedule.loads_on_demand(wall, true));
+            world.load(due, loaded);
+            let refused = world.verify(&unknown, due);
+            assert_eq!(refused, Err(JwtError::Signature), "it was tried");
+            assert_eq!(world.verify(&known, due), Ok(()));
+        }
+    }
 }

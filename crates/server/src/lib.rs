@@ -26,6 +26,7 @@ mod guess_limiter;
 mod http;
 mod input;
 mod issuer_keys;
+mod key_schedule;
 mod large_message_throttle;
 mod listener;
 mod log_text;

@@ -182,8 +182,7 @@ impl BoundServer {
     /// Starts accepting connections.
     #[must_use]
     pub fn serve(self) -> Server {
-        let handle = self.server.handle();
-        tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state), handle));
+        tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state)));
         let (options, spans) = self.telemetry;
         telemetry::start(&self.state, options, spans);
         for listener in self.listeners {

@@ -45,11 +45,6 @@ impl ServerHandle {
         self.namespaces.set_access_rules(rules);
     }
 
-    /// Detaches links that rest on a key which their issuer has withdrawn.
-    pub(crate) fn recheck_access(&self) {
-        self.namespaces.recheck_access();
-    }
-
     /// Makes the namespace equal to `wanted`, completely or not at all. The plan lists the changes;
     /// if it lists a refusal, nothing has changed.
     ///
