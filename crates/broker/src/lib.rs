@@ -100,6 +100,7 @@ pub use api::traffic::Traffic;
 pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
+pub use filter::GIVEN_ID;
 pub use filter::{Correlation, CorrelationField, Selector};
 pub use lineage::reader::LineageReader;
 pub use message::route::{FURTHER_KEYS, ROUTER, ROUTING_KEY};

@@ -59,7 +59,7 @@ pub use correlation::{Correlation, CorrelationError, CorrelationField, Correlati
 pub use error::{Fault, ParseError};
 pub use evaluation::{Environment, EvaluationError, TypeMismatch};
 pub use lexer::MAX_TEXT;
-pub use message::{Facts, Message};
+pub use message::{Facts, GIVEN_ID, Message};
 pub use needs::Needs;
 pub use outcome::{ChangedCopy, Outcome, RuleFailure};
 pub use parameters::Parameters;

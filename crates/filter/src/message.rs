@@ -21,6 +21,10 @@ pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
 const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
 const SCHEDULED_ENQUEUE_TIME: &str = "x-opt-scheduled-enqueue-time";
 
+/// The annotation with the id that the broker gave a message whose properties it must not change.
+/// It counts as the message's id where the properties have none. (docs/spec/rabbitmq.md#16)
+pub const GIVEN_ID: &str = "x-opt-given-id";
+
 /// Positions in the properties list. [AMQP 3.2.4]
 const MESSAGE_ID: usize = 0;
 const USER_ID: usize = 1;
@@ -72,6 +76,7 @@ pub struct Message<'a> {
 /// The encoded annotations that filters see.
 #[derive(Clone, Copy, Default)]
 struct Annotations<'a> {
+    given_id: Option<&'a [u8]>,
     partition_key: Option<&'a [u8]>,
     via_partition_key: Option<&'a [u8]>,
     scheduled_enqueue_time: Option<&'a [u8]>,
@@ -130,6 +135,11 @@ impl<'a> Message<'a> {
 
     fn text_field(&self, position: usize) -> Value<'a> {
         self.field(position).map_or(Value::Unknown, text_form)
+    }
+
+    fn message_id(&self) -> Value<'a> {
+        let id = self.field(MESSAGE_ID);
+        text_of(id.or_else(|| self.annotations().given_id))
     }
 
     fn integer_field(&self, position: usize) -> Option<i64> {
@@ -205,7 +215,7 @@ impl Fields for Message<'_> {
 
     fn system(&self, property: Property) -> Value<'_> {
         match property {
-            Property::MessageId => self.text_field(MESSAGE_ID),
+            Property::MessageId => self.message_id(),
             Property::CorrelationId => self.text_field(CORRELATION_ID),
             Property::Label => self.text_field(SUBJECT),
             Property::To => self.text_field(TO),
@@ -251,6 +261,7 @@ impl<'a> Annotations<'a> {
         let mut items = Items::of(section).unwrap_or(Items::NONE);
         while let Ok(Some((key, value))) = items.next_entry() {
             let place = match items::text(key) {
+                Some(GIVEN_ID) => &mut annotations.given_id,
                 Some(PARTITION_KEY) => &mut annotations.partition_key,
                 Some(VIA_PARTITION_KEY) => &mut annotations.via_partition_key,
                 Some(SCHEDULED_ENQUEUE_TIME) => &mut annotations.scheduled_enqueue_time,

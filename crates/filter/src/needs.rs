@@ -20,8 +20,8 @@ impl Needs {
     /// Adds what `property` is read from.
     pub(crate) fn add(&mut self, property: Property) {
         match property {
-            Property::MessageId
-            | Property::CorrelationId
+            Property::MessageId => (self.properties, self.message_annotations) = (true, true),
+            Property::CorrelationId
             | Property::Label
             | Property::To
             | Property::ReplyTo

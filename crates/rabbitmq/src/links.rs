@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use access::{Access, Credential, Locality};
 use amqp::{Attach, Error, Open};
 use broker::{Output, RequestId};
-use dialect::{LinkContext, LinkOwner, PendingRequests, Subject, owner_token};
+use dialect::{LinkContext, LinkOwner, MessageIds, PendingRequests, Subject, owner_token};
 use endpoint::{Event, LinkId, SessionId};
 
 use crate::attach::PendingAttach;
@@ -59,6 +59,7 @@ pub(crate) enum Pending {
 /// Those links of a connection that RabbitMQ's dialect owns.
 pub struct Links {
     pub(crate) settings: Settings,
+    pub(crate) ids: MessageIds,
     pub(crate) user: String,
     /// Whether the client has logged in by that name. Messages may only then have a user id.
     pub(crate) is_named: bool,
@@ -73,11 +74,12 @@ pub struct Links {
 }
 
 impl Links {
-    /// None yet.
+    /// None yet. `ids` are given to messages that come without one.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, ids: MessageIds) -> Self {
         Self {
             settings,
+            ids,
             user: ANONYMOUS.to_owned(),
             is_named: false,
             names_virtual_host: false,

@@ -194,7 +194,8 @@ impl Links {
             settled,
             queue: None,
         };
-        let parsed = match incoming::parse(&payload, self.is_named.then_some(self.user.as_str())) {
+        let user = self.is_named.then_some(self.user.as_str());
+        let parsed = match incoming::parse(&payload, user, &mut self.ids) {
             Ok(parsed) => parsed,
             Err(error) => return self.detach(cx, link, error),
         };

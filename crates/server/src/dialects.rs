@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use access::{Directory, Locality};
 use broker::ConnectionId;
-use dialect::{ClockReading, Dialect};
-use servicebus::{Client, MessageIds, Settings};
+use dialect::{ClockReading, Dialect, MessageIds};
+use servicebus::{Client, Settings};
 
 use crate::random::random;
 use crate::server_state::ServerState;
@@ -43,13 +43,14 @@ pub fn accept(
     handshake: TlsFacts,
     since: ClockReading,
 ) -> impl Dialect + use<> {
-    let ids = MessageIds::new(random());
     let settings = server.settings();
-    let links = rabbitmq::Links::new(rabbitmq::Settings {
+    let rabbitmq = rabbitmq::Settings {
         node: settings.endpoint.container_id.clone(),
         max_message_size: settings.max_message_size,
         dynamic_nodes: settings.dynamic_nodes.required(),
-    });
+    };
+    let links = rabbitmq::Links::new(rabbitmq, MessageIds::new(random()));
+    let ids = MessageIds::new(random());
     let client = Client::new(id, settings, directory, ids, since);
     let client = client.located(locality).sharing(Box::new(links));
     let namespaces = Arc::clone(&server.namespaces);

@@ -28,7 +28,7 @@ use amqp::Symbol;
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use bytes::BytesMut;
 use dialect::{
-    Claims, ClockReading, ConnectionState, Dialect, ForcedClose, LinkOwner, Origin,
+    Claims, ClockReading, ConnectionState, Dialect, ForcedClose, LinkOwner, MessageIds, Origin,
     PendingRequests, Refusals, RefusedCredentials, Subject,
 };
 use endpoint::{Connection, Event, LinkId, Mono, Scope, Side};
@@ -43,7 +43,6 @@ use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::LinkKind;
 use crate::links::open_deliveries::OpenDeliveries;
 use crate::links::receiver_link::DetachedReceiver;
-use crate::message::message_id::MessageIds;
 use crate::pending_requests::PendingRequest;
 use crate::settings::Settings;
 use crate::transactions::Transactions;

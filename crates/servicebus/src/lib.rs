@@ -29,6 +29,5 @@ pub use client::Client;
 pub use errors::describe_forward_error;
 pub use message::delivery::browsed;
 pub use message::incoming::read as read_message;
-pub use message::message_id::MessageIds;
 pub use receiver::disposition::dead_letter_words;
 pub use settings::{CrossEntity, DynamicNodeRight, Settings};

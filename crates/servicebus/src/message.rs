@@ -5,5 +5,4 @@
 
 pub(crate) mod delivery;
 pub(crate) mod incoming;
-pub(crate) mod message_id;
 pub(crate) mod message_list;

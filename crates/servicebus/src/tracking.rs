@@ -6,11 +6,11 @@
 
 use amqp::Error;
 use broker::Wall;
+use dialect::MessageIds;
 use jiff::Timestamp;
 
 use crate::client::Client;
 use crate::errors;
-use crate::message::message_id::MessageIds;
 
 impl Client {
     /// The error as the client is given it.

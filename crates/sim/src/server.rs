@@ -13,9 +13,9 @@ use broker::{
     SubscriptionSettings,
 };
 use bytes::BytesMut;
-use dialect::{ClockReading, Dialect};
+use dialect::{ClockReading, Dialect, MessageIds};
 use endpoint::Mono;
-use servicebus::{Client, MessageIds, Settings};
+use servicebus::{Client, Settings};
 use store::{MemoryStore, NamespaceId, Reader};
 
 use crate::directories::Directories;

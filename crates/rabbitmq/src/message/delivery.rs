@@ -1,12 +1,13 @@
 //! Delivery: encodes a message for a consumer. (docs/spec/rabbitmq.md#10.2, #12.5, #16)
 //!
 //! Header and message annotations are written anew; the bare message is the bytes that its
-//! publisher has sent, unless a Service Bus client has changed its application properties.
+//! publisher has sent, unless a Service Bus client has changed its application properties. The id
+//! that the broker gave a message without one is not shown.
 
 use amqp::encode;
 use amqp::items::{self, Items};
 use amqp::message::{Header, Sections};
-use broker::{Browsed, ROUTER, ROUTING_KEY};
+use broker::{Browsed, GIVEN_ID, ROUTER, ROUTING_KEY};
 use bytes::BytesMut;
 
 use crate::message::{APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, deaths};
@@ -91,7 +92,7 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
     let mut is_routed = changes().any(|(name, _)| name == ROUTER);
     let mut entries = copy(head, section, |key| {
         is_routed |= key == ROUTER;
-        key == DELIVERY_COUNT || changes().any(|(name, _)| name == key)
+        key == DELIVERY_COUNT || key == GIVEN_ID || changes().any(|(name, _)| name == key)
     });
     let mut put = |key: &str, write: &dyn Fn(&mut BytesMut)| {
         encode::symbol(head, key);

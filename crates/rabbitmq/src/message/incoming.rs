@@ -2,13 +2,15 @@
 //!
 //! The bare message is stored byte for byte. Delivery annotations are dropped; exchange and routing
 //! key are written into the message annotations, except for a message that went to a queue by its
-//! name: its consumers are told without that.
+//! name: its consumers are told without that. A message without an id gets one among its
+//! annotations, which Service Bus's clients and rules see. (docs/spec/rabbitmq.md#16)
 
 use amqp::items::{self, Items};
 use amqp::message::{BodyKind, Header, Properties, Sections, check_field};
 use amqp::{DecodeError, Error, Value, decode, encode};
-use broker::{FURTHER_KEYS, Incoming, ROUTER, ROUTING_KEY, Wall};
+use broker::{FURTHER_KEYS, GIVEN_ID, Incoming, ROUTER, ROUTING_KEY, Wall};
 use bytes::{Bytes, BytesMut};
+use dialect::{GivenId, MessageIds};
 
 use crate::errors;
 use crate::message::MESSAGE_ANNOTATIONS;
@@ -25,12 +27,18 @@ pub(crate) struct Parsed {
     pub(crate) to: Option<String>,
     pub(crate) further_keys: Vec<String>,
     sections: Sections,
-    /// Whether its annotations have an exchange or a routing key.
+    /// The id that it gets, if it came without one.
+    given_id: Option<GivenId>,
+    /// Whether its annotations have some that only the broker writes.
     is_marked: bool,
 }
 
 /// Reads a message of `user`, or of a client that has shown no name.
-pub(crate) fn parse(payload: &Bytes, user: Option<&str>) -> Result<Parsed, Error> {
+pub(crate) fn parse(
+    payload: &Bytes,
+    user: Option<&str>,
+    ids: &mut MessageIds,
+) -> Result<Parsed, Error> {
     let sections = Sections::scan(payload).map_err(undecodable)?;
     if sections.body_kind == BodyKind::None {
         return Err(errors::no_body());
@@ -43,11 +51,15 @@ pub(crate) fn parse(payload: &Bytes, user: Option<&str>) -> Result<Parsed, Error
         to: None,
         further_keys: Vec::new(),
         sections,
+        given_id: None,
         is_marked: false,
     };
     parsed.read_header()?;
     parsed.read_annotations()?;
     parsed.read_properties(user)?;
+    if parsed.message.message_id.is_none() {
+        parsed.given_id = Some(ids.next_id());
+    }
     Ok(parsed)
 }
 
@@ -73,7 +85,7 @@ impl Parsed {
                 .and_then(|()| items::check(value))
                 .map_err(undecodable)?;
             match items::text(key) {
-                Some(ROUTER | ROUTING_KEY) => self.is_marked = true,
+                Some(ROUTER | ROUTING_KEY | GIVEN_ID) => self.is_marked = true,
                 Some(FURTHER_KEYS) => {
                     self.further_keys = texts(value).ok_or_else(errors::bad_x_cc)?;
                 }
@@ -121,9 +133,10 @@ impl Parsed {
     /// For a queue that it was sent to by name.
     pub(crate) fn unrouted(self) -> Incoming {
         let has_delivery_annotations = !self.sections.delivery_annotations.is_empty();
-        match self.is_marked || has_delivery_annotations {
-            true => self.rewritten(None),
-            false => self.message,
+        if self.is_marked || has_delivery_annotations || self.given_id.is_some() {
+            self.rewritten(None)
+        } else {
+            self.message
         }
     }
 
@@ -134,7 +147,7 @@ impl Parsed {
 
     fn rewritten(self, route: Option<(&str, &str)>) -> Incoming {
         let payload = &self.message.payload;
-        let mut out = BytesMut::with_capacity(payload.len() + 64);
+        let mut out = BytesMut::with_capacity(payload.len() + 128);
         out.extend_from_slice(&payload[self.sections.header.clone()]);
         encode::descriptor(&mut out, MESSAGE_ANNOTATIONS);
         let start = encode::map32_begin(&mut out);
@@ -147,6 +160,11 @@ impl Parsed {
                 entries += 1;
             }
         }
+        if let Some(id) = &self.given_id {
+            encode::symbol(&mut out, GIVEN_ID);
+            encode::string(&mut out, std::str::from_utf8(id).expect("digits are text"));
+            entries += 1;
+        }
         encode::map32_finish(&mut out, start, entries);
         out.extend_from_slice(&payload[self.sections.bare()]);
         let message_id = self.message.message_id;
@@ -158,12 +176,12 @@ impl Parsed {
     }
 }
 
-/// Copies annotations but for those that tell the route, and counts them.
+/// Copies annotations but for those that only the broker writes, and counts them.
 fn copy_others(out: &mut BytesMut, section: &[u8]) -> usize {
     let mut entries = 0;
     let mut fields = Items::of(section).unwrap_or(Items::NONE);
     while let Ok(Some((key, value))) = fields.next_entry() {
-        if !matches!(items::text(key), Some(ROUTER | ROUTING_KEY)) {
+        if !matches!(items::text(key), Some(ROUTER | ROUTING_KEY | GIVEN_ID)) {
             out.extend_from_slice(key);
             out.extend_from_slice(value);
             entries += 1;

@@ -1,10 +1,14 @@
 //! One connection with links of both dialects. (docs/spec/rabbitmq.md#1, #16)
 
-use amqp::DeliveryState;
 use amqp::performative::SenderSettleMode;
+use amqp::{DeliveryState, Value};
+use broker::{
+    Ensured, FilterDescription, GIVEN_ID, QueueSettings, RuleDescription, SubscriptionSettings,
+};
 
 use crate::client_frames::message;
-use crate::consume::consumer;
+use crate::consume::{consume, consumer};
+use crate::received::Received;
 use crate::world::World;
 
 #[test]
@@ -53,4 +57,88 @@ fn the_end_of_the_client_ends_links_of_both() {
         world.commands.last(),
         Some(broker::Command::Disconnect { .. })
     ));
+}
+
+/// What a broker gives: text of 32 hexadecimal digits.
+fn given_id(message: &Received) -> String {
+    let Value::String(id) = message.message_id() else {
+        panic!("{message:?}");
+    };
+    let is_given = id.len() == 32 && id.bytes().all(|digit| digit.is_ascii_hexdigit());
+    assert!(is_given, "{id}");
+    id
+}
+
+#[test]
+fn a_publishers_message_without_an_id_has_one_on_service_buss_links_alone() {
+    let mut world = World::new();
+    for text in ["a", "b"] {
+        world.enqueue("/queues/orders", &message(text));
+    }
+    let rabbit = consume(&mut world, "/queues/orders", 1);
+    let shown = world.received(rabbit).remove(0);
+    let bare = shown.sections().bare();
+    assert_eq!(shown.payload.slice(bare), message("a"));
+    assert_eq!(shown.annotation(GIVEN_ID), None);
+    let released = DeliveryState::Released;
+    world.dispose(&shown, released, true);
+
+    let azure = world.receiver("orders", SenderSettleMode::Unsettled, 2);
+    let [first, second] = world.received(azure).try_into().expect("both messages");
+    let id = given_id(&first);
+    assert_ne!(id, given_id(&second));
+    assert_eq!(first.annotation(GIVEN_ID), None);
+    assert!(first.payload.ends_with(&message("a")));
+    // It is the same at the next delivery and in the dead-letter queue.
+    let failed = DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: false,
+        message_annotations: None,
+    };
+    world.dispose(&first, failed, true);
+    world.credit(azure, 1, false);
+    let again = world.received(azure).remove(0);
+    assert_eq!(given_id(&again), id);
+    world.dispose(&again, DeliveryState::Rejected(None), true);
+    let dead = world.receiver("orders/$DeadLetterQueue", SenderSettleMode::Unsettled, 1);
+    assert_eq!(given_id(&world.received(dead)[0]), id);
+}
+
+#[test]
+fn a_publisher_cannot_say_which_id_the_broker_gives() {
+    let mut world = World::new();
+    let mut claimed = bytes::BytesMut::new();
+    let key = Value::Symbol(GIVEN_ID.into());
+    let annotations = [(key, Value::String("mine".to_owned()))];
+    let section = amqp::message::descriptor::MESSAGE_ANNOTATIONS;
+    amqp::message::encode_map_section(&mut claimed, section, &annotations);
+    claimed.extend_from_slice(&message("a"));
+    world.enqueue("/queues/orders", &claimed);
+    let azure = world.receiver("orders", SenderSettleMode::Unsettled, 1);
+    given_id(&world.received(azure)[0]);
+}
+
+#[test]
+fn rules_see_the_id_that_a_publishers_message_was_given() {
+    let mut world = World::new();
+    world.ensure(Ensured::Topic {
+        path: "news".to_owned(),
+        settings: QueueSettings::default(),
+    });
+    world.ensure(Ensured::Subscription {
+        topic: "news".to_owned(),
+        name: "all".to_owned(),
+        settings: Box::new(SubscriptionSettings::default()),
+        rules: Some(vec![RuleDescription {
+            name: "given".to_owned(),
+            filter: FilterDescription::Sql(format!("sys.MessageId LIKE '{}'", "_".repeat(32))),
+            action: Some("SET id = sys.MessageId".to_owned()),
+            ..RuleDescription::default()
+        }]),
+    });
+    world.enqueue("/exchanges/news/key", &message("hello"));
+    let azure = world.receiver("news/Subscriptions/all", SenderSettleMode::Unsettled, 1);
+    let copy = world.received(azure).remove(0);
+    let seen = copy.application_property("id");
+    assert_eq!(seen, Some(Value::String(given_id(&copy))));
 }

@@ -32,9 +32,11 @@ mod temporary_queue;
 
 /// The connection of a test, with links of RabbitMQ's dialect.
 fn shared(client: servicebus::Client) -> servicebus::Client {
-    client.sharing(Box::new(rabbitmq::Links::new(rabbitmq::Settings {
+    let settings = rabbitmq::Settings {
         node: "node".to_owned(),
         max_message_size: 262_144,
         dynamic_nodes: Some(&[access::RequiredRight::Manage]),
-    })))
+    };
+    let ids = dialect::MessageIds::new([9; 16]);
+    client.sharing(Box::new(rabbitmq::Links::new(settings, ids)))
 }

@@ -7,6 +7,7 @@
 use amqp::{Error, Value, encode};
 use broker::{Command, SendError, Subqueue};
 use bytes::Bytes;
+use dialect::MessageIds;
 use store::SequenceNumber;
 
 use super::{Body, Prepared};
@@ -14,7 +15,6 @@ use crate::client::Client;
 use crate::errors;
 use crate::links::link::EntityRef;
 use crate::message::incoming::{self, MAX_BATCH};
-use crate::message::message_id::MessageIds;
 use crate::pending_requests::PendingOperation;
 use crate::request_response::response::Status;
 

@@ -2,8 +2,8 @@
 //!
 //! Header and annotations are written anew; the bare message is sent as the bytes that were
 //! received. Only two of its sections are ever rewritten, each by itself: the properties when the
-//! message expires (creation-time and absolute-expiry-time), and the application properties when
-//! the broker changes some of them. The output goes directly into a buffer that its owner reuses.
+//! message expires (creation-time and absolute-expiry-time) or when a publisher of RabbitMQ's
+//! dialect gave it no id, and the application properties when the broker changes some of them. The output goes directly into a buffer that its owner reuses.
 
 use amqp::encode;
 use amqp::message::{Header, Sections};
@@ -14,8 +14,9 @@ mod annotations;
 
 use crate::fields::{self, Items};
 
-/// Fields of the properties list, and the positions of two times in it. [AMQP 3.2.4]
+/// Fields of the properties list, and the positions of some of them. [AMQP 3.2.4]
 const PROPERTIES_FIELDS: usize = 13;
+const MESSAGE_ID: usize = 0;
 const ABSOLUTE_EXPIRY_TIME: usize = 8;
 const CREATION_TIME: usize = 9;
 
@@ -83,10 +84,10 @@ pub(crate) fn encode<'a>(
     write_header(head, message, &payload[sections.header.clone()]);
     annotations::write_delivery(head, view, &payload[sections.delivery_annotations.clone()]);
     let sent = &payload[sections.message_annotations.clone()];
-    annotations::write_message(head, message, view, sent);
+    let given_id = annotations::write_message(head, message, view, sent);
 
     let ends = SectionEnds::of(&sections);
-    let untouched = write_changed(head, message, payload, &sections, &ends);
+    let untouched = write_changed(head, message, given_id, payload, &sections, &ends);
     [&head[..], &payload[untouched..]]
 }
 
@@ -137,14 +138,16 @@ impl SectionEnds {
 fn write_changed(
     head: &mut BytesMut,
     message: &Browsed,
+    given_id: Option<&[u8]>,
     payload: &[u8],
     sections: &Sections,
     ends: &SectionEnds,
 ) -> usize {
     let mut untouched = ends.annotations;
-    if let Some(ttl) = message.ttl_ms {
-        let section = &payload[sections.properties.clone()];
-        write_properties(head, section, message.enqueued.0, ttl);
+    let section = &payload[sections.properties.clone()];
+    let given_id = given_id.filter(|_| !has_message_id(section));
+    if message.ttl_ms.is_some() || given_id.is_some() {
+        write_properties(head, section, message, given_id);
         untouched = ends.properties;
     }
     if !message.changes.is_empty() {
@@ -178,24 +181,38 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
     header.encode(head);
 }
 
-/// The properties of a message with a time to live: as they came, but for the time of expiry, which
-/// is the time of creation plus the time to live. Without a creation time the enqueued time counts.
-/// All thirteen fields are written. (docs/spec/entities.md#7.1)
-fn write_properties(head: &mut BytesMut, section: &[u8], enqueued: u64, ttl: u64) {
-    let created = creation_time(section).unwrap_or(signed(enqueued));
-    let expires = created.saturating_add(signed(ttl));
+/// The properties as they came, but for the id that the broker gave, if any, and for the time of
+/// expiry of a message with a time to live: its time of creation plus the time to live. Without a
+/// creation time the enqueued time counts. All thirteen fields are written.
+/// (docs/spec/entities.md#7.1)
+fn write_properties(
+    head: &mut BytesMut,
+    section: &[u8],
+    message: &Browsed,
+    given_id: Option<&[u8]>,
+) {
+    let times = message.ttl_ms.map(|ttl| {
+        let created = creation_time(section).unwrap_or(signed(message.enqueued.0));
+        (created, created.saturating_add(signed(ttl)))
+    });
     encode::descriptor(head, 0x73);
     let start = encode::list32_begin(head);
     let mut items = Items::of(section).unwrap_or(Items::NONE);
     for position in 0..PROPERTIES_FIELDS {
         let item = items.next().ok().flatten().unwrap_or(&[fields::NULL]);
-        match position {
-            ABSOLUTE_EXPIRY_TIME => encode::timestamp(head, expires),
-            CREATION_TIME => encode::timestamp(head, created),
+        match (position, given_id, times) {
+            (MESSAGE_ID, Some(id), _) => head.extend_from_slice(id),
+            (ABSOLUTE_EXPIRY_TIME, _, Some((_, expires))) => encode::timestamp(head, expires),
+            (CREATION_TIME, _, Some((created, _))) => encode::timestamp(head, created),
             _ => head.extend_from_slice(item),
         }
     }
     encode::list32_finish(head, start, PROPERTIES_FIELDS);
+}
+
+fn has_message_id(section: &[u8]) -> bool {
+    let first = Items::of(section).and_then(|mut items| items.next());
+    first.ok().flatten().is_some_and(|id| id != [fields::NULL])
 }
 
 fn creation_time(section: &[u8]) -> Option<i64> {

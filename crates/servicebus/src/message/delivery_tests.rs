@@ -4,10 +4,10 @@ use amqp::message::{Properties, decode_map_section, descriptor, encode_map_secti
 use amqp::{Symbol, Value};
 use broker::{MessageState, Wall};
 use bytes::Bytes;
+use dialect::MessageIds;
 use store::SequenceNumber;
 
 use super::*;
-use crate::message::message_id::MessageIds;
 
 #[path = "delivery/annotation_tests.rs"]
 mod annotation_tests;
@@ -339,4 +339,68 @@ proptest::proptest! {
             }
         }
     }
+}
+
+/// A message of a publisher of RabbitMQ's dialect, with the id that the broker gave it as an
+/// annotation.
+fn with_given_id(properties: &Properties) -> Browsed {
+    let mut payload = BytesMut::new();
+    let key = Value::Symbol(Symbol::from(broker::GIVEN_ID));
+    let annotations = [(key, Value::String("given".to_owned()))];
+    encode_map_section(&mut payload, descriptor::MESSAGE_ANNOTATIONS, &annotations);
+    if *properties != Properties::default() {
+        properties.encode(&mut payload);
+    }
+    payload.extend_from_slice(BODY);
+    browsed(payload)
+}
+
+#[test]
+fn an_id_among_the_annotations_is_shown_among_the_properties() {
+    let subject = Some("subject".to_owned());
+    for sent in [
+        Properties::default(),
+        Properties {
+            subject,
+            ..Properties::default()
+        },
+    ] {
+        for (view, ttl_ms) in [
+            (locked(), None),
+            (View::Deferred(None), Some(1_000)),
+            (View::Peek(LockedUntil::UNLOCKED), Some(1_000)),
+            (View::Peek(LockedUntil::UNLOCKED), None),
+        ] {
+            let message = Browsed {
+                ttl_ms,
+                ..with_given_id(&sent)
+            };
+            let shown = encoded(&message, view);
+            let properties = section(&shown, |sections| sections.properties.clone());
+            let properties = Properties::decode(&properties).expect("properties");
+            let expected = Properties {
+                message_id: Some(Value::String("given".to_owned())),
+                creation_time: properties.creation_time.filter(|_| ttl_ms.is_some()),
+                absolute_expiry_time: ttl_ms.and(properties.absolute_expiry_time),
+                ..sent.clone()
+            };
+            assert_eq!(properties, expected);
+            assert!(shown.ends_with(BODY));
+            let annotations = section(&shown, |it| it.message_annotations.clone());
+            let annotations = decode_map_section(&annotations).expect("a map");
+            assert_eq!(amqp::value::lookup(&annotations, broker::GIVEN_ID), None);
+        }
+    }
+}
+
+#[test]
+fn an_id_of_the_sender_counts_before_one_that_was_given() {
+    let sent = Properties {
+        message_id: Some(Value::Ulong(7)),
+        ..Properties::default()
+    };
+    let shown = encoded(&with_given_id(&sent), locked());
+    let properties = section(&shown, |sections| sections.properties.clone());
+    let properties = Properties::decode(&properties).expect("properties");
+    assert_eq!(properties, sent);
 }

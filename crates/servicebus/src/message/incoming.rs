@@ -10,10 +10,10 @@ use amqp::message::{Header, Sections, arrange, batch_parts, check_field};
 use amqp::{DecodeError, Error};
 use broker::{Incoming, Wall, is_same_session};
 use bytes::Bytes;
+use dialect::MessageIds;
 
 use crate::errors;
 use crate::fields::{self, Items};
-use crate::message::message_id::MessageIds;
 
 /// The message format of a batch. (docs/spec/amqp.md#4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;

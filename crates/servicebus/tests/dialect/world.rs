@@ -9,9 +9,9 @@ use broker::{
     BrokerSettings, Command, ConnectionId, Ensured, LifetimePolicy, NodeKind, NodeLinkId,
     NodeRequest, Now, Order, Output, QueueSettings, RequestId, Shard, Wall,
 };
-use dialect::{ClockReading, Dialect};
+use dialect::{ClockReading, Dialect, MessageIds};
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
-use servicebus::{Client, MessageIds, Settings};
+use servicebus::{Client, Settings};
 use store::{EntityId, MemoryStore, NamespaceId};
 
 pub use crate::client_frames::{Pair, Request, message, receiver, rules, sender, target, token};

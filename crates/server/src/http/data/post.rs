@@ -8,9 +8,9 @@ use admin::data::{self, Call};
 use amqp::error::condition;
 use broker::{Command, Incoming as Message, Output, Subqueue};
 use bytes::Bytes;
+use dialect::MessageIds;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
-use servicebus::MessageIds;
 
 use super::super::body::{self, BodyError};
 use super::{Response, empty, run_detached, unavailable};

@@ -2,10 +2,10 @@
 
 use broker::{Command, Output, QueueInfo};
 use bytes::Bytes;
+use dialect::MessageIds;
 use entity::rules::MessageDescription;
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
-use servicebus::MessageIds;
 use store::SequenceNumber;
 
 use super::{ApiError, ResourcePath, show};

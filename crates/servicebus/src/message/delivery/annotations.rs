@@ -6,7 +6,7 @@
 //! of them for a fact.
 
 use amqp::encode;
-use broker::{Browsed, LockToken};
+use broker::{Browsed, GIVEN_ID, LockToken};
 use bytes::{BufMut, BytesMut};
 
 use super::{Lock, LockedUntil, View, signed};
@@ -28,7 +28,8 @@ const ACTIVATED: i8 = 2;
 const LOCK_TOKEN_NAME: &str = "x-opt-lock-token";
 
 /// Message annotations of a sender that are not passed on: only the broker sets them.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
+    GIVEN_ID,
     "x-opt-enqueued-time",
     "x-opt-sequence-number",
     "x-opt-enqueue-sequence-number",
@@ -51,7 +52,7 @@ pub(super) fn write_delivery(head: &mut BytesMut, view: View, section: &[u8]) {
         token => {
             encode::descriptor(head, 0x71);
             let start = encode::map32_begin(head);
-            let mut entries = copy(head, section, &[LOCK_TOKEN_NAME]);
+            let mut entries = copy(head, section, |key, _| key == LOCK_TOKEN_NAME);
             if let Some(token) = token {
                 write_token(head, token);
                 entries += 1;
@@ -74,11 +75,23 @@ fn write_token(head: &mut BytesMut, token: LockToken) {
     head.put_u128(token.0);
 }
 
-/// Writes the sender's own message annotations, then the broker's.
-pub(super) fn write_message(head: &mut BytesMut, message: &Browsed, view: View, section: &[u8]) {
+/// Writes the sender's own message annotations, then the broker's. Returns the id that the broker
+/// gave the message, encoded, if that stands among them.
+pub(super) fn write_message<'a>(
+    head: &mut BytesMut,
+    message: &Browsed,
+    view: View,
+    section: &'a [u8],
+) -> Option<&'a [u8]> {
+    let mut given_id = None;
     encode::descriptor(head, 0x72);
     let start = encode::map32_begin(head);
-    let mut entries = copy(head, section, &OWN);
+    let mut entries = copy(head, section, |key, value| {
+        if key == GIVEN_ID {
+            given_id = Some(value);
+        }
+        OWN.contains(&key)
+    });
     let forwarded = message
         .was_forwarded
         .then(|| signed(message.enqueued_number.0));
@@ -106,6 +119,7 @@ pub(super) fn write_message(head: &mut BytesMut, message: &Browsed, view: View, 
         entries += 1;
     }
     encode::map32_finish(head, start, entries);
+    given_id
 }
 
 fn locked_until(view: View) -> Option<LockedUntil> {
@@ -123,12 +137,16 @@ fn state(message: &Browsed, view: View) -> Option<i8> {
     }
 }
 
-/// Copies the entries of a section but those with these names, and counts them.
-fn copy(head: &mut BytesMut, section: &[u8], without: &[&str]) -> usize {
+/// Copies the entries of a section but those that are `left_out`, and counts them.
+fn copy<'a>(
+    head: &mut BytesMut,
+    section: &'a [u8],
+    mut left_out: impl FnMut(&str, &'a [u8]) -> bool,
+) -> usize {
     let mut entries = 0;
     let mut items = Items::of(section).unwrap_or(Items::NONE);
     while let Ok(Some((key, value))) = items.next_entry() {
-        if !fields::text(key).is_some_and(|key| without.contains(&key)) {
+        if !fields::text(key).is_some_and(|key| left_out(key, value)) {
             head.extend_from_slice(key);
             head.extend_from_slice(value);
             entries += 1;

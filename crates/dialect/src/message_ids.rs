@@ -1,9 +1,12 @@
 //! Message ids: gives an id to a message that arrives without one, before the broker sees it.
-//! (docs/spec/amqp.md#4.2)
+//! (docs/spec/amqp.md#4.2, docs/spec/rabbitmq.md#16)
 //!
 //! The id is 32 hexadecimal digits and becomes part of the message, so every delivery, copy and
 //! dead letter has the same one, and rules see it. It is no key of duplicate detection, since no
 //! other message has it. Messages with an id, including an empty one, are not changed.
+//!
+//! A dialect that may change the properties of a message writes the id there ([`MessageIds::give`]).
+//! One that may not writes it as the annotation [`broker::GIVEN_ID`].
 
 use amqp::encode;
 use amqp::items::{Items, NULL};
@@ -23,6 +26,9 @@ const TAIL: [u8; FIELDS - 1] = [NULL; FIELDS - 1];
 const GROWTH: usize = broker::MAX_GROWTH as usize;
 /// Steps between the states of the two halves: odd, so that no state comes twice.
 const STEPS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03];
+
+/// An id that a message was given, in ASCII.
+pub type GivenId = [u8; DIGITS];
 
 /// Makes message ids, no two equal.
 #[derive(Debug)]
@@ -47,17 +53,17 @@ impl MessageIds {
     }
 
     /// Announces that `bytes` of messages come at once: those that get ids share their memory.
-    pub(crate) fn expect(&mut self, bytes: usize) {
+    pub fn expect(&mut self, bytes: usize) {
         self.expected = bytes;
     }
 
     /// Lets go of the memory that was left over.
-    pub(crate) fn release(&mut self) {
+    pub fn release(&mut self) {
         self.room = BytesMut::new();
     }
 
-    /// `message`, which has these `sections` and no id, with one.
-    pub(crate) fn give(&mut self, message: &[u8], sections: &Sections) -> Bytes {
+    /// `message`, which has these `sections` and no id, with one in its properties.
+    pub fn give(&mut self, message: &[u8], sections: &Sections) -> Bytes {
         self.make_room(message.len() + GROWTH);
         let id = self.next_id();
         let properties = sections.properties.clone();
@@ -81,7 +87,7 @@ impl MessageIds {
     }
 
     /// An id that no message and no error has had.
-    pub(crate) fn next_id(&mut self) -> [u8; DIGITS] {
+    pub fn next_id(&mut self) -> GivenId {
         let mut id = [0; DIGITS];
         let halves = id.chunks_exact_mut(DIGITS / 2);
         for ((half, state), step) in halves.zip(&mut self.state).zip(STEPS) {
