@@ -45,6 +45,11 @@ pub enum CommandError {
     PrivilegedPort(SocketAddr),
     #[error(transparent)]
     Tls(#[from] tls::Error),
+    #[error(
+        "{0} leads to no certificate but this authority's, so the bundle would lack those of the system: unset it for \
+         this command"
+    )]
+    NoSystemCertificates(&'static str),
     #[error("{path} cannot be written: {error}")]
     Write {
         path: PathBuf,
@@ -118,6 +123,7 @@ impl CommandError {
             | Self::DevelopmentIssuer(_)
             | Self::NoDevelopmentIssuer
             | Self::NoLocalPort
+            | Self::NoSystemCertificates(_)
             | Self::PrivilegedPort(_)
             | Self::Tls(_)
             | Self::Start(_)

@@ -32,6 +32,9 @@ const OF_BUNDLE: [(&str, &str); 3] = [
     ("CURL_CA_BUNDLE", "curl"),
 ];
 
+/// Variables that say where the system's certificates are, instead of the usual places.
+const REPLACES_THE_SYSTEM: [&str; 2] = ["SSL_CERT_DIR", "SSL_CERT_FILE"];
+
 /// Writes the bundle; returns the commands.
 pub fn text(authority: &Authority, host: Option<&HostName>) -> Result<String, CommandError> {
     let certificate = authority.certificate_path();
@@ -42,7 +45,11 @@ pub fn text(authority: &Authority, host: Option<&HostName>) -> Result<String, Co
         path: certificate.clone(),
         error,
     })?;
-    let text = with_the_systems(own);
+    let system = rustls_native_certs::load_native_certs().certs;
+    let system: Vec<&[u8]> = system.iter().map(AsRef::as_ref).collect();
+    let replaced = REPLACES_THE_SYSTEM.into_iter();
+    let replaced = replaced.rev().find(|it| std::env::var_os(it).is_some());
+    let text = bundle_of(own, &system, replaced)?;
     files::replace(&bundle, &text, files::Access::Public).map_err(|error| {
         let path = bundle.clone();
         CommandError::Write { path, error }
@@ -55,16 +62,27 @@ pub fn text(authority: &Authority, host: Option<&HostName>) -> Result<String, Co
     ))
 }
 
-/// The authority's certificate and those of the system.
-fn with_the_systems(own: String) -> String {
-    let system = rustls_native_certs::load_native_certs().certs;
-    system.iter().fold(own, |text, certificate| {
-        let encoded = STANDARD.encode(certificate);
+/// The authority's certificate and those of the system, which `replaced` says where to read, if it
+/// is set. The authority's own may be among the system's: a second run makes the same bundle.
+fn bundle_of(
+    own: String,
+    system: &[&[u8]],
+    replaced: Option<&'static str>,
+) -> Result<String, CommandError> {
+    let certificate: String = own.split_whitespace().collect();
+    let encoded = system
+        .iter()
+        .map(|certificate| STANDARD.encode(certificate));
+    let others: Vec<_> = encoded.filter(|it| !certificate.contains(it)).collect();
+    if let (true, Some(variable)) = (others.is_empty(), replaced) {
+        return Err(CommandError::NoSystemCertificates(variable));
+    }
+    Ok(others.iter().fold(own, |text, encoded| {
         let lines = encoded.as_bytes().chunks(LINE);
         let lines = lines.map(|line| String::from_utf8_lossy(line) + "\n");
         let lines: String = lines.collect();
         text + "-----BEGIN CERTIFICATE-----\n" + &lines + "-----END CERTIFICATE-----\n"
-    })
+    }))
 }
 
 /// What to paste into a shell.
@@ -123,14 +141,38 @@ mod tests {
     #[test]
     fn the_bundle_begins_with_the_authority_and_each_certificate_is_whole() {
         let own = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-        let text = with_the_systems(own.to_owned());
+        let system: [&[u8]; 2] = [&[1; 100], &[2; 100]];
+        let text = bundle_of(own.to_owned(), &system, None).unwrap();
         assert!(text.starts_with(own));
         let count = |what: &str| text.matches(what).count();
         assert_eq!(
             count("-----BEGIN CERTIFICATE-----\n"),
             count("-----END CERTIFICATE-----\n")
         );
+        assert_eq!(count("-----BEGIN CERTIFICATE-----\n"), 3);
         assert!(text.lines().all(|line| line.len() <= LINE));
+    }
+
+    #[test]
+    fn a_bundle_that_counts_as_the_systems_makes_the_same_bundle_again() {
+        let own = bundle_of(String::new(), &[&[7; 100]], None).unwrap();
+        let system: [&[u8]; 2] = [&[1; 100], &[2; 100]];
+        let first = bundle_of(own.clone(), &system, None).unwrap();
+        let read: [&[u8]; 3] = [&[7; 100], &[1; 100], &[2; 100]];
+        let second = bundle_of(own, &read, Some("SSL_CERT_FILE")).unwrap();
+        assert_eq!(second, first);
+    }
+
+    #[test]
+    fn a_variable_that_hides_the_systems_certificates_is_refused() {
+        let own = bundle_of(String::new(), &[&[7; 100]], None).unwrap();
+        for hidden in [&[][..], &[&[7; 100][..]]] {
+            let refused = bundle_of(own.clone(), hidden, Some("SSL_CERT_FILE"));
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains("SSL_CERT_FILE"), "{text}");
+            // A system may have none.
+            assert_eq!(bundle_of(own.clone(), hidden, None).unwrap(), own);
+        }
     }
 
     #[test]
