@@ -5,8 +5,8 @@
 //! dead letter has the same one, and rules see it. It is no key of duplicate detection, since no
 //! other message has it. Messages with an id, including an empty one, are not changed.
 //!
-//! A dialect that may change the properties of a message writes the id there ([`MessageIds::give`]).
-//! One that may not writes it as the annotation [`broker::GIVEN_ID`].
+//! A dialect that may change the properties of a message writes the id there
+//! ([`MessageIds::give`]). One that may not writes it as the annotation [`broker::GIVEN_ID`].
 
 use amqp::encode;
 use amqp::items::{Items, NULL};

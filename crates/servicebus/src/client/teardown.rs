@@ -20,8 +20,8 @@ use crate::links::dynamic_nodes::DynamicNodes;
 use crate::links::link::{Link, LinkKind};
 
 impl Client {
-    /// Detaches all links. Each detach has a tracking id of its own, but those of the other dialect,
-    /// whose texts have none.
+    /// Detaches all links. Each detach has a tracking id of its own, but for those of the other
+    /// dialect, whose texts have none.
     pub(crate) fn end_links(&mut self, error: &Error) {
         for link in self.links.ids() {
             let error = self.tracked(error.clone());

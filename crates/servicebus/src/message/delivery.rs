@@ -3,7 +3,8 @@
 //! Header and annotations are written anew; the bare message is sent as the bytes that were
 //! received. Only two of its sections are ever rewritten, each by itself: the properties when the
 //! message expires (creation-time and absolute-expiry-time) or when a publisher of RabbitMQ's
-//! dialect gave it no id, and the application properties when the broker changes some of them. The output goes directly into a buffer that its owner reuses.
+//! dialect gave it no id, and the application properties when the broker changes some of them. The
+//! output goes directly into a buffer that its owner reuses.
 
 use amqp::encode;
 use amqp::message::{Header, Sections};
