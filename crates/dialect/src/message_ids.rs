@@ -13,15 +13,13 @@ use amqp::items::{Items, NULL};
 use amqp::message::Sections;
 use bytes::{Bytes, BytesMut};
 
-/// Fields of the properties list; all are written. [AMQP 3.2.4]
+/// Fields of the properties list. [AMQP 3.2.4]
 const FIELDS: usize = 13;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 32;
 /// The bytes before the digits of a properties section with only an id: descriptor,
-/// list8 with its size and count, str8 with its size.
-const HEAD: [u8; 8] = [0x00, 0x53, 0x73, 0xc0, 47, FIELDS as u8, 0xa1, DIGITS as u8];
-/// The bytes after them: the other fields, all null.
-const TAIL: [u8; FIELDS - 1] = [NULL; FIELDS - 1];
+/// list8 with its size and count, str8 with its size. The other fields are left out.
+const HEAD: [u8; 8] = [0x00, 0x53, 0x73, 0xc0, 3 + DIGITS as u8, 1, 0xa1, DIGITS as u8];
 /// Most bytes that a message grows by: a properties section with an id and nothing else.
 const GROWTH: usize = broker::MAX_GROWTH as usize;
 /// Steps between the states of the two halves: odd, so that no state comes twice.
@@ -121,13 +119,11 @@ fn digits(value: u32) -> [u8; 8] {
 }
 
 /// A properties section with an id and nothing else.
-fn alone(id: &[u8; DIGITS]) -> [u8; HEAD.len() + DIGITS + TAIL.len()] {
-    let mut section = [0; HEAD.len() + DIGITS + TAIL.len()];
-    let (head, rest) = section.split_at_mut(HEAD.len());
-    let (text, tail) = rest.split_at_mut(DIGITS);
+fn alone(id: &GivenId) -> [u8; HEAD.len() + DIGITS] {
+    let mut section = [0; HEAD.len() + DIGITS];
+    let (head, text) = section.split_at_mut(HEAD.len());
     head.copy_from_slice(&HEAD);
     text.copy_from_slice(id);
-    tail.copy_from_slice(&TAIL);
     section
 }
 
