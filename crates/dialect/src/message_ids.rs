@@ -17,9 +17,9 @@ use bytes::{Bytes, BytesMut};
 const FIELDS: usize = 13;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 32;
-/// The bytes before the digits of a properties section with only an id: descriptor,
-/// list8 with its size and count, str8 with its size. The other fields are left out.
-const HEAD: [u8; 8] = [0x00, 0x53, 0x73, 0xc0, 3 + DIGITS as u8, 1, 0xa1, DIGITS as u8];
+/// The bytes before the digits of a properties section with only an id: descriptor, list8 of 35
+/// bytes with one field, str8 of 32 bytes. The other fields are left out.
+const HEAD: [u8; 8] = *b"\x00\x53\x73\xc0\x23\x01\xa1\x20";
 /// Most bytes that a message grows by: a properties section with an id and nothing else.
 const GROWTH: usize = broker::MAX_GROWTH as usize;
 /// Steps between the states of the two halves: odd, so that no state comes twice.
