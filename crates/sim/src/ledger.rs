@@ -4,7 +4,7 @@
 //! sides: what it was told (`turn.rs`), what it wrote (`moves.rs`), what it said (`answers.rs`,
 //! `deliveries.rs`), and what it left undone (`watch.rs`). Each costs what changed, not what there
 //! is; now and then a full look at the store (`recount.rs`) checks the ledger itself.
-//! The invariants are numbered as in `reliability.md`.
+//! The invariants are numbered as in docs/spec/invariants.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use std::fmt;
 /// What went wrong in a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
-    /// As `reliability.md` names it, e.g. `I1`.
+    /// As docs/spec/invariants.md names it, e.g. `I1`.
     pub invariant: &'static str,
     /// What was seen.
     pub what: String,
