@@ -10,8 +10,8 @@ const READY = /^railbus ready listen=([^, ]+).* connection-string="([^"]+)"$/;
 
 /** `railbus serve --ephemeral --virtual-clock`. */
 class Broker {
-  static async start(file = "clock.json") {
-    const options = ["--ephemeral", "--virtual-clock", "--listen", "127.0.0.1:0"];
+  static async start(file = "clock.json", more = []) {
+    const options = ["--ephemeral", "--virtual-clock", "--listen", "127.0.0.1:0", ...more];
     const entities = join(__dirname, "..", file);
     const broker = new Broker();
     broker.process = spawn(process.env.RAILBUS_BIN, ["serve", ...options, "--entities", entities], {

@@ -6,7 +6,7 @@ from support import PREFIX, SDK_VERSION, Queue, connect
 from virtual_clock import Broker
 
 # The administration client of 7.14.3 does not take its own option to speak plain HTTP.
-ADMINISTRATION = ["test_admin.py", "test_http.py", "test_identity_admin.py", "test_rules.py"]
+ADMINISTRATION = ["test_admin.py", "test_http.py", "test_identity_admin.py", "test_issuer_admin.py", "test_rules.py"]
 # The document on faults has a table for the newest version alone.
 OF_NEWEST = [*ADMINISTRATION, "test_faults.py"]
 collect_ignore = OF_NEWEST if SDK_VERSION == "7.14.3" else []

@@ -14,12 +14,13 @@ ENTITIES = Path(__file__).resolve().parent.parent
 class Broker:
     """`railbus serve --ephemeral --virtual-clock`, for the time of a `with` block."""
 
-    def __init__(self, entities="clock.json"):
+    def __init__(self, entities="clock.json", options=()):
         self.entities = ENTITIES / entities
+        self.options = options
 
     def __enter__(self):
         command = [os.environ["RAILBUS_BIN"], "serve", "--ephemeral", "--virtual-clock"]
-        command += ["--listen", "127.0.0.1:0", "--entities", str(self.entities)]
+        command += ["--listen", "127.0.0.1:0", "--entities", str(self.entities), *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         ready = READY.match(self.process.stdout.readline())
         assert ready, "the broker did not become ready"
