@@ -13,13 +13,16 @@ use amqp::items::{Items, NULL};
 use amqp::message::Sections;
 use bytes::{Bytes, BytesMut};
 
-/// Fields of the properties list. [AMQP 3.2.4]
+/// Fields of the properties list [AMQP 3.2.4]. All are written, since older Python SDKs read them by
+/// their positions. (docs/spec/amqp.md#rule-3)
 const FIELDS: usize = 13;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 32;
-/// The bytes before the digits of a properties section with only an id: descriptor, list8 of 35
-/// bytes with one field, str8 of 32 bytes. The other fields are left out.
-const HEAD: [u8; 8] = *b"\x00\x53\x73\xc0\x23\x01\xa1\x20";
+/// The bytes before the digits of a properties section with only an id: descriptor,
+/// list8 with its size and count, str8 with its size.
+const HEAD: [u8; 8] = [0x00, 0x53, 0x73, 0xc0, 47, FIELDS as u8, 0xa1, DIGITS as u8];
+/// The bytes after them: the other fields, all null.
+const TAIL: [u8; FIELDS - 1] = [NULL; FIELDS - 1];
 /// Most bytes that a message grows by: a properties section with an id and nothing else.
 const GROWTH: usize = broker::MAX_GROWTH as usize;
 /// Steps between the states of the two halves: odd, so that no state comes twice.
@@ -119,11 +122,13 @@ fn digits(value: u32) -> [u8; 8] {
 }
 
 /// A properties section with an id and nothing else.
-fn alone(id: &GivenId) -> [u8; HEAD.len() + DIGITS] {
-    let mut section = [0; HEAD.len() + DIGITS];
-    let (head, text) = section.split_at_mut(HEAD.len());
+fn alone(id: &[u8; DIGITS]) -> [u8; HEAD.len() + DIGITS + TAIL.len()] {
+    let mut section = [0; HEAD.len() + DIGITS + TAIL.len()];
+    let (head, rest) = section.split_at_mut(HEAD.len());
+    let (text, tail) = rest.split_at_mut(DIGITS);
     head.copy_from_slice(&HEAD);
     text.copy_from_slice(id);
+    tail.copy_from_slice(&TAIL);
     section
 }
 
@@ -177,6 +182,7 @@ mod tests {
             ..Properties::default()
         };
         assert_eq!(properties, expected);
+        assert_eq!(given[6], FIELDS as u8, "nulls at the end are written too");
         assert!(given.ends_with(BODY));
         assert!(given.len() <= BODY.len() + GROWTH);
     }

@@ -365,8 +365,8 @@ fn the_broker_learns_what_was_written() {
             _ => 0,
         })
         .sum();
-    // Each came without an id and was given one, in 40 bytes.
-    assert_eq!(written, 3 * (message("hello").len() + 40 + 256));
+    // Each came without an id and was given one, in 52 bytes.
+    assert_eq!(written, 3 * (message("hello").len() + 52 + 256));
 }
 
 #[test]
