@@ -70,6 +70,28 @@ public class Receiving
     }
 
     [Fact]
+    public async Task APrefetchedMessageIsLeftToItsReceiverUntilItsLockEnds()
+    {
+        await using var broker = await OwnBroker.WithVirtualClock();
+        await using var queue = await Queue.Create(options => options.LockDuration = TimeSpan.FromMinutes(5), broker);
+        await queue.Send(new("one"), new("two"));
+        await using var ahead = queue.Client.CreateReceiver(queue.Name,
+            new ServiceBusReceiverOptions { PrefetchCount = 2 });
+        await ahead.Take();
+        await broker.Advance("PT4M59S");
+        await queue.Receiver.AssertNothingComes();
+        await broker.Advance("PT1S");
+        // Whichever link it comes over, it is the second time.
+        var late = await ahead.ReceiveOne();
+        Assert.Equal(("two", 1), (late.Body.ToString(), late.DeliveryCount));
+        await Receivers.AssertFails(ServiceBusFailureReason.MessageLockLost, () => ahead.CompleteMessageAsync(late));
+        await ahead.CloseAsync();
+        var again = await queue.Receiver.ReceiveOne();
+        Assert.Equal("two", again.Body.ToString());
+        Assert.True(again.DeliveryCount > 1);
+    }
+
+    [Fact]
     public async Task CompetingReceiversGetEachMessageOnce()
     {
         await using var queue = await Queue.Create();

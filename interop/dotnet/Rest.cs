@@ -127,6 +127,21 @@ public class Rest
     }
 
     [Fact]
+    public async Task AnUnknownNameThatBeginsWithADollarIsMissingToWhoeverMayManage()
+    {
+        const string Unknown = "$nservicebus-verification-queue";
+        await using var queue = await Queue.Create();
+        await GiveKeys(queue, AccessRights.Listen, FirstKey, SecondKey);
+        using var answer = await Ask(HttpMethod.Get, Unknown);
+        Assert.Equal(HttpStatusCode.OK, answer.StatusCode);
+        Assert.Contains("Publicly Listed Services", await answer.Content.ReadAsStringAsync());
+        using var ofListener = await Ask(HttpMethod.Get, Unknown, "app", FirstKey);
+        Assert.Equal(HttpStatusCode.Unauthorized, ofListener.StatusCode);
+        using var ofStranger = await Ask(HttpMethod.Get, Unknown, "RootManageSharedAccessKey", "WRONG_KEY_VALUE");
+        Assert.Equal(HttpStatusCode.Unauthorized, ofStranger.StatusCode);
+    }
+
+    [Fact]
     public async Task AKeyThatMaySendMayNotReceive()
     {
         await using var queue = await Queue.Create();
