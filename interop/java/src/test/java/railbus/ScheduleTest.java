@@ -2,6 +2,7 @@ package railbus;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static railbus.Queue.message;
 import static railbus.Queue.receivedIds;
@@ -49,6 +50,18 @@ class ScheduleTest {
                 assertFalse(one.getEnqueuedTime().isBefore(due));
                 assertTrue(one.getSequenceNumber() > numbers.get(2));
             }
+            queue.assertEmpty();
+        }
+    }
+
+    @Test
+    void theSdkItselfRefusesToCancelANumberBelowZero() {
+        try (Queue queue = Queue.cleared("plain")) {
+            ServiceBusSenderClient sender = queue.sender();
+            long number = sender.scheduleMessage(message("kept"), in(600));
+            assertThrows(IllegalArgumentException.class, () -> sender.cancelScheduledMessage(-1));
+            assertEquals(number, queue.peek().get(0).getSequenceNumber());
+            sender.cancelScheduledMessage(number);
             queue.assertEmpty();
         }
     }

@@ -165,7 +165,9 @@ class SettleTest {
     @Test
     void anUnknownDeferredNumberIsNotFound() {
         try (Queue queue = Queue.cleared("plain")) {
-            assertEquals(0, queue.receiver().receiveDeferredMessageBatch(List.of(1L << 40)).stream().count());
+            for (long missing : new long[] {1L << 40, -1}) {
+                assertEquals(0, queue.receiver().receiveDeferredMessageBatch(List.of(missing)).stream().count());
+            }
         }
     }
 
