@@ -182,7 +182,7 @@ mod tests {
             ..Properties::default()
         };
         assert_eq!(properties, expected);
-        assert_eq!(given[6], FIELDS as u8, "nulls at the end are written too");
+        assert_eq!(given[5], FIELDS as u8, "nulls at the end are written too");
         assert!(given.ends_with(BODY));
         assert!(given.len() <= BODY.len() + GROWTH);
     }
