@@ -424,8 +424,7 @@ impl Links {
         if !permission.is_kept(cx, path) {
             let resource = attached.entity().unwrap_or_default();
             let error = errors::no_access(permission.name(), resource, &self.user);
-            let (session, name) = (attached.session, attached.name.clone());
-            self.end_session(cx, session, &name, error);
+            self.end_session_of(cx, link, error);
         }
     }
 }

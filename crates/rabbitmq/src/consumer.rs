@@ -339,7 +339,7 @@ impl Links {
             Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. })
         ) {
             let error = errors::not_implemented("a transactional state");
-            return self.end_session(cx, session, "", error);
+            return self.end_session_of(cx, link, error);
         }
         let Some(consumer) = self.consumer(link) else {
             return;

@@ -114,9 +114,17 @@ impl Links {
         cx.connection.detach(link, true, Some(error));
     }
 
-    /// Ends a session for an error that this dialect knows no smaller answer to.
+    /// Ends the session of a link for an error that this dialect knows no smaller answer to.
+    pub(crate) fn end_session_of(&self, cx: &mut LinkContext<'_>, link: LinkId, error: Error) {
+        if let Some(known) = self.links.get(&link) {
+            cx.note(Subject::Session, &known.name, known.entity(), &error);
+            cx.connection.end(known.session, Some(error));
+        }
+    }
+
+    /// Ends a session for the same reason where the link is not known, or is one of a pair.
     pub(crate) fn end_session(
-        &mut self,
+        &self,
         cx: &mut LinkContext<'_>,
         session: SessionId,
         link: &str,

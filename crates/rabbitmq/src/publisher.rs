@@ -178,7 +178,7 @@ impl Links {
             Some(DeliveryState::Declared { .. } | DeliveryState::Transactional { .. })
         ) {
             let error = errors::not_implemented("a transactional state");
-            return self.end_session(cx, session, "", error);
+            return self.end_session_of(cx, link, error);
         }
         let Some(publisher) = self.publisher(link) else {
             return;
@@ -203,7 +203,7 @@ impl Links {
             Ok(target) => self.hand_over(cx, target, parsed, pending),
             Err(None) => self.answer(cx, &pending, Outcome::State(DeliveryState::Released)),
             Err(Some(error)) if error.condition == condition::UNAUTHORIZED_ACCESS => {
-                self.end_session(cx, session, "", error);
+                self.end_session_of(cx, link, error);
             }
             Err(Some(error)) if settled => {
                 pending.settled = true;

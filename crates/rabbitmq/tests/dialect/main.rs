@@ -27,6 +27,7 @@ mod exclusive;
 mod management;
 mod management_client;
 mod publish;
+mod refusals;
 mod reply_queue;
 mod temporary_queue;
 
