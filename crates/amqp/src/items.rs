@@ -4,7 +4,7 @@
 //! received. Nothing is trusted: an item that does not end within its section ends the walk with an
 //! error.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::cursor::Cursor;
 use crate::decode::{self, DecodeError};
@@ -107,6 +107,26 @@ impl<'a> Items<'a> {
             }
         }
     }
+}
+
+/// Copies the entries of a section's map to `out` and counts them, but for those that `is_left_out`
+/// says of their key and value. A key that is no text is copied. A section that is no sound map is
+/// copied up to its fault.
+pub fn copy_entries<'a>(
+    out: &mut BytesMut,
+    section: &'a [u8],
+    mut is_left_out: impl FnMut(&'a str, &'a [u8]) -> bool,
+) -> usize {
+    let mut count = 0;
+    let mut items = Items::of(section).unwrap_or(Items::NONE);
+    while let Ok(Some((key, value))) = items.next_entry() {
+        if !text(key).is_some_and(|key| is_left_out(key, value)) {
+            out.extend_from_slice(key);
+            out.extend_from_slice(value);
+            count += 1;
+        }
+    }
+    count
 }
 
 /// A described value without its descriptor.

@@ -5,7 +5,7 @@
 //! that the broker gave a message without one is not shown.
 
 use amqp::encode;
-use amqp::items::{self, Items};
+use amqp::items;
 use amqp::message::{Header, Sections};
 use broker::{Browsed, GIVEN_ID, ROUTER, ROUTING_KEY};
 use bytes::BytesMut;
@@ -52,8 +52,9 @@ pub(crate) fn encode<'a>(
     let section = &payload[sections.application_properties.clone()];
     encode::descriptor(head, APPLICATION_PROPERTIES);
     let start = encode::map32_begin(head);
-    let is_changed = |key: &str| changes().any(|(name, _)| name == key);
-    let mut entries = copy(head, section, is_changed);
+    let mut entries = items::copy_entries(head, section, |key, _| {
+        changes().any(|(name, _)| name == key)
+    });
     for (name, value) in changes() {
         encode::string(head, name);
         head.extend_from_slice(value);
@@ -90,7 +91,7 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
     let start = encode::map32_begin(head);
     let changes = || message.annotations.iter();
     let mut is_routed = changes().any(|(name, _)| name == ROUTER);
-    let mut entries = copy(head, section, |key| {
+    let mut entries = items::copy_entries(head, section, |key, _| {
         is_routed |= key == ROUTER;
         key == DELIVERY_COUNT || key == GIVEN_ID || changes().any(|(name, _)| name == key)
     });
@@ -135,18 +136,4 @@ fn write_reason(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), message: &Br
             put(annotation, &|out| out.extend_from_slice(value));
         }
     }
-}
-
-/// Copies the entries of a section but those that are `left_out`, and counts them.
-fn copy(head: &mut BytesMut, section: &[u8], mut left_out: impl FnMut(&str) -> bool) -> usize {
-    let mut entries = 0;
-    let mut fields = Items::of(section).unwrap_or(Items::NONE);
-    while let Ok(Some((key, value))) = fields.next_entry() {
-        if !items::text(key).is_some_and(&mut left_out) {
-            head.extend_from_slice(key);
-            head.extend_from_slice(value);
-            entries += 1;
-        }
-    }
-    entries
 }

@@ -152,7 +152,10 @@ impl Parsed {
         encode::descriptor(&mut out, MESSAGE_ANNOTATIONS);
         let start = encode::map32_begin(&mut out);
         let section = &payload[self.sections.message_annotations.clone()];
-        let mut entries = copy_others(&mut out, section);
+        // Only the broker writes these.
+        let mut entries = items::copy_entries(&mut out, section, |key, _| {
+            matches!(key, ROUTER | ROUTING_KEY | GIVEN_ID)
+        });
         if let Some((exchange, key)) = route {
             for (name, value) in [(ROUTER, exchange), (ROUTING_KEY, key)] {
                 encode::symbol(&mut out, name);
@@ -174,20 +177,6 @@ impl Parsed {
             ..self.message
         }
     }
-}
-
-/// Copies annotations but for those that only the broker writes, and counts them.
-fn copy_others(out: &mut BytesMut, section: &[u8]) -> usize {
-    let mut entries = 0;
-    let mut fields = Items::of(section).unwrap_or(Items::NONE);
-    while let Ok(Some((key, value))) = fields.next_entry() {
-        if !matches!(items::text(key), Some(ROUTER | ROUTING_KEY | GIVEN_ID)) {
-            out.extend_from_slice(key);
-            out.extend_from_slice(value);
-            entries += 1;
-        }
-    }
-    entries
 }
 
 /// The strings of an encoded list.

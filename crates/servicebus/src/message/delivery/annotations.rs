@@ -10,7 +10,7 @@ use broker::{Browsed, GIVEN_ID, LockToken};
 use bytes::{BufMut, BytesMut};
 
 use super::{Lock, LockedUntil, View, signed};
-use crate::fields::{self, Items};
+use crate::fields;
 
 /// The broker's entries: each key encoded, with the format code of its value.
 const LOCK_TOKEN: &[u8] = b"\xa3\x10x-opt-lock-token\x98";
@@ -52,7 +52,7 @@ pub(super) fn write_delivery(head: &mut BytesMut, view: View, section: &[u8]) {
         token => {
             encode::descriptor(head, 0x71);
             let start = encode::map32_begin(head);
-            let mut entries = copy(head, section, |key, _| key == LOCK_TOKEN_NAME);
+            let mut entries = fields::copy_entries(head, section, |key, _| key == LOCK_TOKEN_NAME);
             if let Some(token) = token {
                 write_token(head, token);
                 entries += 1;
@@ -86,7 +86,7 @@ pub(super) fn write_message<'a>(
     let mut given_id = None;
     encode::descriptor(head, 0x72);
     let start = encode::map32_begin(head);
-    let mut entries = copy(head, section, |key, value| {
+    let mut entries = fields::copy_entries(head, section, |key, value| {
         if key == GIVEN_ID {
             given_id = Some(value);
         }
@@ -135,24 +135,6 @@ fn state(message: &Browsed, view: View) -> Option<i8> {
         View::Link(_) => message.was_scheduled.then_some(ACTIVATED),
         View::Deferred(_) | View::Peek(_) => Some(message.state as i8),
     }
-}
-
-/// Copies the entries of a section but those that are `left_out`, and counts them.
-fn copy<'a>(
-    head: &mut BytesMut,
-    section: &'a [u8],
-    mut left_out: impl FnMut(&str, &'a [u8]) -> bool,
-) -> usize {
-    let mut entries = 0;
-    let mut items = Items::of(section).unwrap_or(Items::NONE);
-    while let Ok(Some((key, value))) = items.next_entry() {
-        if !fields::text(key).is_some_and(|key| left_out(key, value)) {
-            head.extend_from_slice(key);
-            head.extend_from_slice(value);
-            entries += 1;
-        }
-    }
-    entries
 }
 
 #[cfg(test)]
