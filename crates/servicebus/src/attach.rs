@@ -444,7 +444,13 @@ fn requested_node(attach: &Attach) -> Result<Node, Error> {
         .as_ref()
         .and_then(Value::as_text)
         .ok_or_else(errors::no_address)?;
-    Ok(Node::parse(address))
+    match Node::parse(address) {
+        // Of `topic://orders` the name is taken for a host. The refusal tells what was written.
+        Node::Entity(entity) if entity.path().is_empty() && !address.is_empty() => {
+            Err(errors::entity_missing(address))
+        }
+        node => Ok(node),
+    }
 }
 
 fn target_text(attach: &Attach) -> Option<&str> {

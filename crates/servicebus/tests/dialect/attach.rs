@@ -180,6 +180,21 @@ fn rule_08_a_refusal_is_an_attach_without_termini_and_a_detach() {
 }
 
 #[test]
+fn an_address_that_names_nothing_but_a_host_is_refused_as_it_was_written() {
+    let mut world = World::new();
+    // As Camel writes `amqp:topic:events`.
+    for address in ["topic://events", "amqp://host/", "//"] {
+        for attach in [sender(address), receiver(address, UNSETTLED)] {
+            let error = world.refusal(attach);
+            assert_eq!(error.condition, "amqp:not-found");
+            let text = error.description.expect("a description");
+            let expected = format!("The messaging entity '{address}' could not be found.");
+            assert!(text.starts_with(&expected), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_missing_entity_is_named_in_the_words_that_sdks_match_on() {
     let mut world = World::new();
     for attach in [
