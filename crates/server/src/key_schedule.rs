@@ -135,8 +135,21 @@ mod tests {
     fn a_wall_clock_that_is_set_back_delays_no_refresh() {
         let mut schedule = KeySchedule::new();
         schedule.handle_load(at(MINUTE), true);
-        let set_back = Wall(START - 60 * MINUTE);
-        assert!(!schedule.loads_on_demand(set_back, true));
-        assert_eq!(schedule.due(), at(11 * MINUTE).mono);
+        // An hour is set back between two loads: the five minutes are an hour longer, and the
+        // refresh, which is not, makes them five again.
+        let set_back = |milliseconds: u64| ClockReading {
+            mono: Mono(milliseconds),
+            wall: Wall(START + milliseconds - 60 * MINUTE),
+        };
+        let mut due = 11 * MINUTE;
+        assert!(!schedule.loads_on_demand(set_back(due).wall, true));
+        for is_loaded in [true, true, false] {
+            assert_eq!(schedule.due(), Mono(due));
+            schedule.handle_load(set_back(due), is_loaded);
+            assert!(!schedule.loads_on_demand(set_back(due + 5 * MINUTE - 1).wall, true));
+            assert!(schedule.loads_on_demand(set_back(due + 5 * MINUTE).wall, true));
+            due += 10 * MINUTE;
+        }
+        assert_eq!(schedule.due(), Mono(due - 10 * MINUTE + 2 * SECOND));
     }
 }
