@@ -5,7 +5,7 @@ use std::path::Path;
 use broker::Tier;
 
 use crate::command_error::CommandError;
-use crate::config::{self, Entities, read_entities, read_railbus_toml};
+use crate::config::{self, Entities, RailbusToml, read_entities, read_railbus_toml};
 
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), CommandError> {
@@ -57,5 +57,9 @@ fn entities(file: &Path) -> Result<Entities, config::Error> {
         None => Entities::default(),
     };
     entities.add(of_settings);
+    // Settings alone are as good as entities. A file without both is hardly meant.
+    if config == RailbusToml::default() {
+        entities.warn_if_none(file);
+    }
     Ok(entities)
 }

@@ -33,6 +33,16 @@ pub struct Entities {
 }
 
 impl Entities {
+    /// Adds a warning that `file` declares no entities, if that is so.
+    pub fn warn_if_none(&mut self, file: &Path) {
+        let is_empty = self.queues.is_empty() && self.topics.is_empty();
+        if is_empty && self.namespaces.is_empty() {
+            let file = file.display();
+            let text = format!("{file}:1: the file declares no queue and no topic");
+            self.warnings.push(text);
+        }
+    }
+
     /// Warnings about messages that would go to an entity that is not there.
     pub fn missing_targets(&self) -> Vec<String> {
         let mut missing = fault::missing_targets(&self.queues, &self.topics);
@@ -131,14 +141,7 @@ pub fn read_entities(file: &Path, tier: Tier) -> Result<Entities, Error> {
     } else {
         read_json(file, tier)?
     };
-    let is_empty = entities.queues.is_empty() && entities.topics.is_empty();
-    if is_empty && entities.namespaces.is_empty() {
-        let text = format!(
-            "{}:1: the file declares no queue and no topic",
-            file.display()
-        );
-        entities.warnings.push(text);
-    }
+    entities.warn_if_none(file);
     Ok(entities)
 }
 

@@ -13,7 +13,7 @@ use super::faults;
 use super::railbus_toml::AuthRule;
 
 /// One of `[[namespaces]]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamespaceConfig {
     name: String,

@@ -24,7 +24,7 @@ use crate::host_name::HostName;
 type TimeOut = Millis<1_000, 3_600_000>;
 
 /// The whole file.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RailbusToml {
     #[serde(deserialize_with = "addresses")]
@@ -152,7 +152,7 @@ impl std::fmt::Debug for AuthRule {
 }
 
 /// `[limits]`: what clients may take up.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LimitsConfig {
     pub connections: Option<Count<1, 1_000_000>>,
