@@ -40,7 +40,7 @@ pub(crate) fn delete(
     wanted: &Wanted,
     cx: &mut Context<'_>,
 ) {
-    let started = match directory.receivable(wanted.place.entity) {
+    let started = match directory.open_to(wanted.place.entity, request.connection) {
         Ok(queue) => start_deletion(queue, request, wanted, cx),
         Err(error) => Err(error),
     };

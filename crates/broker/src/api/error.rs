@@ -112,6 +112,9 @@ pub enum RequestError {
     NotFound,
     #[error("the entity is disabled for receiving")]
     Disabled,
+    /// What is taken from an exclusive queue, its own connection takes.
+    #[error("the queue belongs to another connection")]
+    Exclusive,
     #[error("the lock is not held")]
     LockLost,
     #[error("the session is not held")]

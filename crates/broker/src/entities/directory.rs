@@ -423,7 +423,7 @@ impl Directory {
         }
     }
 
-    /// A queue whose messages may be looked at or taken by request.
+    /// A queue whose messages may be looked at by request.
     pub(crate) fn receivable(&mut self, entity: EntityId) -> Result<&mut Queue, RequestError> {
         let queue = self.get_mut(entity).ok_or(RequestError::NotFound)?;
         if queue.settings.status.allows_receive() {

@@ -6,6 +6,7 @@
 
 use store::EntityId;
 
+use crate::api::error::RequestError;
 use crate::api::id::ConnectionId;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -26,6 +27,19 @@ impl Directory {
             queue.owner = Some(connection);
             queue.set_alarm(cx);
             self.exclusive.insert((connection, entity));
+        }
+    }
+
+    /// A queue whose messages a connection may take by request.
+    pub(crate) fn open_to(
+        &mut self,
+        entity: EntityId,
+        connection: ConnectionId,
+    ) -> Result<&mut Queue, RequestError> {
+        let queue = self.receivable(entity)?;
+        match queue.is_open_to(connection) {
+            true => Ok(queue),
+            false => Err(RequestError::Exclusive),
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn receive(
         mode,
         max_bytes,
     };
-    let queue = directory.receivable(place.entity);
+    let queue = directory.open_to(place.entity, request.connection);
     let started = queue.and_then(|queue| start_retrieval(queue, retrieval, cx));
     if let Err(error) = started {
         refuse(request, error, cx);

@@ -295,7 +295,7 @@ fn lock_time(
             let live = hold.is_live(now);
             live.then(|| LockTime::WithSession(hold.left_ms(now)))
         }
-        None if lock.until == Mono(u64::MAX) => Some(LockTime::WithReceiver),
+        None if lock.ends_with_receiver => Some(LockTime::WithReceiver),
         None => {
             let left = lock.until.0.checked_sub(now.0).filter(|left| *left > 0);
             left.map(LockTime::Own)

@@ -117,3 +117,29 @@ fn a_queue_that_was_deleted_is_not_its_connections_any_more() {
         "#]],
     );
 }
+
+#[test]
+fn other_connections_take_nothing_from_it_by_request() {
+    check(
+        "
+        0s own r1 name=mine
+        0s send a b in=mine
+        0s attach r1/1 in=mine
+        0s limit r1/1 1
+        0s defer r1/1 #1 in=mine
+        1s fetch r2 #1 in=mine
+        1s delete 9 by=r2 in=mine
+        2s delete 9 by=r1 in=mine
+        2s fetch r1 #1 in=mine
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1/1 gets #1 a until 30s
+            0s defer r1/1 #1 in=mine: done
+            1s fetch r2 #1 in=mine: the queue belongs to another connection
+            1s delete 9 by=r2 in=mine: the queue belongs to another connection
+            2s delete 9 by=r1 in=mine: 1
+            2s fetch r1 #1 in=mine: #1 a count 1 Deferred until 32s
+        "#]],
+    );
+}

@@ -179,3 +179,25 @@ fn a_receiver_may_have_a_time_out_of_its_own_or_none() {
         "#]],
     );
 }
+
+#[test]
+fn a_peek_shows_the_lock_of_a_link_as_the_links_whatever_its_time() {
+    for queue in ["0s queue", "0s queue consumer-timeout=60s"] {
+        check(
+            &format!(
+                "
+                {queue}
+                0s send a
+                0s attach r1 hold
+                0s limit r1 1
+                1s peek 1 9
+                "
+            ),
+            expect![[r#"
+                0s sent from #1
+                0s r1 gets #1 a until it goes
+                1s peek: #1 a locked by a link
+            "#]],
+        );
+    }
+}

@@ -727,7 +727,7 @@ impl Stage {
             },
             Output::Browsed { request, result } => match result {
                 Ok(messages) => {
-                    let shown: Vec<_> = messages.iter().map(browsed).collect();
+                    let shown: Vec<_> = messages.iter().map(activity::peeked).collect();
                     format!("{}: {}", self.what(request), shown.join(", "))
                 }
                 Err(error) => format!("{}: {error}", self.what(request)),

@@ -5,14 +5,15 @@ use std::fmt::Display;
 use amqp::error::condition;
 use amqp::{Error, Symbol};
 use broker::{
-    DeadLetterReason, ForwardError, InjectedError, RequestError, RuleError, SendError, SettleError,
+    DeadLetterReason, Eviction, ForwardError, InjectedError, RequestError, RuleError, SendError,
+    SettleError,
 };
 
 use dialect::condition_of;
 
 use super::{
     EntityName, answer_too_large, bad_argument, disabled, disabled_for_send, entity_missing,
-    lock_lost, sender_to_subscription, sentence, session_lock_lost, session_required,
+    eviction, lock_lost, sender_to_subscription, sentence, session_lock_lost, session_required,
     sessionful_receiver, too_large, transaction,
 };
 
@@ -82,6 +83,7 @@ pub(crate) fn request(error: &RequestError, entity: &EntityName<'_>) -> Error {
     match error {
         RequestError::NotFound => entity_missing(entity.resource),
         RequestError::Disabled => disabled(entity.resource),
+        RequestError::Exclusive => eviction(Eviction::Exclusive, entity.resource),
         RequestError::LockLost => lock_lost(),
         RequestError::SessionLockLost => session_lock_lost(),
         RequestError::SessionsNotSupported => sessionful_receiver(),

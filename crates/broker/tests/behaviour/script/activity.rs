@@ -1,5 +1,7 @@
 //! Activity: receivers, locks and sessions of an entity, as scripts show them.
 
+use broker::{Browsed, LockTime};
+
 use super::{Stage, time};
 
 impl Stage {
@@ -48,4 +50,10 @@ impl Stage {
 
 fn text(id: &[u8]) -> String {
     String::from_utf8_lossy(id).into_owned()
+}
+
+/// A message as a peek shows it, with whose lock it has.
+pub(super) fn peeked(message: &Browsed) -> String {
+    let is_links = message.lock == Some(LockTime::WithReceiver);
+    super::browsed(message) + if is_links { " locked by a link" } else { "" }
 }
