@@ -5,6 +5,8 @@ export interface Session {
   send: boolean;
   listen: boolean;
   manage: boolean;
+  /** The rights are those to some entities, and the reader sees these alone. */
+  "entities-only": boolean;
   csrf: string;
   /** The namespace of the key. */
   namespace: string;

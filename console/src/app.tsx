@@ -38,15 +38,21 @@ const PAGES: { word: string; name: string; key: string; right: Right }[] = [
   { word: "snapshots", name: "Snapshots", key: "k", right: "all" },
 ];
 
+/** The pages of a key of single entities. */
+const OF_ENTITIES = ["", "entities", "topology", "send"];
+
 /** Whether the session's key manages the default namespace, and so all of them. */
 function managesAll(session: Session): boolean {
-  return session.manage && session.namespace === DEFAULT;
+  return session.manage && session.namespace === DEFAULT && !session["entities-only"];
 }
 
 /** The pages that the session has in the namespace of the address. Connections are those of the whole broker. */
 function pagesOf(session: Session) {
   const has = (right: Right) => (right === "all" ? managesAll(session) : session[right]);
-  return PAGES.filter(({ word, right }) => has(right) && !(word === "connections" && !isDefault(session)));
+  const isThere = (word: string) => (session["entities-only"] ? OF_ENTITIES.includes(word) : true);
+  return PAGES.filter(
+    ({ word, right }) => has(right) && isThere(word) && !(word === "connections" && !isDefault(session)),
+  );
 }
 
 function isDefault(session: Session): boolean {
@@ -121,6 +127,7 @@ function Frame({ session }: { session: Session }) {
         </nav>
         <div class="foot">
           <span>{session.version}</span>
+          {session["entities-only"] && <span>Key of single entities</span>}
           <button type="button" class="quiet" onClick={() => setHelp(true)}>
             Keys
           </button>

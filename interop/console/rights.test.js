@@ -2,7 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { checkAccess, entity, test, visit } = require("./support.js");
+const { ask, checkAccess, entity, signIn, test, visit } = require("./support.js");
 
 const CONFIG = `
 [[auth.rules]]
@@ -20,24 +20,6 @@ name = "sender"
 primary-key = "key-of-the-sender"
 rights = ["send"]
 `;
-
-async function signIn(page, text, name = "") {
-  await page.getByLabel("Connection string, key or token").fill(text);
-  await page.getByLabel("Name of the rule").fill(name);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
-
-/** The answer to a request of a script of the page, which knows all that the page knows. */
-function ask(page, method, path) {
-  return page.evaluate(
-    async ([method, path]) => {
-      const session = await (await fetch("/$railbus/session", { method: "POST" })).json();
-      const headers = { "x-railbus-csrf": session.csrf };
-      return (await fetch(`/$railbus/${path}`, { method, headers, body: method === "GET" ? undefined : "{}" })).status;
-    },
-    [method, path],
-  );
-}
 
 test("without a key nothing is shown, and a wrong one is refused", async ({ open }) => {
   const page = await open();

@@ -183,6 +183,25 @@ function test(name, body, settings = {}) {
   });
 }
 
+/** Signs in by a connection string, or by a key and the name of its rule. */
+async function signIn(page, text, name = "") {
+  await page.getByLabel("Connection string, key or token").fill(text);
+  await page.getByLabel("Name of the rule").fill(name);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** The answer to a request of a script of the page, which knows all that the page knows. */
+function ask(page, method, path) {
+  return page.evaluate(
+    async ([method, path]) => {
+      const session = await (await fetch("/$railbus/session", { method: "POST" })).json();
+      const headers = { "x-railbus-csrf": session.csrf };
+      return (await fetch(`/$railbus/${path}`, { method, headers, body: method === "GET" ? undefined : "{}" })).status;
+    },
+    [method, path],
+  );
+}
+
 /** Agrees to what a dialog asks. One that lies over another is told by its title. */
 async function agree(page, name, title) {
   await page.getByRole("dialog", { name: title }).getByRole("button", { name, exact: true }).click();
@@ -204,12 +223,14 @@ module.exports = {
   PHONE,
   agree,
   api,
+  ask,
   checkAccess,
   deadLetter,
   entity,
   receive,
   screenshot,
   send,
+  signIn,
   test,
   visit,
 };

@@ -89,6 +89,12 @@ impl Claimant {
 
     /// Whether they may do what needs this at a path.
     fn may(&self, required_right: RequiredRight, path: &str) -> bool {
+        // A right to an entity holds for it in the broker's own interface, of this namespace.
+        let own = path.strip_prefix("/$railbus").unwrap_or_default();
+        let own = own.strip_prefix("/namespaces/default").unwrap_or(own);
+        let of_entity = own.strip_prefix("/entities");
+        let of_entity = of_entity.filter(|path| path.starts_with('/'));
+        let path = of_entity.unwrap_or(path);
         let reaches = match path.strip_prefix(self.place) {
             // What holds for an entity does not for another one below it.
             Some(rest) => !rest.starts_with("/nothing"),

@@ -79,7 +79,7 @@ export function Entities({ session, parameters }: { session: Session; parameters
           <option value="subscription">Subscriptions</option>
         </select>
         <span class="grow" />
-        {session.manage && (
+        {session.manage && !session["entities-only"] && (
           <button type="button" class="primary" onClick={() => setNew(true)}>
             New entity
           </button>

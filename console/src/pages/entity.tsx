@@ -91,7 +91,7 @@ export function Entity({ session, path, tab, parameters }: Props) {
         <DeadLetters session={session} path={path} counts={counts} parameters={parameters} />
       )}
       {current.word === "why" && <Why key={parameters.toString()} path={path} parameters={parameters} />}
-      {current.word === "settings" && <Properties path={path} canChange={session.manage} />}
+      {current.word === "settings" && <Properties path={path} session={session} />}
     </>
   );
 }

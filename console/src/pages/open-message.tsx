@@ -78,9 +78,11 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
             <a class="button" href={link(["entity", path, "why"], { sequence: String(number), part: subqueue })}>
               Why
             </a>
-            <a class="button" href={link(["lineage"], { entity: path, sequence: String(number) })}>
-              History
-            </a>
+            {!session["entities-only"] && (
+              <a class="button" href={link(["lineage"], { entity: path, sequence: String(number) })}>
+                History
+              </a>
+            )}
             <span class="grow" />
             {session.send && isWhole(message) && (
               <>

@@ -1,7 +1,7 @@
 // The settings of an entity and where each comes from. The broker plans a change, and the plan is shown before the
 // change is made.
 import { useState } from "preact/hooks";
-import { type Json, call, entityPath, get, topicOf } from "../api";
+import { type Json, type Session, call, entityPath, get, topicOf } from "../api";
 import { useData } from "../data";
 import { Badge, Failure, Panel, useAsk } from "../ui";
 import { type Plan, PlanView } from "./plan-view";
@@ -41,7 +41,18 @@ async function file(path: string, entity: Json, changes: Json): Promise<Json> {
   return { topics: [{ ...own, subscriptions: [changed] }] };
 }
 
-export function Properties({ path, canChange }: { path: string; canChange: boolean }) {
+function Changes({ before, patch }: { before: Json; patch: Json }) {
+  return (
+    <ul>
+      {Object.entries(patch).map(([name, value]) => (
+        <li key={name}>{`${name}: ${text(before[name])} → ${text(value)}`}</li>
+      ))}
+    </ul>
+  );
+}
+
+export function Properties({ path, session }: { path: string; session: Session }) {
+  const canChange = session.manage;
   const page = useData<Json>((signal) => get(entityPath(path), signal), [path]);
   const [typed, setTyped] = useState<Record<string, string>>({});
   const [error, setError] = useState<string | null>(null);
@@ -51,15 +62,23 @@ export function Properties({ path, canChange }: { path: string; canChange: boole
   const settings = Object.entries(entity).filter(([name]) => !OTHERS.includes(name));
   const changed = settings.filter(([name, value]) => typed[name] !== undefined && typed[name] !== text(value));
   const patch = Object.fromEntries(changed.map(([name, value]) => [name, parsed(typed[name] ?? "", value)]));
-  const change = async () => {
-    setError(null);
+  /** What the broker would do; nothing if it refuses. */
+  const plan = async () => {
     const plan = await call<Plan>("POST", "plan", await file(path, entity, patch));
     const refused = plan.refused.map(({ reason }) => reason);
-    if (refused.length > 0) return setError(refused.join("; "));
+    if (refused.length === 0) return <PlanView plan={plan} />;
+    setError(refused.join("; "));
+    return null;
+  };
+  const change = async () => {
+    setError(null);
+    // A plan is one of the namespace, which a key of an entity has no right to.
+    const detail = session["entities-only"] ? <Changes before={entity} patch={patch} /> : await plan();
+    if (!detail) return;
     ask({
       title: `Change ${path}`,
       text: "The broker makes these changes:",
-      detail: <PlanView plan={plan} />,
+      detail,
       action: "Change",
       run: async () => {
         await call("PATCH", entityPath(path), patch);

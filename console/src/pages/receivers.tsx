@@ -51,7 +51,7 @@ function title(name: string, list: List<unknown>): string {
 export function Receivers({ session, path, hasSessions }: { session: Session; path: string; hasSessions: boolean }) {
   const page = useData<Activity>((signal) => get(entityPath(path, "/receivers"), signal), [path], true);
   const connection = (id: number) =>
-    session.manage ? <a href={link(["connections"], { from: String(id) })}>{id}</a> : id;
+    session.manage && !session["entities-only"] ? <a href={link(["connections"], { from: String(id) })}>{id}</a> : id;
   if (!page.value) return <Failure error={page.error} />;
   const { receivers, locks, sessions } = page.value;
   return (

@@ -33,7 +33,7 @@ export function SignIn({ done }: { done: (session: Session) => void }) {
     <main class="signin">
       <form onSubmit={submit}>
         <h1>Railbus</h1>
-        <p>Sign in with a key of the namespace. You get the rights of the key.</p>
+        <p>Sign in with a key of the namespace or of an entity. You get the rights of the key.</p>
         <label>
           Connection string, key or token
           <input

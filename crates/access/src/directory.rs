@@ -7,8 +7,8 @@ use broker::{EntityChange, EntityKind, QueueSettings, RuleSnapshot};
 use rustc_hash::FxHashMap;
 use store::{EntityId, NamespaceId};
 
-use crate::access::Access;
-use crate::rights::AccessRules;
+use crate::access::{Access, Credential};
+use crate::rights::{AccessRules, Rights};
 
 /// An entity as an attach needs to know it.
 #[derive(Clone, Debug)]
@@ -148,6 +148,15 @@ impl Directory {
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Arc<Entity>> {
         self.entities.get(&path.to_lowercase())
+    }
+
+    /// The rights of a credential to the entity where it has most, for a client that has none to
+    /// the whole namespace: what it may do somewhere. It looks at all entities.
+    #[must_use]
+    pub fn rights_somewhere(&self, credential: &Credential) -> Rights {
+        let paths = self.entities.keys();
+        let rights = paths.map(|path| self.access.rights(credential, path));
+        rights.fold(Rights::NONE, Rights::union)
     }
 
     /// The path of an entity. It looks at all of them, so it is not for each message.

@@ -33,6 +33,7 @@ mod plan;
 mod policies;
 mod query;
 mod rabbitmq;
+pub mod reader;
 mod request_head;
 mod response_body;
 mod routes;
@@ -50,7 +51,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 
-use access::{Locality, Operation};
+use access::{Locality, Operation, Unauthorized};
 use dialect::Severity;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -364,7 +365,14 @@ async fn respond(
         return audited(change, admin::respond(request, caller, server).await);
     }
     // A token may be for a part of the path alone, which names the namespace too.
-    if let Err(reason) = caller.check(server, operation, &asked) {
+    let route_of_own = route.filter(|_| is_own && !is_of_other);
+    if let Err(reason) = authorize(
+        &mut caller,
+        server,
+        operation,
+        (&asked, &path),
+        route_of_own,
+    ) {
         return match session::is_of_script(request.headers()) {
             true => answer::unauthorized_script(&reason),
             false => answer::unauthorized(&reason),
@@ -393,6 +401,38 @@ async fn respond(
             audited(change, response)
         }
         None => answer::not_found(),
+    }
+}
+
+/// Whether a client may do that: by a right to the namespace, by one to the entity that the route
+/// `own` is about, or because the route shows it its own entities alone.
+fn authorize(
+    caller: &mut Caller,
+    server: &NamespaceView,
+    operation: Operation,
+    (asked, path): (&str, &str),
+    own: Option<Route>,
+) -> Result<(), Unauthorized> {
+    let Err(reason) = caller.check(server, operation, asked) else {
+        return Ok(());
+    };
+    let Some(route) = own else {
+        return Err(reason);
+    };
+    if let Some(entity) = entities::entity_of(route, path) {
+        let result = caller.check_entity(server, operation, &entity);
+        // A signature for an entity is none for the path of the request, and no guess for that.
+        return match access::is_guess(reason.sub_code()) {
+            true => result,
+            false => result.map_err(|_| reason),
+        };
+    }
+    match reader::is_partial(route).then(|| caller.reader(server)) {
+        Some(Some(reader)) => {
+            server.set_reader(reader);
+            Ok(())
+        }
+        _ => Err(reason),
     }
 }
 

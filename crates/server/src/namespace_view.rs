@@ -16,6 +16,7 @@ use hyper::header::{AUTHORIZATION, HOST};
 use hyper::http::uri::Authority;
 use store::NamespaceId;
 
+use crate::http::reader::Reader;
 use crate::http::session;
 use crate::server_state::ServerState;
 
@@ -31,6 +32,8 @@ pub struct NamespaceView {
     peer: Option<SocketAddr>,
     /// By whose right the request is answered, while a fault rule asks for that.
     caller: OnceLock<String>,
+    /// Whose entities alone the answer has, if it has no right to the namespace.
+    reader: OnceLock<Reader>,
 }
 
 impl NamespaceView {
@@ -45,6 +48,7 @@ impl NamespaceView {
             namespace,
             peer,
             caller: OnceLock::new(),
+            reader: OnceLock::new(),
         }
     }
 
@@ -92,6 +96,7 @@ impl NamespaceView {
             namespace,
             peer: self.peer,
             caller: self.caller.clone(),
+            reader: self.reader.clone(),
         }))
     }
 
@@ -108,6 +113,16 @@ impl NamespaceView {
     /// The name of the caller, if it has shown one and a fault rule asks for it.
     pub fn caller(&self) -> Option<&str> {
         self.caller.get().map(String::as_str)
+    }
+
+    /// Confines the answer to the entities of a reader. The first one counts.
+    pub fn set_reader(&self, reader: Reader) {
+        let _ = self.reader.set(reader);
+    }
+
+    /// The reader to whose entities the answer is confined.
+    pub fn reader(&self) -> Option<&Reader> {
+        self.reader.get()
     }
 
     /// What all namespaces share.

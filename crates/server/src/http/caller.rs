@@ -10,6 +10,7 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
 
 use super::Transport;
+use super::reader::Reader;
 use crate::audit::ANONYMOUS;
 use crate::namespace_view::NamespaceView;
 use crate::sessions::Session;
@@ -24,6 +25,8 @@ pub struct Caller {
     authorization: Option<String>,
     has_origin: bool,
     session: Option<Session>,
+    /// The path of the entity that it has its right to, if it has none to the namespace.
+    entity: Option<String>,
     is_loopback: bool,
     locality: Locality,
 }
@@ -36,6 +39,7 @@ impl Caller {
             authorization: authorization.map(|value| value.to_str().unwrap_or_default().to_owned()),
             has_origin: headers.contains_key(ORIGIN),
             session: None,
+            entity: None,
             is_loopback: transport.is_loopback,
             locality: transport.locality(),
         }
@@ -61,6 +65,37 @@ impl Caller {
             server.set_caller(name);
         }
         Ok(())
+    }
+
+    /// Whether the caller may do that to the entity of a path below `/$railbus/entities/`, which it
+    /// may have no right to by the path of the request.
+    pub fn check_entity(
+        &mut self,
+        server: &NamespaceView,
+        operation: Operation,
+        entity: &str,
+    ) -> Result<(), Unauthorized> {
+        // The path is decoded once more where rights are looked up.
+        let path = entity.replace('%', "%25");
+        self.check(server, operation, &path)?;
+        self.entity = Some(path);
+        Ok(())
+    }
+
+    /// The reader that the caller is, if it may listen to an entity of the namespace.
+    pub fn reader(&self, server: &NamespaceView) -> Option<Reader> {
+        let directory = server.directory();
+        let credential = match (&self.authorization, &self.session) {
+            (None, Some(session)) => session.credential.clone(),
+            (Some(shown), _) => {
+                let now = server.clock.moment().wall;
+                let signed_in = directory.access().sign_in(shown, "", self.locality, now);
+                signed_in.ok()?.0
+            }
+            (None, None) => return None,
+        };
+        let rights = directory.rights_somewhere(&credential);
+        (rights.listen || rights.manage).then(|| Reader::new(credential))
     }
 
     fn has_right(
@@ -92,6 +127,7 @@ impl Caller {
         if let (None, Some(session)) = (&self.authorization, &self.session) {
             return Some(session.credential.client_name());
         }
+        let path = self.entity.as_deref().unwrap_or(path);
         let now = server.clock.moment().wall;
         let shown = self.authorization.as_deref();
         let directory = server.directory();

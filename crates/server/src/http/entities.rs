@@ -110,20 +110,7 @@ pub async fn respond(
     path: &str,
     server: &Arc<NamespaceView>,
 ) -> Response {
-    let path = path.strip_prefix(PREFIX).unwrap_or_default();
-    // One slash at the end means nothing.
-    let path = path.strip_suffix('/').unwrap_or(path);
-    let path = match route {
-        Route::Messages
-        | Route::Reasons
-        | Route::Receivers
-        | Route::Explain
-        | Route::Settle
-        | Route::Purge
-        | Route::Redrive => parent_path(path),
-        _ => path,
-    };
-    let resource = match ResourcePath::parse(path) {
+    let resource = match resource_of(route, path) {
         Ok(resource) => resource,
         Err(text) => return ApiError::Bad(text).into(),
     };
@@ -146,6 +133,31 @@ pub async fn respond(
             )
         }
     }
+}
+
+/// The path of the entity that a route at `path` is about, if it is about one. Rules are their
+/// subscription's.
+pub fn entity_of(route: Route, path: &str) -> Option<String> {
+    let resource = path.starts_with(PREFIX).then(|| resource_of(route, path));
+    resource?.ok()?.entity()
+}
+
+/// What a path below [`PREFIX`] names.
+fn resource_of(route: Route, path: &str) -> Result<ResourcePath, String> {
+    let path = path.strip_prefix(PREFIX).unwrap_or_default();
+    // One slash at the end means nothing.
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let path = match route {
+        Route::Messages
+        | Route::Reasons
+        | Route::Receivers
+        | Route::Explain
+        | Route::Settle
+        | Route::Purge
+        | Route::Redrive => parent_path(path),
+        _ => path,
+    };
+    ResourcePath::parse(path)
 }
 
 /// The path of the entity whose messages are meant.

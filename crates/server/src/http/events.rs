@@ -1,11 +1,10 @@
 //! `GET /$railbus/events`: a stream of overviews as Server-Sent Events, one each second.
 //!
 //! One task reads the overviews of the namespaces that have viewers, each once for all its viewers,
-//! and runs only while there is one. A viewer that does not read misses events; nothing is kept for
-//! it. A stream ends after [`EVENTS`] events, so that a browser connects again and its rights are
+//! and runs only while there is one. A viewer who sees some entities alone has a reading of its
+//! own. A viewer that does not read misses events; nothing is kept for it. A stream ends after [`EVENTS`] events, so that a browser connects again and its rights are
 //! checked again. (docs/spec/admin.md#17)
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::answer::{self, Response};
 use super::overview;
+use super::reader::Reader;
 use super::response_body::ResponseBody;
 use crate::namespace_view::NamespaceView;
 use crate::server_state::ServerState;
@@ -28,6 +28,8 @@ const VIEWERS: usize = 64;
 /// of one do not shut out others.
 const OF_ONE: usize = 8;
 const OF_OTHERS: usize = 48;
+/// Streams that have a reading of their own.
+const OF_READERS: usize = 8;
 /// Events of one stream.
 const EVENTS: u32 = 300;
 /// The time from one event to the next.
@@ -37,9 +39,17 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct Viewers(Mutex<Vec<Viewer>>);
 
+/// Those for whom an event is the same.
+#[derive(Clone, Debug, PartialEq)]
+struct Audience {
+    namespace: NamespaceId,
+    /// None for those who see the whole namespace.
+    reader: Option<Reader>,
+}
+
 #[derive(Debug)]
 struct Viewer {
-    namespace: NamespaceId,
+    audience: Audience,
     sender: mpsc::Sender<Bytes>,
     /// Events until the stream ends.
     left: u32,
@@ -47,38 +57,47 @@ struct Viewer {
 
 impl Viewers {
     /// Adds a viewer. Returns its events, and whether it is the only one.
-    fn add(&self, namespace: NamespaceId) -> Option<(mpsc::Receiver<Bytes>, bool)> {
+    fn add(&self, audience: Audience) -> Option<(mpsc::Receiver<Bytes>, bool)> {
         let mut viewers = self.lock();
+        let namespace = audience.namespace;
         let is_other = |of: NamespaceId| of != NamespaceId::default();
-        let others = viewers.iter().filter(|it| is_other(it.namespace)).count();
-        let same = viewers
-            .iter()
-            .filter(|it| it.namespace == namespace)
-            .count();
-        let is_shut_out = is_other(namespace) && (same >= OF_ONE || others >= OF_OTHERS);
+        let count = |fits: &dyn Fn(&Audience) -> bool| {
+            viewers.iter().filter(|it| fits(&it.audience)).count()
+        };
+        let others = count(&|it| is_other(it.namespace));
+        let same = count(&|it| it.namespace == namespace);
+        let readers = count(&|it| it.reader.is_some());
+        let is_shut_out = is_other(namespace) && (same >= OF_ONE || others >= OF_OTHERS)
+            || audience.reader.is_some() && readers >= OF_READERS;
         if viewers.len() >= VIEWERS || is_shut_out {
             return None;
         }
         let (sender, events) = mpsc::channel(1);
         viewers.push(Viewer {
-            namespace,
+            audience,
             sender,
             left: EVENTS,
         });
         Some((events, viewers.len() == 1))
     }
 
-    /// The namespaces that are looked at.
-    fn namespaces(&self) -> BTreeSet<NamespaceId> {
-        self.lock().iter().map(|viewer| viewer.namespace).collect()
+    /// What is looked at, each once.
+    fn audiences(&self) -> Vec<Audience> {
+        let mut audiences: Vec<Audience> = Vec::new();
+        for viewer in &*self.lock() {
+            if !audiences.contains(&viewer.audience) {
+                audiences.push(viewer.audience.clone());
+            }
+        }
+        audiences
     }
 
-    /// Gives an event to each viewer of a namespace that has read the last one. Returns whether a
-    /// viewer of any namespace is left.
-    fn send(&self, namespace: NamespaceId, event: &Bytes) -> bool {
+    /// Gives an event to each viewer of an audience that has read the last one. Returns whether a
+    /// viewer of any audience is left.
+    fn send(&self, audience: &Audience, event: &Bytes) -> bool {
         let mut viewers = self.lock();
         viewers.retain_mut(|viewer| {
-            if viewer.namespace != namespace {
+            if viewer.audience != *audience {
                 return true;
             }
             viewer.left -= 1;
@@ -101,10 +120,15 @@ impl Viewers {
 
 /// Answers a request.
 pub fn respond(server: &NamespaceView) -> Response {
-    let Some((events, is_first)) = server.viewers.add(server.namespace()) else {
+    let audience = Audience {
+        namespace: server.namespace(),
+        reader: server.reader().cloned(),
+    };
+    let Some((events, is_first)) = server.viewers.add(audience) else {
         let text = format!(
             "the broker has the maximum of {VIEWERS} streams of events, {OF_ONE} of a namespace \
-             besides the default one and {OF_OTHERS} of all of these"
+             besides the default one, {OF_OTHERS} of all of these and {OF_READERS} of keys of \
+             single entities"
         );
         return answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
     };
@@ -128,12 +152,13 @@ async fn run(server: Arc<ServerState>) {
             _ = ticks.tick() => {}
             _ = stopping.wait_for(|stopping| *stopping) => return server.viewers.end(),
         }
-        for namespace in server.viewers.namespaces() {
-            let Ok(overview) = overview::read(&server, namespace).await else {
+        for audience in server.viewers.audiences() {
+            let reader = audience.reader.as_ref();
+            let Ok(overview) = overview::read(&server, audience.namespace, reader).await else {
                 return server.viewers.end();
             };
             let event = Bytes::from(format!("retry: 1000\ndata: {overview}\n\n"));
-            if !server.viewers.send(namespace, &event) {
+            if !server.viewers.send(&audience, &event) {
                 return;
             }
         }
@@ -142,10 +167,40 @@ async fn run(server: Arc<ServerState>) {
 
 #[cfg(test)]
 mod tests {
+    use access::{Access, AccessRule, AccessRules, Rights, Secret};
+
     use super::*;
 
-    const DEFAULT: NamespaceId = NamespaceId(0);
+    const DEFAULT: Audience = of(0);
     const EVENT: Bytes = Bytes::from_static(b"data: {}\n\n");
+
+    /// Those who see a whole namespace.
+    const fn of(namespace: u32) -> Audience {
+        Audience {
+            namespace: NamespaceId(namespace),
+            reader: None,
+        }
+    }
+
+    /// The reader of one request.
+    fn reader() -> Audience {
+        let rule = AccessRule {
+            name: "a".to_owned(),
+            primary: Secret::new("key".to_owned()),
+            secondary: None,
+            rights: Rights::ALL,
+            entity: Some("orders".to_owned()),
+        };
+        let access = Access::new(AccessRules {
+            rules: vec![rule],
+            ..AccessRules::default()
+        });
+        let credential = access.log_in("a", b"key").unwrap();
+        Audience {
+            reader: Some(Reader::new(credential)),
+            ..DEFAULT
+        }
+    }
 
     #[test]
     fn viewers_are_bounded_and_those_that_have_gone_make_room() {
@@ -156,7 +211,7 @@ mod tests {
         assert!(all[0].1 && !all[1].1);
         assert!(viewers.add(DEFAULT).is_none());
         drop(all);
-        assert!(!viewers.send(DEFAULT, &EVENT));
+        assert!(!viewers.send(&DEFAULT, &EVENT));
         assert!(viewers.add(DEFAULT).unwrap().1);
     }
 
@@ -165,11 +220,11 @@ mod tests {
         let viewers = Viewers::default();
         let mut open = Vec::new();
         for namespace in 1..=7 {
-            let mut added = (0..=OF_ONE).map_while(|_| viewers.add(NamespaceId(namespace)));
+            let mut added = (0..=OF_ONE).map_while(|_| viewers.add(of(namespace)));
             open.extend(added.by_ref());
         }
         assert_eq!(open.len(), OF_OTHERS);
-        assert!(viewers.add(NamespaceId(8)).is_none());
+        assert!(viewers.add(of(8)).is_none());
         open.extend((0..VIEWERS - OF_OTHERS).map_while(|_| viewers.add(DEFAULT)));
         assert_eq!(open.len(), VIEWERS);
     }
@@ -178,7 +233,7 @@ mod tests {
     fn a_viewer_that_does_not_read_misses_events() {
         let viewers = Viewers::default();
         let (mut events, _) = viewers.add(DEFAULT).unwrap();
-        assert!(viewers.send(DEFAULT, &EVENT) && viewers.send(DEFAULT, &EVENT));
+        assert!(viewers.send(&DEFAULT, &EVENT) && viewers.send(&DEFAULT, &EVENT));
         assert_eq!(events.try_recv(), Ok(EVENT));
         assert!(events.try_recv().is_err());
     }
@@ -188,9 +243,9 @@ mod tests {
         let viewers = Viewers::default();
         let (mut events, _) = viewers.add(DEFAULT).unwrap();
         for _ in 1..EVENTS {
-            assert!(viewers.send(DEFAULT, &EVENT));
+            assert!(viewers.send(&DEFAULT, &EVENT));
         }
-        assert!(!viewers.send(DEFAULT, &EVENT));
+        assert!(!viewers.send(&DEFAULT, &EVENT));
         assert!(events.try_recv().is_ok());
         assert_eq!(
             events.try_recv(),
@@ -200,19 +255,40 @@ mod tests {
 
     #[test]
     fn a_viewer_gets_the_events_of_its_namespace_alone() {
-        let other = NamespaceId(1);
+        let other = of(1);
         let viewers = Viewers::default();
         let (mut of_default, _) = viewers.add(DEFAULT).unwrap();
-        let (mut of_other, is_first) = viewers.add(other).unwrap();
+        let (mut of_other, is_first) = viewers.add(other.clone()).unwrap();
         assert!(!is_first);
-        assert_eq!(viewers.namespaces(), BTreeSet::from([DEFAULT, other]));
-        assert!(viewers.send(other, &EVENT));
+        assert_eq!(viewers.audiences(), [DEFAULT, other.clone()]);
+        assert!(viewers.send(&other, &EVENT));
         assert!(of_default.try_recv().is_err());
         assert_eq!(of_other.try_recv(), Ok(EVENT));
         drop(of_other);
-        assert!(viewers.send(other, &EVENT));
-        assert_eq!(viewers.namespaces(), BTreeSet::from([DEFAULT]));
+        assert!(viewers.send(&other, &EVENT));
+        assert_eq!(viewers.audiences(), [DEFAULT]);
         drop(of_default);
-        assert!(!viewers.send(DEFAULT, &EVENT));
+        assert!(!viewers.send(&DEFAULT, &EVENT));
+    }
+
+    #[test]
+    fn each_reader_of_some_entities_has_events_of_its_own_and_there_are_few() {
+        let viewers = Viewers::default();
+        let one = reader();
+        let (mut of_one, _) = viewers.add(one.clone()).unwrap();
+        let (mut of_all, _) = viewers.add(DEFAULT).unwrap();
+        let mut others: Vec<_> = (1..OF_READERS)
+            .map(|_| viewers.add(reader()).unwrap())
+            .collect();
+        assert!(viewers.add(reader()).is_none());
+        assert_eq!(viewers.audiences().len(), OF_READERS + 1);
+        assert!(viewers.send(&one, &EVENT));
+        assert_eq!(of_one.try_recv(), Ok(EVENT));
+        assert!(of_all.try_recv().is_err());
+        assert!(
+            others
+                .iter_mut()
+                .all(|(events, _)| events.try_recv().is_err())
+        );
     }
 }

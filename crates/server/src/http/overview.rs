@@ -7,12 +7,16 @@
 mod alarms;
 mod counts;
 
+use std::sync::Arc;
+
+use access::Directory;
 use broker::{Answer, EntityKind, Order, QueueInfo};
 use hyper::{Request, StatusCode};
 use serde_json::{Value as Json, json};
 use store::{NamespaceId, Part};
 
 use super::answer::{self, Response};
+use super::reader::Reader;
 use crate::namespace_view::NamespaceView;
 use crate::report::{Measured, Report};
 use crate::server_state::ServerState;
@@ -25,7 +29,7 @@ const LISTED: usize = 8;
 
 /// Answers a request for the overview.
 pub async fn respond(server: &NamespaceView) -> Response {
-    match read(server, server.namespace()).await {
+    match read(server, server.namespace(), server.reader()).await {
         Ok(overview) => answer::value(StatusCode::OK, &overview),
         Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
@@ -38,7 +42,12 @@ pub async fn respond_counts<T>(request: &Request<T>, server: &NamespaceView) -> 
         Err(text) => return answer::error(StatusCode::BAD_REQUEST, &text),
     };
     match entities(&query, server).await {
-        Ok(entities) => answer::value(StatusCode::OK, &query.table(entities)),
+        Ok(mut entities) => {
+            if let Some(reader) = server.reader() {
+                reader.keep_own(&mut entities, &server.directory());
+            }
+            answer::value(StatusCode::OK, &query.table(entities))
+        }
         Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
@@ -60,11 +69,21 @@ async fn entities(
     })
 }
 
-/// The overview of a namespace at this moment. That of the default one tells of the broker too.
-pub async fn read(server: &ServerState, namespace: NamespaceId) -> Result<Json, ShardError> {
-    let report = report(server, namespace).await?;
+/// The overview of a namespace at this moment, or of the entities of a reader in it. That of the
+/// whole default namespace tells of the broker too.
+pub async fn read(
+    server: &ServerState,
+    namespace: NamespaceId,
+    reader: Option<&Reader>,
+) -> Result<Json, ShardError> {
+    let mut report = report(server, namespace).await?;
+    if let Some(reader) = reader {
+        let directory = server.namespaces.directory(namespace);
+        let directory = directory.unwrap_or_else(|| Arc::new(Directory::deleted(namespace)));
+        reader.keep_own(&mut report.entities, &directory);
+    }
     let mut overview = overview(&report, namespace);
-    if namespace == NamespaceId::default() {
+    if namespace == NamespaceId::default() && reader.is_none() {
         add_broker(&mut overview, &report, server);
     }
     Ok(overview)

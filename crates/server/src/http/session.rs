@@ -7,7 +7,7 @@
 //! session's token in a header, and only an answer to a page of this broker tells it.
 //! (docs/spec/admin.md#17)
 
-use access::{Operation, Unauthorized};
+use access::{Operation, Rights, Unauthorized};
 use broker::Wall;
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, SET_COOKIE};
 use hyper::{HeaderMap, Method, Request, StatusCode};
@@ -107,7 +107,7 @@ fn sign_in<T>(request: &Request<T>, server: &NamespaceView, transport: Transport
     }
 }
 
-/// What a sign-in shows, if it gives a right to the namespace.
+/// What a sign-in shows, if it gives a right to the namespace or to an entity.
 fn credential<T>(
     request: &Request<T>,
     server: &NamespaceView,
@@ -127,7 +127,12 @@ fn credential<T>(
         }
     };
     let allows = |operation| access.check_credential(&signed_in.0, operation, "");
-    allows(Operation::Observe).or_else(|reason| allows(Operation::Submit).map_err(|_| reason))?;
+    allows(Operation::Observe)
+        .or_else(|reason| allows(Operation::Submit).map_err(|_| reason))
+        .or_else(|reason| match directory.rights_somewhere(&signed_in.0) {
+            Rights::NONE => Err(reason),
+            _ => Ok(()),
+        })?;
     Ok(signed_in)
 }
 
@@ -145,14 +150,20 @@ fn sign_out<T>(request: &Request<T>, server: &NamespaceView) -> Response {
     response
 }
 
-/// The rights that it has now, and the token for changes.
+/// The rights that it has now, to the namespace or else to entities, and the token for changes.
 fn show(session: &Session, server: &NamespaceView) -> Response {
     let directory = server.directory();
-    let rights = directory.access().rights(&session.credential, "");
+    let of_namespace = directory.access().rights(&session.credential, "");
+    let is_of_entities = of_namespace == Rights::NONE;
+    let rights = match is_of_entities {
+        true => directory.rights_somewhere(&session.credential),
+        false => of_namespace,
+    };
     let body = json!({
         "send": rights.send || rights.manage,
         "listen": rights.listen || rights.manage,
         "manage": rights.manage,
+        "entities-only": is_of_entities,
         "csrf": session.csrf_text,
         "namespace": server.name(),
         "version": env!("CARGO_PKG_VERSION"),
