@@ -2,7 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { Broker, entity, send, test, visit } = require("./support.js");
+const { Broker, api, checkAccess, entity, send, test, visit } = require("./support.js");
 
 test("counts follow what an SDK sends", async ({ broker, client, open }) => {
   const page = await open();
@@ -56,6 +56,22 @@ test("the topology shows how many messages pass on each way", async ({ broker, c
   while (!isShown) await send(client, "events", { body: "x", applicationProperties: { state: "paid" } });
   await shown;
   assert.match(await page.locator("text.flow").first().textContent(), /^[\d.,]+\/s$/);
+});
+
+test("the topology shows the rules of each subscription, and leads to them", async ({ broker, open }) => {
+  await api(broker, "PUT", "entities/events/Subscriptions/all/Rules/second", { filter: { sql: "amount > 5" } });
+  const page = await open();
+  await visit(page, broker, "topology");
+  const rules = page.locator("a.rules");
+  await rules.getByText("2 rules").waitFor();
+  const paid = rules.filter({ hasText: "paid: state = 'paid'" });
+  await paid.waitFor();
+  await checkAccess(page, "the rules in the topology");
+  await paid.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "events/Subscriptions/billing" }).waitFor();
+  await page.getByRole("heading", { name: "Rules" }).waitFor();
+  await page.getByRole("cell", { name: "state = 'paid'" }).waitFor();
 });
 
 test("a cut connection is told, and the page comes back by itself", async ({ broker, open }) => {

@@ -1,16 +1,23 @@
 // A picture of topics, subscriptions, queues, and the ways of messages between them.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { type Counts, get, queryText, topicOf } from "../api";
+import { type Counts, type Json, entityPath, get, queryText, topicOf } from "../api";
 import { useData } from "../data";
 import { count, rate } from "../format";
 import { link } from "../route";
 import { Empty, Failure, Panel } from "../ui";
+import { filterText } from "./entity";
 
 /** Entities in the picture at most; a search leaves out the others. */
 const NODES = 120;
 /** Entities that are read at most. */
 const ENTITIES = 400;
-const [WIDTH, HEIGHT, GAP, COLUMN] = [230, 42, 14, 330];
+/** Topics whose rules are read at most, and subscriptions that each may have. */
+const [TOPICS, BELOW] = [24, 100];
+/** Characters of a rule on its way. */
+const LABEL = 26;
+const [WIDTH, HEIGHT, GAP] = [230, 42, 14];
+/** Between topics and subscriptions is room for the rules. */
+const COLUMNS = { topic: 0, subscription: 420, queue: 740 };
 
 interface Node {
   path: string;
@@ -50,11 +57,10 @@ function graph(entities: Counts[], search: string) {
   const near = edges.filter((edge) => fits(edge.from) || fits(edge.to)).flatMap((edge) => [edge.from, edge.to]);
   const kept = entities.filter((entity) => fits(entity.path) || near.includes(entity.path));
   const next = { topic: 0, subscription: 0, queue: 0 };
-  const column = { topic: 0, subscription: COLUMN, queue: 2 * COLUMN };
   const nodes = kept.slice(0, NODES).map(({ path, kind }): Node => {
     const y = next[kind];
     next[kind] += HEIGHT + GAP;
-    return { path, name: kind === "subscription" ? path.split("/").at(-1)! : path, kind, x: column[kind], y };
+    return { path, name: kind === "subscription" ? path.split("/").at(-1)! : path, kind, x: COLUMNS[kind], y };
   });
   return { nodes, edges, left: kept.length - nodes.length, height: Math.max(...Object.values(next), HEIGHT) };
 }
@@ -75,6 +81,7 @@ export function Topology() {
   if (beyond > 0 && !isLarge) setLarge(true);
   const picture = useMemo(() => entities && graph(entities, search), [entities, search]);
   const { byPath, flow } = useFlow(entities);
+  const rules = useRules(picture?.nodes ?? []);
   return (
     <>
       <h1>Topology</h1>
@@ -96,13 +103,37 @@ export function Topology() {
         {picture && picture.left + beyond > 0 && (
           <p class="note">{count(picture.left + beyond)} more entities: search to see them.</p>
         )}
-        {picture && picture.nodes.length > 0 && <Picture {...picture} byPath={byPath} flow={flow} />}
+        {picture && picture.nodes.length > 0 && <Picture {...picture} byPath={byPath} flow={flow} rules={rules} />}
       </Panel>
     </>
   );
 }
 
 type ByPath = Map<string, Counts>;
+
+/** The rules of subscriptions by path in lower case, each as its name and condition. */
+type Rules = Map<string, string[]>;
+
+/** The rules of the subscriptions in the picture. They are read again when the picture has others. */
+function useRules(nodes: Node[]): Rules {
+  const topics = nodes.filter(({ path, kind }) => {
+    const isBelow = (one: Node) => one.kind === "subscription" && topicOf(one.path) === path;
+    const below = kind === "topic" ? nodes.filter(isBelow).length : 0;
+    return below > 0 && below <= BELOW;
+  });
+  const paths = topics.slice(0, TOPICS).map(({ path }) => path);
+  const { value } = useData<Json[]>(
+    (signal) => Promise.all(paths.map((path) => get<Json>(entityPath(path), signal))),
+    [nodes.map(({ path }) => path).join("\n")],
+  );
+  return useMemo(() => new Map((value ?? []).flatMap(rulesOf)), [value]);
+}
+
+function rulesOf(topic: Json): [string, string[]][] {
+  const subscriptions = topic.subscriptions as { name: string; rules: Json[] }[];
+  const text = (rule: Json) => `${rule.name}: ${filterText(rule.filter)}`;
+  return subscriptions.map(({ name, rules }) => [`${topic.name}/subscriptions/${name}`.toLowerCase(), rules.map(text)]);
+}
 
 /** Messages a second on the way of an edge. */
 type Flow = (edge: Edge) => number;
@@ -131,12 +162,12 @@ function counterOf(kind: Edge["kind"], from: string, to: string) {
   return [from.toLowerCase(), kind === "forward" ? "departed" : "dead-letters-departed"] as const;
 }
 
-function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: ByPath; flow: Flow }) {
-  const { nodes, edges, height, byPath, flow } = props;
+function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: ByPath; flow: Flow; rules: Rules }) {
+  const { nodes, edges, height, byPath, flow, rules } = props;
   const places = new Map(nodes.map((node) => [node.path.toLowerCase(), node]));
   return (
     <div class="scroll picture" tabIndex={0} role="region" aria-label="Picture of the namespace">
-      <svg width={2 * COLUMN + WIDTH + 60} height={height + 4} role="group" aria-label="Entities and ways between them">
+      <svg width={COLUMNS.queue + WIDTH + 60} height={height + 4} role="group" aria-label="Entities and ways between them">
         <defs>
           <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
             <path d="M0 0L8 4L0 8z" fill="context-stroke" />
@@ -145,7 +176,8 @@ function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: 
         {edges.map((edge) => {
           const [from, to] = [places.get(edge.from.toLowerCase()), places.get(edge.to.toLowerCase())];
           const key = `${edge.from} ${edge.kind} ${edge.to}`;
-          return from && to && <Way key={key} edge={edge} from={from} to={to} flow={flow(edge)} />;
+          const own = edge.kind === "rule" ? rules.get(edge.to.toLowerCase()) : undefined;
+          return from && to && <Way key={key} edge={edge} from={from} to={to} flow={flow(edge)} rules={own} />;
         })}
         {nodes.map((node) => (
           <Box key={node.path} node={node} counts={byPath.get(node.path.toLowerCase())} />
@@ -155,7 +187,8 @@ function Picture(props: { nodes: Node[]; edges: Edge[]; height: number; byPath: 
   );
 }
 
-function Way({ edge, from, to, flow }: { edge: Edge; from: Node; to: Node; flow: number }) {
+function Way(props: { edge: Edge; from: Node; to: Node; flow: number; rules: string[] | undefined }) {
+  const { edge, from, to, flow, rules } = props;
   const isBack = to.x <= from.x;
   const start = { x: from.x + WIDTH, y: from.y + HEIGHT / 2 };
   const end = { x: isBack ? to.x + WIDTH : to.x, y: to.y + HEIGHT / 2 };
@@ -170,13 +203,34 @@ function Way({ edge, from, to, flow }: { edge: Edge; from: Node; to: Node; flow:
       >
         <title>{`${edge.from} ${edge.label} ${edge.to}`}</title>
       </path>
-      {flow > 0 && (
+      {rules && (
+        <a href={link(["entity", edge.to])} class="rules">
+          <title>{[`Rules of ${edge.to}`, ...rules].join("\n")}</title>
+          <text x={end.x - 12} y={end.y - 6}>
+            {ruleLabel(rules)}
+          </text>
+        </a>
+      )}
+      {flow > 0 && edge.kind === "rule" && (
+        <text class="flow end" x={end.x - 12} y={end.y + 15}>
+          {`${rate(flow)}/s`}
+        </text>
+      )}
+      {flow > 0 && edge.kind !== "rule" && (
         <text class="flow" x={isBack ? end.x + 22 : (start.x + end.x) / 2} y={(start.y + end.y) / 2 - 4}>
           {`${rate(flow)}/s`}
         </text>
       )}
     </g>
   );
+}
+
+/** The rules of a subscription in a few words: the only one, or how many there are. */
+function ruleLabel(rules: string[]): string {
+  const [only] = rules;
+  if (only === undefined) return "no rule";
+  if (rules.length > 1) return `${count(rules.length)} rules`;
+  return only.length > LABEL ? only.slice(0, LABEL - 1) + "…" : only;
 }
 
 function Box({ node, counts }: { node: Node; counts: Counts | undefined }) {
