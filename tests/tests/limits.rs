@@ -204,3 +204,38 @@ fn headers_and_bodies_of_http_beyond_their_limits_are_refused_and_counted() {
     let refused = metric(&broker, "railbus_http_responses_total{status=\"4xx\"}");
     assert_eq!(refused, 2);
 }
+
+/// Of ten thousand viewers of the live figures 64 have a stream, and the others are told so.
+#[test]
+fn streams_of_events_are_bounded_whatever_the_number_of_viewers() {
+    const VIEWERS: usize = 10_000;
+    const STREAMS: usize = 64;
+    let broker = Setup::new().start();
+    let memory = broker.memory("VmRSS");
+    let request = "GET /$railbus/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut streams = Vec::new();
+    for viewer in 0..VIEWERS {
+        let mut stream = TcpStream::connect(broker.address()).expect("the broker listens");
+        stream
+            .write_all(request.as_bytes())
+            .expect("the broker reads");
+        let mut status = [0; 13];
+        stream
+            .read_exact(&mut status)
+            .expect("the broker answers at once");
+        let expected = match viewer < STREAMS {
+            true => b"HTTP/1.1 200 ",
+            false => b"HTTP/1.1 503 ",
+        };
+        assert_eq!(&status, expected, "viewer {viewer}");
+        if viewer < STREAMS {
+            streams.push(stream);
+        }
+    }
+    let (status, body) = http::get(broker.address(), "/$railbus/events");
+    assert_eq!(status, 503);
+    assert!(body.contains("the maximum of 64 streams"), "{body}");
+    check_works(&broker);
+    let grown = broker.memory("VmRSS").saturating_sub(memory);
+    assert!(grown < 64 << 10, "{grown} KiB more than before");
+}
