@@ -73,7 +73,8 @@ async function measure(broker, [name, place]) {
   const bytes = await tabBytes(browser);
   await browser.close();
   const slowest = answers.reduce((most, one) => (one.ms > most.ms ? one : most));
-  const line = `${name}: ${answers.length} answers, slowest ${slowest.ms.toFixed(0)} ms (${slowest.path}), tab ${(bytes / 1e6).toFixed(0)} MB`;
+  const median = answers.map((one) => one.ms).sort((a, b) => a - b)[answers.length >> 1];
+  const line = `${name}: ${answers.length} answers, median ${median.toFixed(0)} ms, slowest ${slowest.ms.toFixed(0)} ms (${slowest.path}), tab ${(bytes / 1e6).toFixed(0)} MB`;
   console.log(line);
   return slowest.ms < ANSWER_MS && bytes < TAB_BYTES;
 }
