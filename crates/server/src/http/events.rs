@@ -1,9 +1,10 @@
 //! `GET /$railbus/events`: a stream of overviews as Server-Sent Events, one each second.
 //!
 //! One task reads the overviews of the namespaces that have viewers, each once for all its viewers,
-//! and runs only while there is one. A viewer who sees some entities alone has a reading of its
-//! own. A viewer that does not read misses events; nothing is kept for it. A stream ends after [`EVENTS`] events, so that a browser connects again and its rights are
-//! checked again. (docs/spec/admin.md#17)
+//! and runs only while there is one. A viewer that sees some entities alone has a reading of its
+//! own. A viewer that does not read misses events; nothing is kept for it. A stream ends after
+//! [`EVENTS`] events, so that a browser connects again and its rights are checked again.
+//! (docs/spec/admin.md#17)
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,11 +40,11 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct Viewers(Mutex<Vec<Viewer>>);
 
-/// Those for whom an event is the same.
+/// Viewers that get the same events.
 #[derive(Clone, Debug, PartialEq)]
 struct Audience {
     namespace: NamespaceId,
-    /// None for those who see the whole namespace.
+    /// None for viewers of the whole namespace.
     reader: Option<Reader>,
 }
 
@@ -174,7 +175,7 @@ mod tests {
     const DEFAULT: Audience = of(0);
     const EVENT: Bytes = Bytes::from_static(b"data: {}\n\n");
 
-    /// Those who see a whole namespace.
+    /// The viewers of a whole namespace.
     const fn of(namespace: u32) -> Audience {
         Audience {
             namespace: NamespaceId(namespace),
