@@ -6,6 +6,7 @@
 //! set without one of them withdraws it, and ends the links of its tokens.
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -181,12 +182,16 @@ impl Loader {
     /// Waits until the keys are due, or a demand loads them.
     async fn wait(&self, schedule: &KeySchedule) {
         let due = self.clock.instant(schedule.due());
+        let mut demand = pin!(self.demand.notified());
         loop {
-            let demanded = tokio::select! {
+            tokio::select! {
                 () = tokio::time::sleep_until(due) => return,
-                () = self.demand.notified() => self.clock.moment().wall,
-            };
-            if schedule.loads_on_demand(demanded, self.issuer.keys.is_loaded()) {
+                () = demand.as_mut() => {}
+            }
+            // A demand is heard from here on, also while this one is judged.
+            demand.set(self.demand.notified());
+            let now = self.clock.moment().wall;
+            if schedule.loads_on_demand(now, self.issuer.keys.is_loaded()) {
                 return;
             }
         }
