@@ -212,11 +212,17 @@ impl Links {
         link: LinkId,
         result: Result<Node, NodeError>,
     ) {
-        let Some(Link { session, kind, .. }) = self.links.remove(&link) else {
+        let waits = |link: &Link| matches!(link.kind, LinkKind::WaitsForNode(_));
+        if !self.links.get(&link).is_some_and(waits) {
             return;
-        };
-        let LinkKind::WaitsForNode(attach) = kind else {
-            unreachable!("no other link asks for a node");
+        }
+        let Some(Link {
+            session,
+            kind: LinkKind::WaitsForNode(attach),
+            ..
+        }) = self.links.remove(&link)
+        else {
+            return;
         };
         let address = far_address(&attach).unwrap_or_default();
         match result {

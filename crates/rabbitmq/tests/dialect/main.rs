@@ -26,6 +26,7 @@ mod exchanges;
 mod exclusive;
 mod management;
 mod management_client;
+mod priorities;
 mod publish;
 mod refusals;
 mod reply_queue;
