@@ -168,7 +168,8 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
         Ok(changes)
     }
 
-    /// Both or neither: a partition key is the session's id. (docs/spec/amqp.md#4.2)
+    /// Both or neither: a partition key is the session's id, whatever the letter case. The empty
+    /// id agrees with any key. (docs/spec/entities.md#18)
     fn check_partition(&self) -> Result<(), ActionError> {
         let is_changed = |property| self.system.iter().any(|(changed, _)| *changed == property);
         if !is_changed(Property::PartitionKey) && !is_changed(Property::SessionId) {
@@ -176,11 +177,26 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
         }
         let key = self.system(Property::PartitionKey);
         let session = self.system(Property::SessionId);
-        if key.is_unknown() || session.is_unknown() || key == session {
+        let agrees = match (&key, &session) {
+            (Value::Unknown, _) | (_, Value::Unknown) => true,
+            (Value::Text(key), Value::Text(session)) => {
+                session.is_empty() || folded(key).eq(folded(session))
+            }
+            _ => key == session,
+        };
+        if agrees {
             return Ok(());
         }
         Err(ActionError::PartitionKeyDiffers)
     }
+}
+
+/// A session's id after simple Unicode case folding. (docs/spec/entities.md#18)
+fn folded(id: &str) -> impl Iterator<Item = char> {
+    id.chars().map(|c| {
+        let folded = unicode_case_mapping::case_folded(c);
+        folded.map_or(c, |code| char::from_u32(code.get()).unwrap_or(c))
+    })
 }
 
 /// The ticks of a time to live, which is a duration or its text. (docs/spec/entities.md#17.10)

@@ -207,6 +207,14 @@ fn a_partition_key_is_the_session_id_if_both_are_there() {
             set sys.SessionId = "a"
             remove sys.PartitionKey"#]],
     );
+    check(
+        "SET sys.SessionId = 'KEY'",
+        expect![[r#"set sys.SessionId = "KEY""#]],
+    );
+    check(
+        "SET sys.SessionId = ''",
+        expect![[r#"set sys.SessionId = """#]],
+    );
 }
 
 #[test]
