@@ -18,9 +18,21 @@ impl IdHash {
         message.message_id.as_ref().map(|id| Self::of_id(id))
     }
 
-    /// The hash of an encoded id.
+    /// The hash of an encoded id, whatever the encoding: it is that of the shortest one.
+    /// (docs/spec/entities.md#19)
     pub(crate) fn of_id(id: &[u8]) -> Self {
-        let digest: [u8; 32] = Sha256::digest(id).into();
+        let digest: [u8; 32] = match id {
+            // A text or bytes with a long length that fits in a short one.
+            [long @ (0xb0 | 0xb1), 0, 0, 0, short, value @ ..] => {
+                let mut hash = Sha256::new();
+                hash.update([long - 0x10, *short]);
+                hash.update(value);
+                hash.finalize().into()
+            }
+            [0x53, 0] | [0x80, 0, 0, 0, 0, 0, 0, 0, 0] => Sha256::digest([0x44]).into(),
+            [0x80, 0, 0, 0, 0, 0, 0, 0, small] => Sha256::digest([0x53, *small]).into(),
+            _ => Sha256::digest(id).into(),
+        };
         Self(*digest.first_chunk().expect("32 bytes begin with 16"))
     }
 
@@ -55,5 +67,32 @@ impl Acceptance {
             at: Wall(u64::from_be_bytes(*at)),
             number: SequenceNumber(u64::from_be_bytes(number.try_into().ok()?)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(one: &[u8], other: &[u8], is_same: bool) {
+        let equal = IdHash::of_id(one) == IdHash::of_id(other);
+        assert_eq!(equal, is_same, "{one:x?} and {other:x?}");
+    }
+
+    #[test]
+    fn encodings_of_one_id_are_one_id() {
+        check(&[0xa1, 1, b'x'], &[0xb1, 0, 0, 0, 1, b'x'], true);
+        check(&[0xa0, 1, b'x'], &[0xb0, 0, 0, 0, 1, b'x'], true);
+        check(&[0x44], &[0x53, 0], true);
+        check(&[0x44], &[0x80, 0, 0, 0, 0, 0, 0, 0, 0], true);
+        check(&[0x53, 7], &[0x80, 0, 0, 0, 0, 0, 0, 0, 7], true);
+    }
+
+    #[test]
+    fn ids_of_other_types_or_values_are_others() {
+        check(&[0xa1, 1, b'x'], &[0xb0, 0, 0, 0, 1, b'x'], false);
+        check(&[0xa1, 1, b'7'], &[0x53, 7], false);
+        check(&[0x53, 7], &[0x80, 0, 0, 0, 0, 0, 0, 1, 7], false);
+        check(&[0x53, 1], &[0x44], false);
     }
 }
