@@ -165,8 +165,9 @@ fn facts(transfer: &Transfer) -> Facts<'_> {
     let row = &transfer.entry.row;
     let signed = |value: u64| i64::try_from(value).ok();
     let number = signed(transfer.number.0);
+    // What was sent to the topic directly has none. (docs/spec/entities.md#5)
     let first = match row.enqueued_number {
-        0 => number,
+        0 => None,
         first => signed(first),
     };
     Facts {

@@ -483,3 +483,29 @@ fn a_subscription_is_kept_by_its_receivers_and_keeps_its_topic() {
         "#]],
     );
 }
+
+#[test]
+fn only_a_forwarded_message_has_an_enqueued_sequence_number() {
+    check(
+        "
+        0s topic t
+        0s queue name=source forward=t
+        0s subscription none of=t no-rules
+        0s rule one in=t/Subscriptions/none where sys.EnqueuedSequenceNumber IS NULL
+        0s subscription first of=t no-rules
+        0s rule one in=t/Subscriptions/first where sys.EnqueuedSequenceNumber = 1
+        1s send direct encoded in=t
+        1s send forwarded encoded in=source
+        1s peek 1 9 in=t/Subscriptions/none
+        1s peek 1 9 in=t/Subscriptions/first
+        ",
+        expect![[r#"
+            0s rule one: done
+            0s rule one: done
+            1s sent from #1
+            1s sent from #1
+            1s peek: #1 direct
+            1s peek: #1 forwarded
+        "#]],
+    );
+}

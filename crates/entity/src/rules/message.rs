@@ -119,7 +119,7 @@ impl MessageDescription {
                 .time_to_live
                 .and_then(|ttl| enqueued.checked_add(ttl.0)),
             sequence_number: Some(number),
-            enqueued_sequence_number: Some(self.enqueued_sequence_number.unwrap_or(number)),
+            enqueued_sequence_number: self.enqueued_sequence_number,
             delivery_count: Some(0),
             state: Some(0),
             dead_letter_source: self.dead_letter_source.as_deref(),

@@ -267,7 +267,7 @@ mod tests {
             json!({"properties": {"now": {"type": "timestamp", "value": "1970-01-01T00:00:01Z"}}});
         check_sql("sys.EnqueuedTimeUtc = now", &message, "match");
         check_sql("sys.SequenceNumber = 1", &message, "match");
-        check_sql("sys.EnqueuedSequenceNumber = 1", &message, "match");
+        check_sql("sys.EnqueuedSequenceNumber IS NULL", &message, "match");
         check_sql("sys.ExpiresAtUtc IS NULL", &message, "match");
     }
 
