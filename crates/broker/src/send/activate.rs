@@ -51,9 +51,12 @@ fn activate_one(queue: &mut Queue, due: Due, planned: &Planned, cx: &mut Context
     }
     let number = queue.rows.take_number();
     let enqueued_ms = queue.rows.take_enqueued_time(cx);
+    // It is enqueued now, under the settings of now. (docs/spec/entities.md#7.1)
+    let ttl_ms = row.ttl_ms.min(queue.settings.default_message_time_to_live);
     let row = MessageRow {
         enqueued_ms,
-        expires_ms: deadline(queue, enqueued_ms, row.ttl_ms),
+        ttl_ms,
+        expires_ms: deadline(queue, enqueued_ms, ttl_ms),
         flags: row::activated(&row),
         ..row
     };

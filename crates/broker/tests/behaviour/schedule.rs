@@ -570,3 +570,21 @@ fn duplicates_are_found_when_they_are_scheduled_and_told_the_first_ones_number()
         "#]],
     );
 }
+
+#[test]
+fn a_default_that_has_been_lowered_holds_for_what_is_activated_after() {
+    check(
+        "
+        0s queue
+        0s send ttl=60s a+10s
+        5s queue ttl=3s
+        12s peek 1 9
+        13s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            12s peek: #2 a expires 13s
+            13s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
