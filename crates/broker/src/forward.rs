@@ -189,6 +189,10 @@ impl Directory {
                 }
                 !waits
             }
+            TransferFailure::Unfit(error) if hop::is_at_its_end(place, transfer, error, cx) => {
+                hop::dead_letter(source, place.subqueue, transfer, error, cx);
+                true
+            }
             TransferFailure::Unfit(..) => {
                 hop::pass_over(source, place.subqueue, transfer.number, cx);
                 true
@@ -214,7 +218,7 @@ impl Directory {
         if let Kind::Transfer { via } = queue.kind {
             transfer_queue::dead_letter(self, source, via, transfer, error, cx);
         } else {
-            hop::dead_letter(queue, transfer, error, cx);
+            hop::dead_letter(queue, Subqueue::Main, transfer, error, cx);
         }
     }
 }

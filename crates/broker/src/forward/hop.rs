@@ -362,9 +362,25 @@ fn arrive_as(
     number
 }
 
+/// Whether a dead letter that cannot go on has come as far as it may, so that it does not wait for
+/// ever. In the ordinary dead-letter queue, where setting `forward-failures` wants it, it is.
+/// (docs/spec/entities.md#14.3)
+pub(crate) fn is_at_its_end(
+    place: SubqueueId,
+    transfer: &Transfer,
+    error: &ForwardError,
+    cx: &Context<'_>,
+) -> bool {
+    place.subqueue == Subqueue::DeadLetter
+        && matches!(error, ForwardError::TooManyHops { .. })
+        && !row::is_stuck(&transfer.entry.row)
+        && cx.shared.settings.forward_failures == ForwardFailures::Transfer
+}
+
 /// A message that cannot go on is dead-lettered here.
 pub(crate) fn dead_letter(
     queue: &mut Queue,
+    from: Subqueue,
     transfer: &Transfer,
     error: &ForwardError,
     cx: &mut Context<'_>,
@@ -373,16 +389,11 @@ pub(crate) fn dead_letter(
         ForwardFailures::Transfer => Subqueue::TransferDeadLetter,
         ForwardFailures::DeadLetter => Subqueue::DeadLetter,
     };
-    take_out(queue, Subqueue::Main, transfer, cx);
+    take_out(queue, from, transfer, cx);
     let why = (cx.shared.describe_forward_error)(error);
     let old = transfer.body.patch.as_deref();
     let patch = Patch::with_reason(old, &why.reason, &why.description);
-    let mut message = Message::available(
-        Subqueue::Main.part(),
-        transfer.number,
-        &transfer.entry,
-        None,
-    );
+    let mut message = Message::available(from.part(), transfer.number, &transfer.entry, None);
     message.row.flags |= row::STUCK;
     dead_letter::dead_letter_to(queue, to, &message, &patch, cx);
 }

@@ -35,8 +35,13 @@ pub(crate) fn dead_letter_to(
     cx: &mut Context<'_>,
 ) {
     assert!(
-        to != Subqueue::Main && matches!(message.part, Part::Active | Part::Deferred),
-        "only messages of the main queue are dead-lettered"
+        match message.part {
+            Part::Active | Part::Deferred => to != Subqueue::Main,
+            // It was to be forwarded from there. (docs/spec/entities.md#14.3)
+            Part::DeadLetter => to == Subqueue::TransferDeadLetter,
+            _ => false,
+        },
+        "messages of the main queue are dead-lettered, and dead letters that cannot be forwarded"
     );
     queue.record_dead_letter(message.number, to, patch, cx);
     queue.remove_row(message.part, message.number, &message.row, cx);

@@ -330,6 +330,30 @@ fn a_circle_ends_after_four_hops() {
 }
 
 #[test]
+fn a_circle_of_dead_letters_ends_after_four_hops() {
+    check(
+        "
+        0s queue name=b
+        0s queue name=a forward-dead=b ttl=1s dead-letter-expired
+        0s queue name=b forward-dead=a ttl=1s dead-letter-expired
+        0s send in=a x
+        10s peek 1 10 in=a transfer
+        10s peek 1 10 in=a dead
+        10s peek 1 10 in=b dead
+        10s restart
+        11s peek 1 10 in=a transfer
+        ",
+        expect![[r#"
+            0s sent from #1
+            10s peek: #3 x DeadLetterReason="TooManyHops" DeadLetterErrorDescription="the message was forwarded more than 4 times" first #1 from dead letters of b expires 5s
+            10s peek: 
+            10s peek: 
+            11s peek: #3 x DeadLetterReason="TooManyHops" DeadLetterErrorDescription="the message was forwarded more than 4 times" first #1 from dead letters of b expires 5s
+        "#]],
+    );
+}
+
+#[test]
 fn dead_letters_keep_their_reasons_and_name_their_source() {
     check(
         "
