@@ -58,7 +58,7 @@ impl Broker {
         shared.lent.is_to_check = true;
         for queue in directory.iter() {
             if let Some(topic) = queue.kind.topic() {
-                let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
+                let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
                 shared.topics.weigh(topic, bytes);
             }
         }

@@ -65,7 +65,7 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
         }
         Kind::Subscription(subscription) => {
             let topic = subscription.topic;
-            let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
+            let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
             cx.shared.topics.weigh(topic, -bytes);
             directory.leave_topic(entity, topic);
             if let Some(topic) = directory.get_mut(topic) {

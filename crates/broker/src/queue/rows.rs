@@ -209,6 +209,15 @@ impl Rows {
         }
     }
 
+    /// The state of a session takes `after` bytes instead of `before`.
+    pub(crate) fn weigh_state(&self, before: u64, after: u64, cx: &mut Context<'_>) {
+        let signed = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
+        if let Some(topic) = self.topic {
+            let grown = signed(after) - signed(before);
+            cx.shared.topics.weigh(topic, grown);
+        }
+    }
+
     /// A message of this size has come, or gone.
     fn weigh(&self, size: u32, came: bool, cx: &mut Context<'_>) {
         if let Some(topic) = self.topic {

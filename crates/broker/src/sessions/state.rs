@@ -169,6 +169,7 @@ impl Sessions {
         Self::write_state(parts.rows.id, key, new, cx);
         let left = self.state_bytes.saturating_sub(before);
         self.state_bytes = left.saturating_add(after);
+        parts.rows.weigh_state(before, after, cx);
         parts.rows.touch(cx);
     }
 

@@ -187,7 +187,7 @@ fn add(
         head: queue.rows.head.clone(),
     });
     if let Some(topic) = queue.kind.topic() {
-        let bytes = i64::try_from(queue.rows.message_bytes()).unwrap_or(i64::MAX);
+        let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
         cx.shared.topics.weigh(topic, bytes);
     }
     directory.insert(queue);

@@ -1,7 +1,8 @@
 //! Sizes: what the subscriptions of each topic hold together.
 //!
 //! A topic counts towards its size what its subscriptions hold, so each row that is put into a
-//! subscription or removed from it is weighed here. (docs/spec/entities.md#2.2)
+//! subscription or removed from it is weighed here, and each state of a session.
+//! (docs/spec/entities.md#2.2)
 
 use std::collections::BTreeMap;
 

@@ -509,3 +509,30 @@ fn only_a_forwarded_message_has_an_enqueued_sequence_number() {
         "#]],
     );
 }
+
+#[test]
+fn states_of_sessions_count_to_the_size_of_the_topic() {
+    check(
+        "
+        0s topic t max-size=40
+        0s subscription a of=t sessions
+        0s accept r1 x in=t/Subscriptions/a
+        0s set-state r1 x 0123456789012345678901234567890123456789 in=t/Subscriptions/a
+        1s send a encoded in=t
+        1s restart
+        1s send a encoded in=t
+        2s accept r2 x in=t/Subscriptions/a
+        2s set-state r2 x short in=t/Subscriptions/a
+        2s send a encoded in=t
+        ",
+        expect![[r#"
+            0s r1 holds x until 30s
+            0s set state of x: done
+            1s send refused: the entity holds 104 bytes of 40
+            1s send refused: the entity holds 104 bytes of 40
+            2s r2 holds x until 32s
+            2s set state of x: done
+            2s send refused: the entity holds 69 bytes of 40
+        "#]],
+    );
+}
