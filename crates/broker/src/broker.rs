@@ -20,7 +20,7 @@ use crate::api::namespace::NamespaceChange;
 use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::BrokerSettings;
-use crate::api::time::Now;
+use crate::api::time::{Now, Wall};
 use crate::client_affine;
 use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
@@ -56,10 +56,14 @@ impl Broker {
         let mut shared = Shared::new(settings, describe_forward_error);
         shared.lent.replace(directory.snapshots.lent());
         shared.lent.is_to_check = true;
+        // Over a restart too the use of a subscription is use of its topic.
+        let mut used_below = BTreeMap::new();
         for queue in directory.iter() {
             if let Some(topic) = queue.kind.topic() {
                 let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
                 shared.topics.weigh(topic, bytes);
+                let used: &mut Wall = used_below.entry(topic).or_default();
+                *used = queue.last_known_use().max(*used);
             }
         }
         let mut effects = Effects::default();
@@ -74,7 +78,7 @@ impl Broker {
         directory.publish_rules();
         // Sets the alarms. No client is connected yet, so nothing else can be due.
         directory.iter_mut().for_each(|queue| {
-            queue.start_idle(now);
+            queue.start_idle(used_below.get(&queue.id).copied(), now);
             queue.wake_pumps();
             queue.set_alarm(cx);
         });

@@ -250,12 +250,19 @@ impl Queue {
         self.bytes() == 0 && self.rows.head.parts.iter().all(|part| part.count == 0)
     }
 
-    /// The time of an entity that is new or recovered begins to run.
-    pub(crate) fn start_idle(&mut self, now: Now) {
-        let known = self.times.created.max(self.times.updated);
+    /// The time of an entity that is new or recovered begins to run. A part of it was used `below`.
+    pub(crate) fn start_idle(&mut self, below: Option<Wall>, now: Now) {
+        let changed = self.times.created.max(self.times.updated);
+        let known = Some(changed).max(below).unwrap_or(changed);
         let (accessed, allowed) = (self.accessed(), self.idle_limit_ms());
         self.idle = Idle::start(known, accessed, allowed, now);
         self.lease.start(now.mono);
+    }
+
+    /// When it was created, changed or used last, as its head and its definition have it.
+    pub(crate) fn last_known_use(&self) -> Wall {
+        let Times { created, updated } = self.times;
+        created.max(updated).max(self.accessed())
     }
 
     /// When a client last used it; 0 if none has.
@@ -305,15 +312,20 @@ impl Queue {
             return false;
         };
         self.idle.look(cx.now.mono);
-        if self.is_in_use(cx) {
+        !self.note_lasting_use(cx) && until <= cx.now.mono
+    }
+
+    /// Notes a use that lasts, if there is one: a receiver that waits, or a scheduled message.
+    pub(crate) fn note_lasting_use(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_in_use = self.is_in_use(cx);
+        if is_in_use {
             self.note_access(cx);
-            return false;
         }
-        until <= cx.now.mono
+        is_in_use
     }
 
     /// How long it may be unused: what forwards is never idle. (docs/spec/entities.md#14.1)
-    pub(super) fn idle_limit_ms(&self) -> u64 {
+    pub(crate) fn idle_limit_ms(&self) -> u64 {
         let settings = &self.settings;
         let forwards =
             settings.forward_to.is_some() || settings.forward_dead_lettered_messages_to.is_some();

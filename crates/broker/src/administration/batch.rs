@@ -21,7 +21,6 @@ use crate::api::settings::QueueSettings;
 use crate::context::Context;
 use crate::entities::change::take_over;
 use crate::entities::directory::Directory;
-use crate::entities::remove;
 use crate::entities::template::Template;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
@@ -114,7 +113,7 @@ pub(super) fn carry_out(
 /// Takes a step.
 fn take(directory: &mut Directory, namespace: NamespaceId, step: Step, cx: &mut Context<'_>) {
     match step {
-        Step::Remove(id) => remove::end(directory, id, cx),
+        Step::Remove(id) => directory.delete(id, cx),
         Step::RemoveRule(subscription, name) => {
             let removed = directory.remove_rule(subscription, &name, cx);
             assert!(removed.is_ok(), "the draft has seen it");

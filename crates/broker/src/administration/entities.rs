@@ -15,7 +15,6 @@ use crate::api::settings::QueueSettings;
 use crate::context::Context;
 use crate::entities::change::changed;
 use crate::entities::directory::Directory;
-use crate::entities::remove;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
 use crate::topic::Topic;
@@ -102,7 +101,7 @@ pub(super) fn remove(
     let id = directory
         .find(namespace, path)
         .ok_or(EntityError::NotFound)?;
-    remove::end(directory, id, cx);
+    directory.delete(id, cx);
     Ok(Answer::Done)
 }
 

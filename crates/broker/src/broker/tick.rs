@@ -38,7 +38,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
         cx.enter(queue.namespace);
         let topic = matches!(queue.kind, Kind::Topic(_)).then_some(entity);
         if let Some(topic) = topic {
-            note_uses_below(directory, topic);
+            note_uses_below(directory, topic, cx);
         }
         let queue = directory
             .get_mut(entity)
@@ -55,23 +55,28 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
     }
 }
 
-/// The use of a subscription counts as use of its topic. (docs/spec/entities.md#15)
-fn note_uses_below(directory: &mut Directory, topic: EntityId) {
-    let Some(Kind::Topic(of_topic)) = directory.get(topic).map(|queue| &queue.kind) else {
+/// The use of a subscription counts as use of its topic, that of a receiver that waits there too.
+/// (docs/spec/entities.md#15)
+fn note_uses_below(directory: &mut Directory, topic: EntityId, cx: &mut Context<'_>) {
+    const A_TOPIC: &str = "it was found to be a topic in this step";
+    let queue = directory.get(topic).expect(A_TOPIC);
+    let Kind::Topic(of_topic) = &queue.kind else {
         unreachable!("it was found to be a topic in this step");
     };
-    let below = of_topic.subscriptions.iter();
-    let below = below.map(|id| {
-        directory
-            .get(*id)
-            .expect("a subscription that goes is taken out")
+    if queue.idle_limit_ms() == u64::MAX {
+        return;
+    }
+    let below: Vec<_> = of_topic.subscriptions.iter().copied().collect();
+    let uses = below.into_iter().map(|id| {
+        let subscription = directory.get_mut(id);
+        let subscription = subscription.expect("a subscription that goes is taken out");
+        subscription.note_lasting_use(cx);
+        subscription.idle.last_use()
     });
-    let Some(used) = below.map(|queue| queue.idle.last_use()).max() else {
+    let Some(used) = uses.max() else {
         return;
     };
-    let queue = directory
-        .get_mut(topic)
-        .expect("it was found to be a topic in this step");
+    let queue = directory.get_mut(topic).expect(A_TOPIC);
     if used > queue.idle.last_use() {
         queue.idle.note_use_at(used);
     }

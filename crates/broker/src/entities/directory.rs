@@ -257,7 +257,7 @@ impl Directory {
         let mut queue = Queue::new(id, namespace, path, description, head, window);
         let own = queue.settings.clone();
         self.policies.govern(&mut queue, own);
-        queue.start_idle(cx.now);
+        queue.start_idle(None, cx.now);
         queue.set_alarm(cx);
         publish(&queue, cx);
         let topic = queue.kind.topic();

@@ -70,6 +70,7 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             directory.leave_topic(entity, topic);
             if let Some(topic) = directory.get_mut(topic) {
                 topic.note_access_at(queue.accessed(), cx);
+                topic.idle.note_use_at(queue.idle.last_use());
             }
             // It is the home of bodies that rules have changed.
             let at_once = queue.is_empty() && !cx.shared.lent.is_home(entity);
@@ -82,6 +83,16 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
 }
 
 impl Directory {
+    /// A client deletes an entity. To delete a subscription is to use its topic.
+    /// (docs/spec/entities.md#15)
+    pub(crate) fn delete(&mut self, entity: EntityId, cx: &mut Context<'_>) {
+        let topic = self.get(entity).and_then(|queue| queue.kind.topic());
+        end(self, entity, cx);
+        if let Some(topic) = topic {
+            self.note_use(topic, cx);
+        }
+    }
+
     /// All entities of a namespace go.
     pub(crate) fn remove_entities(&mut self, namespace: NamespaceId, cx: &mut Context<'_>) {
         let all = self.by_path(namespace, "").map(|(_, queue)| queue);

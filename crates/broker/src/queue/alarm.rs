@@ -7,6 +7,7 @@ use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::queue::Queue;
+use crate::queue::kind::Kind;
 use crate::subqueue::SubqueueState;
 
 impl Queue {
@@ -71,6 +72,11 @@ impl Queue {
     }
 
     fn idle_alarm(&self) -> Option<Mono> {
-        self.idle.alarm(self.idle_limit_ms(), self.has_receivers())
+        let has_parts = match &self.kind {
+            Kind::Topic(topic) => !topic.subscriptions.is_empty(),
+            Kind::Queue | Kind::Subscription(_) | Kind::Transfer { .. } => false,
+        };
+        let is_looked_at = has_parts || self.has_receivers();
+        self.idle.alarm(self.idle_limit_ms(), is_looked_at)
     }
 }

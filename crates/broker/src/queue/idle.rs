@@ -4,8 +4,9 @@
 //! nothing alive; it only bridges a restart, by the time that the head keeps. That is written with
 //! the head's other changes, or once a minute for its own sake, and what may be missing of it is
 //! given to the entity. Uses that last are looked for: a receiver that waits every 30 seconds, so
-//! that the head keeps it, and a message that is scheduled when its time would be up. An entity
-//! that is not to be deleted costs nothing. (docs/spec/entities.md#15)
+//! that the head keeps it, a topic's subscriptions as often, and a message that is scheduled when
+//! its time would be up. An entity that is not to be deleted costs nothing.
+//! (docs/spec/entities.md#15)
 
 use crate::api::time::{Mono, Now, Wall};
 use crate::context::Context;

@@ -170,7 +170,7 @@ fn add(
 ) {
     let id = queue.id;
     queue.recheck_lives();
-    queue.start_idle(cx.now);
+    queue.start_idle(None, cx.now);
     // It is not idle, but no client has used it.
     queue.idle.note_use_at(cx.now.mono);
     queue.wake_pumps();

@@ -355,3 +355,68 @@ fn many_queues_that_nobody_uses_go_at_once() {
         "#]],
     );
 }
+
+#[test]
+fn a_receiver_that_waits_at_a_subscription_keeps_its_topic() {
+    check(
+        "
+        0s topic t idle=5m
+        0s subscription a of=t
+        0s attach r1 in=t/Subscriptions/a
+        10s limit r1 1 in=t/Subscriptions/a
+        1000s queues
+        1000s limit r1 0 in=t/Subscriptions/a
+        1299s queues
+        1300s queues
+        ",
+        expect![[r#"
+            1000s queues: t t/Subscriptions/a
+            1299s queues: t t/Subscriptions/a
+            1300s r1 evicted: the entity does not exist
+            1300s t/Subscriptions/a is gone
+            1300s t is gone
+            1300s queues: 
+        "#]],
+    );
+}
+
+#[test]
+fn deleting_a_subscription_is_use_of_its_topic() {
+    check(
+        "
+        0s topic t idle=5m
+        0s subscription a of=t
+        200s remove in=t/Subscriptions/a
+        499s queues
+        500s queues
+        ",
+        expect![[r#"
+            200s t/Subscriptions/a is gone
+            200s removed
+            499s queues: t
+            500s t is gone
+            500s queues: 
+        "#]],
+    );
+}
+
+#[test]
+fn over_a_restart_a_topic_was_used_when_its_subscription_was() {
+    check(
+        "
+        0s topic t idle=5m
+        0s subscription a of=t
+        250s peek 1 9 in=t/Subscriptions/a
+        260s restart
+        559s queues
+        560s queues
+        ",
+        expect![[r#"
+            250s peek: 
+            559s queues: t t/Subscriptions/a
+            560s t/Subscriptions/a is gone
+            560s t is gone
+            560s queues: 
+        "#]],
+    );
+}
