@@ -48,7 +48,7 @@ pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardErro
 pub use api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, SubqueueId, TransactionId,
 };
-pub use api::info::{Deadline, QueueInfo};
+pub use api::info::{Deadline, MessageCounts, QueueInfo, SentVia};
 pub use api::kind::EntityKind;
 pub use api::latency::{LATENCY_BUCKETS, Latency};
 pub use api::lineage::{

@@ -3,7 +3,7 @@
 //! A duration or a target that was written through this interface is returned as it was written, as
 //! long as the entity still has that value; a configuration file may have changed it since.
 
-use broker::{EntityInfo, EntityKind};
+use broker::{EntityInfo, EntityKind, MessageCounts};
 use entity::{Slot, duration, status_text, time};
 
 use super::{Extent, View, description_of, order, root};
@@ -111,8 +111,8 @@ fn target_text(path: &str, written: Option<&str>, host: &str) -> String {
 fn write_read_only(writer: &mut Writer, name: &str, info: &EntityInfo) {
     let (queue, below) = (&info.queue, &info.below);
     match name {
-        "SizeInBytes" => writer.number(name, queue.bytes.saturating_add(below.bytes)),
-        "MessageCount" => writer.number(name, counts(info).total()),
+        "SizeInBytes" => writer.number(name, queue.size().saturating_add(below.bytes)),
+        "MessageCount" => writer.number(name, queue.counts().total()),
         "AuthorizationRules" => authorization::write(writer, &info.store_only.authorization_rules),
         "CreatedAt" => writer.text(name, time::text(queue.created)),
         "UpdatedAt" => writer.text(name, time::text(queue.updated)),
@@ -121,9 +121,9 @@ fn write_read_only(writer: &mut Writer, name: &str, info: &EntityInfo) {
             writer.text(name, accessed.as_deref().unwrap_or(time::NEVER));
         }
         "CountDetails" if queue.kind == EntityKind::Subscription => {
-            counts(info).write(writer, "d3p1");
+            write_counts(writer, &queue.counts(), "d3p1");
         }
-        "CountDetails" => counts(info).write(writer, "d2p1"),
+        "CountDetails" => write_counts(writer, &queue.counts(), "d2p1"),
         "EntityAvailabilityStatus" => writer.text(name, "Available"),
         "SubscriptionCount" => writer.number(name, below.subscriptions as u64),
         "SqlFilterCount" => writer.number(name, below.sql_filters as u64),
@@ -146,58 +146,23 @@ fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// The numbers of messages of an entity. (docs/spec/entities.md#16)
-struct Counts {
-    active: u64,
-    dead_letter: u64,
-    scheduled: u64,
-    transfer: u64,
-    transfer_dead_letter: u64,
-}
-
-fn counts(info: &EntityInfo) -> Counts {
-    let queue = &info.queue;
-    // Messages of a topic are in transfer to its subscriptions.
-    let transfer = match queue.kind {
-        EntityKind::Topic => queue.active,
-        EntityKind::Queue | EntityKind::Subscription => queue.transfer,
-    };
-    Counts {
-        active: queue.active.saturating_sub(transfer) + queue.deferred,
-        dead_letter: queue.dead_letter,
-        scheduled: queue.scheduled,
-        transfer,
-        transfer_dead_letter: queue.transfer_dead_letter,
+/// The declaration of the prefix is the element's only attribute: one client looks there for the
+/// prefix. (docs/spec/admin.md#5.7)
+fn write_counts(writer: &mut Writer, counts: &MessageCounts, prefix: &str) {
+    let declaration = format!("xmlns:{prefix}");
+    writer.open("CountDetails", &[(&declaration, COUNTS)]);
+    let counts = [
+        ("ActiveMessageCount", counts.active),
+        ("DeadLetterMessageCount", counts.dead_letter),
+        ("ScheduledMessageCount", counts.scheduled),
+        ("TransferMessageCount", counts.transfer),
+        (
+            "TransferDeadLetterMessageCount",
+            counts.transfer_dead_letter,
+        ),
+    ];
+    for (name, count) in counts {
+        writer.number(&format!("{prefix}:{name}"), count.min(MAX_COUNT));
     }
-}
-
-impl Counts {
-    fn total(&self) -> u64 {
-        let all = [
-            self.active,
-            self.dead_letter,
-            self.scheduled,
-            self.transfer,
-            self.transfer_dead_letter,
-        ];
-        all.into_iter().fold(0, u64::saturating_add)
-    }
-
-    /// The declaration of the prefix is the element's only attribute: one client looks there for
-    /// the prefix. (docs/spec/admin.md#5.7)
-    fn write(&self, writer: &mut Writer, prefix: &str) {
-        let declaration = format!("xmlns:{prefix}");
-        writer.open("CountDetails", &[(&declaration, COUNTS)]);
-        let counts = [
-            ("ActiveMessageCount", self.active),
-            ("DeadLetterMessageCount", self.dead_letter),
-            ("ScheduledMessageCount", self.scheduled),
-            ("TransferMessageCount", self.transfer),
-            ("TransferDeadLetterMessageCount", self.transfer_dead_letter),
-        ];
-        for (name, count) in counts {
-            writer.number(&format!("{prefix}:{name}"), count.min(MAX_COUNT));
-        }
-        writer.close("CountDetails");
-    }
+    writer.close("CountDetails");
 }

@@ -1,6 +1,6 @@
 //! Queues: made, shown, changed and deleted, with every property.
 
-use broker::{Command, ConnectionId, Incoming, RequestId, Tier};
+use broker::{Command, ConnectionId, Incoming, Output, RequestId, Tier};
 use bytes::Bytes;
 use expect_test::expect;
 use store::EntityId;
@@ -284,6 +284,57 @@ fn counts_are_those_of_the_moment() {
         None,
         "an old version"
     );
+}
+
+/// What the counts of a queue say: active, in transfer, all of them, and the size.
+fn counts(world: &mut World, uri: &str) -> [String; 4] {
+    let shown = world.get(uri);
+    let names = [
+        "d2p1:ActiveMessageCount",
+        "d2p1:TransferMessageCount",
+        "MessageCount",
+        "SizeInBytes",
+    ];
+    // A topic has no MessageCount.
+    names.map(|name| shown.value(name).unwrap_or("none").to_owned())
+}
+
+#[test]
+fn messages_that_are_sent_via_an_entity_count_beside_its_own() {
+    let mut world = World::new();
+    let disabled = "<Status>Disabled</Status>";
+    world.make("/q", "QueueDescription", "");
+    world.make("/t", "TopicDescription", "");
+    world.make("/to", "QueueDescription", disabled);
+    let mut send = |entity: u64, messages: usize, to: Option<&str>| {
+        let message = Incoming {
+            payload: Bytes::from_static(&[0x00, 0x53, 0x75, 0xa0, 0x00]),
+            transfer_to: to.map(Into::into),
+            ..Incoming::default()
+        };
+        let said = world.turn(Command::Send {
+            request: RequestId {
+                connection: ConnectionId(2),
+                token: 1,
+            },
+            entity: EntityId(entity),
+            messages: vec![message; messages],
+        });
+        let is_sent = |output: &Output| matches!(output, Output::Sent { result: Ok(_), .. });
+        assert!(said.iter().any(is_sent), "{said:?}");
+    };
+    send(1, 3, None);
+    send(1, 2, Some("to"));
+    send(2, 4, Some("to"));
+    assert_eq!(counts(&mut world, "/q"), ["3", "2", "5", "25"]);
+    assert_eq!(counts(&mut world, "/t"), ["0", "4", "none", "20"]);
+}
+
+#[test]
+fn a_duration_near_the_maximum_has_to_be_one() {
+    let mut world = World::new();
+    let body = queue("<AutoDeleteOnIdle>P10675199DTnonsense</AutoDeleteOnIdle>");
+    assert_eq!(world.put("/q", &body).status, 400);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::forward_error::ForwardError;
 use crate::api::id::Subqueue;
+use crate::api::info::SentVia;
 use crate::api::lineage::MessageEvent;
 use crate::api::settings::QueueSettings;
 use crate::context::Context;
@@ -82,12 +83,7 @@ fn queue_of(
         return Err(SendError::DiskNearlyFull);
     }
     // What waits counts for the via entity, where it is dead-lettered if it cannot go on.
-    let waiting = directory
-        .transfer_queues(via)
-        .filter_map(|id| directory.get(id));
-    let held = waiting
-        .map(Queue::bytes)
-        .fold(below(queue, cx), u64::saturating_add);
+    let held = below(queue, cx).saturating_add(directory.sent_via(via).bytes);
     check_sizes(queue, sizes, held)?;
     let (max_size, max_message_size) = (queue.settings.max_size, queue.settings.max_message_size);
     let (namespace, path) = (queue.namespace, queue.path.clone());
@@ -156,12 +152,13 @@ impl Directory {
         found.map(|(_, id)| *id)
     }
 
-    /// How many messages wait in the transfer queues of a via entity.
-    pub(crate) fn waiting_transfers(&self, via: EntityId) -> u64 {
+    /// What waits in the transfer queues of a via entity.
+    pub(crate) fn sent_via(&self, via: EntityId) -> SentVia {
         let queues = self.transfer_queues(via).filter_map(|id| self.get(id));
-        queues
-            .map(|queue| queue.rows.count(Subqueue::Main.part()))
-            .sum()
+        queues.fold(SentVia::default(), |sum, queue| SentVia {
+            messages: sum.messages + queue.rows.count(Subqueue::Main.part()),
+            bytes: sum.bytes.saturating_add(queue.bytes()),
+        })
     }
 }
 

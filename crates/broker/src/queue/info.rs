@@ -14,6 +14,11 @@ use crate::queue::Queue;
 
 pub(crate) fn info(directory: &Directory, queue: &Queue, now: Now) -> QueueInfo {
     let count = |part| queue.rows.count(part);
+    let sent_via = directory.sent_via(queue.id);
+    let forwarded = match queue.forwards(Subqueue::Main) {
+        true => count(Subqueue::Main.part()),
+        false => 0,
+    };
     QueueInfo {
         id: queue.id,
         namespace: queue.namespace,
@@ -32,12 +37,8 @@ pub(crate) fn info(directory: &Directory, queue: &Queue, now: Now) -> QueueInfo 
         oldest_age_ms: queue.oldest_age(now.wall),
         traffic: queue.rows.traffic,
         receivers: queue.sub(Subqueue::Main).attached as u64,
-        transfer: directory.waiting_transfers(queue.id)
-            + if queue.forwards(Subqueue::Main) {
-                count(Subqueue::Main.part())
-            } else {
-                0
-            },
+        transfer: forwarded + sent_via.messages,
+        sent_via,
         transfer_dead_letter: count(Subqueue::TransferDeadLetter.part())
             + count(Subqueue::TransferDeadLetter.deferred_part()),
         created: queue.times.created,

@@ -199,6 +199,7 @@ impl Stage {
             "clear-policy" => self.clear_policy(args),
             "applied" => self.applied(args),
             "info" => self.info(args),
+            "counts" => self.counts(args),
             "queues" => self.queues(),
             "send" => self.send(args),
             "topic" => self.topic(args),

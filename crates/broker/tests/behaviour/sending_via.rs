@@ -177,6 +177,47 @@ fn a_message_waits_for_a_disabled_destination_over_a_restart() {
 }
 
 #[test]
+fn what_waits_counts_beside_the_messages_of_its_via_entity() {
+    check(
+        "
+        0s queue name=via
+        0s queue name=to disabled
+        0s send in=via abc d e
+        0s counts in=via
+        0s send in=via to=to xy z
+        0s counts in=via
+        1s restart
+        1s counts in=via
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 3 transfer 0 all 3 of 5 bytes
+            0s sent from #1
+            0s active 3 transfer 2 all 5 of 8 bytes
+            1s active 3 transfer 2 all 5 of 8 bytes
+        "#]],
+    );
+}
+
+#[test]
+fn what_waits_counts_beside_the_messages_that_are_forwarded() {
+    check(
+        "
+        0s queue name=to disabled
+        0s queue name=via forward=to
+        0s send in=via a b c
+        0s send in=via to=to x
+        0s counts in=via
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            0s active 0 transfer 4 all 4 of 4 bytes
+        "#]],
+    );
+}
+
+#[test]
 fn what_waits_goes_with_its_via_entity() {
     check(
         "

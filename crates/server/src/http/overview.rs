@@ -113,7 +113,7 @@ fn overview(report: &Report, namespace: NamespaceId) -> Json {
             "dead-letter": sum(|queue| queue.dead_letter + queue.transfer_dead_letter),
             "deferred": sum(|queue| queue.deferred),
             "scheduled": sum(|queue| queue.scheduled),
-            "bytes": sum(|queue| queue.bytes),
+            "bytes": sum(QueueInfo::size),
         },
         "traffic": {
             "arrived": sum(|queue| queue.traffic.arrived(Part::Active)),

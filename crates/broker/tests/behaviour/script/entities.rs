@@ -49,6 +49,20 @@ impl Stage {
         self.tell(&text);
     }
 
+    /// A queue's messages as Service Bus counts them, and its size.
+    pub(super) fn counts(&mut self, args: &[&str]) {
+        let info = self.shard.broker.queue(self.entity(args)).unwrap();
+        let counts = info.counts();
+        let text = format!(
+            "active {} transfer {} all {} of {} bytes",
+            counts.active,
+            counts.transfer,
+            counts.total(),
+            info.size(),
+        );
+        self.tell(&text);
+    }
+
     pub(super) fn queues(&mut self) {
         let queues = self.shard.broker.queues();
         let paths: Vec<_> = queues.map(|queue| queue.path).collect();

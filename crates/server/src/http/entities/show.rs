@@ -176,7 +176,7 @@ fn state(queue: &QueueInfo) -> Json {
         "scheduled": queue.scheduled,
         "transfer": queue.transfer,
         "transfer-dead-letter": queue.transfer_dead_letter,
-        "bytes": queue.bytes,
+        "bytes": queue.size(),
         "created": moment(queue.created),
         "updated": moment(queue.updated),
         "accessed": queue.accessed.and_then(moment),

@@ -105,7 +105,7 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo], names: NameOf<'_>) {
         Some(Unit::Bytes),
         queues
             .iter()
-            .map(|queue| (labels(queue, names), queue.bytes)),
+            .map(|queue| (labels(queue, names), queue.size())),
     );
     page.gauges(
         "entity_oldest_message_age",
@@ -187,7 +187,7 @@ fn escaped(path: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use broker::{EntityKind, QueueSettings, Traffic, Wall};
+    use broker::{EntityKind, QueueSettings, SentVia, Traffic, Wall};
     use store::{EntityId, NamespaceId, Statistics};
 
     use super::*;
@@ -207,7 +207,7 @@ mod tests {
             deferred: 1,
             scheduled: 7,
             schedule_lag_ms: 1_500,
-            bytes: 99,
+            bytes: 98,
             oldest_age_ms: Some(250),
             traffic: Traffic {
                 delivered: 5,
@@ -221,6 +221,10 @@ mod tests {
             },
             receivers: 8,
             transfer: 0,
+            sent_via: SentVia {
+                messages: 0,
+                bytes: 1,
+            },
             transfer_dead_letter: 4,
             created: Wall(0),
             updated: Wall(0),

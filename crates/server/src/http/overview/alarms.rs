@@ -67,13 +67,14 @@ pub fn of_entities(report: &Report) -> Vec<Alarm> {
 
 /// An entity that has used nine tenths of its size refuses sends soon.
 fn of_entity(queue: &QueueInfo) -> Option<Alarm> {
-    let is_nearly_full = queue.bytes > queue.settings.max_size / 10 * 9;
+    let is_nearly_full = queue.size() > queue.settings.max_size / 10 * 9;
     is_nearly_full.then(|| Alarm {
         severity: Severity::Warning,
         entity: Some(queue.path.clone()),
         text: format!(
             "{} of {} bytes are used: at the maximum size, sends are refused",
-            queue.bytes, queue.settings.max_size
+            queue.size(),
+            queue.settings.max_size
         ),
     })
 }

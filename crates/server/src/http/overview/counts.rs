@@ -133,7 +133,7 @@ impl Column {
             Self::DeadLetter => queue.dead_letter,
             Self::Scheduled => queue.scheduled,
             Self::Deferred => queue.deferred,
-            Self::Bytes => queue.bytes,
+            Self::Bytes => queue.size(),
             Self::Receivers => queue.receivers,
             Self::Age => queue.oldest_age_ms.unwrap_or(0),
         }
@@ -172,7 +172,7 @@ pub fn row(queue: &QueueInfo) -> Json {
         "scheduled": queue.scheduled,
         "transfer": queue.transfer,
         "transfer-dead-letter": queue.transfer_dead_letter,
-        "bytes": queue.bytes,
+        "bytes": queue.size(),
         "max-bytes": queue.settings.max_size,
         "forward-to": queue.settings.forward_to,
         "forward-dead-lettered-messages-to": queue.settings.forward_dead_lettered_messages_to,
