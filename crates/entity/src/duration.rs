@@ -78,9 +78,14 @@ fn friendly(text: &str) -> Option<u64> {
     days.checked_mul(DAY)?.checked_add(millis)
 }
 
-/// The ticks of `text`; `None` if it is no duration.
+/// The ticks of `text`; `None` if it is no duration, or none that a .NET time span can have.
 #[must_use]
 pub fn ticks(text: &str) -> Option<i64> {
+    i64::try_from(unbounded_ticks(text)?).ok()
+}
+
+/// The ticks of `text`, however many they are; `None` if it is no duration.
+fn unbounded_ticks(text: &str) -> Option<i128> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(text) => (true, text),
         None => (false, text),
@@ -103,7 +108,7 @@ pub fn ticks(text: &str) -> Option<i64> {
     let minute = 60 * TICKS_PER_SECOND;
     let times = [('H', 60 * minute), ('M', minute), ('S', TICKS_PER_SECOND)];
     let sum = fields(date, &dates)?.checked_add(fields(time.unwrap_or(""), &times)?)?;
-    i64::try_from(if negative { -sum } else { sum }).ok()
+    Some(if negative { -sum } else { sum })
 }
 
 /// Numbers with units that come in this order, each once at most.
@@ -139,22 +144,14 @@ fn scaled(number: &str, size: i128, fraction: bool) -> Option<i128> {
 /// The milliseconds of `text`, rounded down; `None` if it is none, or less than nothing.
 #[must_use]
 pub fn millis(text: &str) -> Option<u64> {
-    // Longer than a time span, which is for ever too.
-    let ticks = match ticks(text) {
-        Some(ticks) => i128::from(ticks),
-        None => return too_long(text).then_some(NEVER),
-    };
+    let ticks = unbounded_ticks(text)?;
+    // Longer than a time span is for ever too.
     if ticks / TICKS_PER_SECOND / SECONDS_PER_DAY >= NEVER_DAYS {
         return Some(NEVER);
     }
     u64::try_from(ticks / i128::from(TICKS_PER_MS))
         .ok()
         .filter(|_| ticks >= 0)
-}
-
-/// Whether `text` is the maximum with more digits after the point than a tick has, or a bit more.
-fn too_long(text: &str) -> bool {
-    text.starts_with("P10675199DT")
 }
 
 /// The shortest text of a number of milliseconds.
@@ -254,7 +251,12 @@ mod tests {
             ("P1", None),
             ("PT1X", None),
             ("00:01:00", None),
-            ("P99999999999D", None),
+            ("P99999999999D", Some(NEVER)),
+            ("P10675200D", Some(NEVER)),
+            ("-P99999999999D", None),
+            ("P10675199DTnonsense", None),
+            ("P10675199DT", None),
+            ("P10675199DT25", None),
         ];
         for (text, expected) in cases {
             assert_eq!(millis(text), expected, "{text}");
