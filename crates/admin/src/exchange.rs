@@ -204,7 +204,7 @@ impl Exchange {
             Call::PutEntity(put) => Order::Create {
                 path: put.path.clone(),
                 description: Box::new(self.description(put, None)?),
-                rules: default_rule(put)?.map(|rule| vec![rule]),
+                rules: default_rule(put, &self.response_builder.address())?.map(|rule| vec![rule]),
             },
             Call::ShowRule { subscription, name } => Order::DescribeRule {
                 subscription: subscription.clone(),
@@ -327,13 +327,13 @@ fn is_missing(error: &EntityError) -> bool {
 }
 
 /// The rule of a new subscription that replaces the default rule, which matches every message.
-fn default_rule(put: &Put) -> Result<Option<RuleDescription>, Error> {
+fn default_rule(put: &Put, address: &str) -> Result<Option<RuleDescription>, Error> {
     if put.kind != EntityKind::Subscription {
         return Ok(None);
     }
     let element = put.element.child("DefaultRuleDescription");
     let rule = element
-        .map(|element| rule::read(element, None))
+        .map(|element| rule::read(element, None, address))
         .transpose()?;
     Ok(rule)
 }

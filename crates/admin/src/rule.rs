@@ -3,6 +3,7 @@
 use amqp::Value;
 use broker::{
     Correlation, CorrelationField, DEFAULT_RULE, FilterDescription, OriginalValue, RuleDescription,
+    RuleError,
 };
 use entity::time;
 
@@ -14,8 +15,12 @@ use crate::xml::{Element, INSTANCE, SERVICE_BUS, Writer};
 const COMPATIBILITY: &str = "20";
 
 /// The rule that a `RuleDescription` or a `DefaultRuleDescription` describes. `named` is what the
-/// path calls it; a default rule says itself.
-pub(crate) fn read(element: &Element, named: Option<&str>) -> Result<RuleDescription, Error> {
+/// path calls it; a default rule says itself. `address` is that of the request.
+pub(crate) fn read(
+    element: &Element,
+    named: Option<&str>,
+    address: &str,
+) -> Result<RuleDescription, Error> {
     let own = element.value("Name").unwrap_or(DEFAULT_RULE);
     let name = named.unwrap_or(own);
     let mut rule = RuleDescription {
@@ -41,7 +46,10 @@ pub(crate) fn read(element: &Element, named: Option<&str>) -> Result<RuleDescrip
             (rule.action_parameters, rule.action_texts) = read_values(action, "Parameters")?;
         }
     }
-    rule.check().map_err(|error| Error::rule(&error))?;
+    rule.check().map_err(|error| match error {
+        RuleError::Name(error) => Error::name(&error.in_request(address.to_owned())),
+        other => Error::rule(&other),
+    })?;
     Ok(rule)
 }
 

@@ -167,7 +167,10 @@ impl Call {
                 match *method {
                     Method::GET => Ok(Self::ShowRule { subscription, name }),
                     Method::DELETE => Ok(Self::DeleteRule { subscription, name }),
-                    _ => put_rule(request, subscription, &name),
+                    _ => {
+                        let address = response_builder.address();
+                        put_rule(request, subscription, &name, &address)
+                    }
                 }
             }
             _ => Err(Error::verb(method)),
@@ -318,7 +321,12 @@ fn put(
     })))
 }
 
-fn put_rule(request: &Request<Bytes>, subscription: String, name: &str) -> Result<Call, Error> {
+fn put_rule(
+    request: &Request<Bytes>,
+    subscription: String,
+    name: &str,
+    address: &str,
+) -> Result<Call, Error> {
     let element = content(request.body())?;
     if element.name != "RuleDescription" {
         return Err(invalid(&format!(
@@ -328,7 +336,7 @@ fn put_rule(request: &Request<Bytes>, subscription: String, name: &str) -> Resul
     }
     Ok(Call::PutRule {
         subscription,
-        rule: Box::new(rule::read(&element, Some(name))?),
+        rule: Box::new(rule::read(&element, Some(name), address)?),
         update: is_update(request),
     })
 }

@@ -189,13 +189,14 @@ fn reserved_paths_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_default_rule_is_refused_by_its_own_name() {
+fn a_default_rule_is_refused_with_the_address_of_the_request() {
     let mut world = world();
     let inner = "<DefaultRuleDescription><Name>a b</Name></DefaultRuleDescription>";
     let body = entry("SubscriptionDescription", inner);
-    let refused = world.put("/t/Subscriptions/n", &body);
+    let refused = world.put("/t/Subscriptions/n?api-version=2024-05", &body);
     assert_eq!(refused.status, 400, "{refused:?}");
-    let expected = format!("SubCode=40000. 'a b' {SENTENCE}");
+    let address = "https://localhost:5300/t/Subscriptions/n?api-version=2024-05";
+    let expected = format!("SubCode=40000. '{address}' {SENTENCE}");
     assert!(
         refused.value("Detail").unwrap().starts_with(&expected),
         "{refused:?}"
