@@ -1,10 +1,12 @@
 //! Property: one application property, as a header. (docs/spec/admin.md#11)
 //!
 //! Strings are in double quotes with JSON's escapes, numbers and booleans are bare, times are
-//! quoted as HTTP writes them. Any other text is a string as it is. Header names have no case, so
-//! the names of properties in headers become lower case.
+//! quoted as HTTP writes them; durations, URIs and GUIDs are quoted text. Any other text is a
+//! string as it is. Header names have no case, so the names of properties in headers become lower
+//! case.
 
 use amqp::Value;
+use entity::{Described, duration, time};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -114,6 +116,11 @@ fn text(value: &Value) -> Option<String> {
         Value::Ulong(number) => number.to_string(),
         Value::Uuid(bytes) => quote(&uuid::Uuid::from_bytes(*bytes).to_string()),
         Value::Char(character) => quote(&character.to_string()),
+        Value::Described(_) => match Described::of(value)? {
+            Described::Time(ticks) => quote(&http_time(time::ms_of_ticks(ticks).0)?),
+            Described::Duration(ticks) => quote(&duration::text_of_ticks(ticks)),
+            Described::Uri(text) => quote(text),
+        },
         value => match (value.as_text(), value.as_integer()) {
             (Some(text), _) => quote(text),
             (None, Some(number)) => number.to_string(),
@@ -187,6 +194,30 @@ mod tests {
             let (name, shown) = write("Some-Name", &value).unwrap();
             assert_eq!(name, "some-name");
             assert_eq!(read(shown.to_str().unwrap()), value);
+        }
+    }
+
+    #[test]
+    fn the_types_of_service_bus_are_quoted() {
+        let ticks = time::ticks("2026-07-01T14:00:00.5+02:00").unwrap();
+        let table: [(Value, &str); 4] = [
+            (
+                Described::<&str>::Time(ticks).into(),
+                r#""Wed, 01 Jul 2026 12:00:00 GMT""#,
+            ),
+            (
+                Described::<&str>::Duration(905_000_000).into(),
+                r#""PT1M30.5S""#,
+            ),
+            (Described::Uri("https://a/b?c").into(), r#""https://a/b?c""#),
+            (
+                Value::Uuid([0x11; 16]),
+                r#""11111111-1111-1111-1111-111111111111""#,
+            ),
+        ];
+        for (value, expected) in table {
+            let (_, shown) = write("some-name", &value).unwrap();
+            assert_eq!(shown, expected);
         }
     }
 

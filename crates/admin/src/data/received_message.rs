@@ -2,7 +2,7 @@
 
 use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
 use amqp::{Value, decode};
-use broker::{Browsed, LockToken, MessageState};
+use broker::{Browsed, GIVEN_ID, LockToken, MessageState};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use uuid::Uuid;
@@ -95,7 +95,12 @@ fn broker_properties(
         enqueued_time_utc: time(message.enqueued.0).unwrap_or_default(),
         lock_token: lock.map(|lock| Uuid::from_u128(lock.token.0).to_string()),
         locked_until_utc: lock.and_then(|lock| time(lock.until)),
-        message_id: properties.message_id.as_ref().and_then(id),
+        // A publisher of RabbitMQ's dialect may have given none: the broker's is beside it.
+        message_id: properties
+            .message_id
+            .as_ref()
+            .and_then(id)
+            .or_else(|| annotated(GIVEN_ID)),
         correlation_id: properties.correlation_id.as_ref().and_then(id),
         label: properties.subject,
         to: properties.to.as_ref().and_then(id),
@@ -186,4 +191,58 @@ fn next_data(rest: &mut Bytes) -> Option<Bytes> {
     let piece = rest.slice(start..end);
     *rest = rest.slice(end..);
     Some(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use amqp::message::encode_map_section;
+    use amqp::{Symbol, descriptor};
+    use broker::Wall;
+    use store::SequenceNumber;
+
+    use super::*;
+
+    /// The id that is shown of a message whose properties section has `own`.
+    fn shown_id(own: Option<&str>) -> String {
+        let mut payload = BytesMut::new();
+        let key = Value::Symbol(Symbol::from(GIVEN_ID));
+        let annotations = [(key, Value::from("given"))];
+        encode_map_section(&mut payload, descriptor::MESSAGE_ANNOTATIONS, &annotations);
+        if let Some(own) = own {
+            let properties = Properties {
+                message_id: Some(Value::from(own)),
+                ..Properties::default()
+            };
+            properties.encode(&mut payload);
+        }
+        payload.extend_from_slice(b"\x00\x53\x75\xa0\x02hi");
+        let message = Browsed {
+            number: SequenceNumber(1),
+            enqueued_number: SequenceNumber(1),
+            was_forwarded: false,
+            was_scheduled: false,
+            lock: None,
+            enqueued: Wall(1_700_000_000_000),
+            ttl_ms: None,
+            expires: None,
+            delivery_count: 0,
+            state: MessageState::Active,
+            payload: payload.freeze(),
+            changes: Vec::new(),
+            annotations: Vec::new(),
+            deaths: None,
+            dead_letter_source: None,
+        };
+        let (headers, body) = received(&message, None);
+        assert_eq!(body, "hi");
+        let shown = headers[BROKER_PROPERTIES].as_bytes();
+        let shown: serde_json::Value = serde_json::from_slice(shown).unwrap();
+        shown["MessageId"].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_given_id_is_shown_where_a_publisher_gave_none() {
+        assert_eq!(shown_id(None), "given");
+        assert_eq!(shown_id(Some("own")), "own");
+    }
 }
