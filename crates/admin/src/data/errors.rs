@@ -113,7 +113,7 @@ pub fn injected(error: InjectedError) -> Error {
     let (status, code) = match error {
         InjectedError::ServerBusy
         | InjectedError::DetachForced
-        | InjectedError::ConnectionForced => (StatusCode::SERVICE_UNAVAILABLE, 50_300),
+        | InjectedError::ConnectionForced => (StatusCode::SERVICE_UNAVAILABLE, 50_002),
         InjectedError::Timeout => (StatusCode::GATEWAY_TIMEOUT, 50_400),
         InjectedError::QuotaExceeded => (StatusCode::FORBIDDEN, 40_300),
         InjectedError::EntityDisabled => (StatusCode::FORBIDDEN, 40_301),
