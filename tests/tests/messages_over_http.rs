@@ -495,6 +495,9 @@ fn what_can_not_be_done_is_refused_with_the_contracts_status() {
         ("DELETE", format!("/orders/messages/1/{token}"), "", 404),
         ("PUT", format!("/orders/messages/1/{token}"), "", 404),
         ("POST", format!("/orders/messages/1/{token}"), "", 404),
+        ("DELETE", "/orders/messages/1/2".to_owned(), "", 404),
+        ("PUT", "/orders/messages/1/2".to_owned(), "", 404),
+        ("POST", "/orders/messages/1/2".to_owned(), "", 404),
         ("POST", "/orders/messages".to_owned(), &*large, 403),
         ("POST", "/sessions/messages".to_owned(), "", 400),
         ("POST", "/sessions/messages/head".to_owned(), "", 400),
@@ -519,6 +522,30 @@ fn what_can_not_be_done_is_refused_with_the_contracts_status() {
             "{header}"
         );
     }
+}
+
+#[test]
+fn without_an_entity_only_posts_are_of_messages() {
+    let broker = Setup::new().start();
+    let atom = ["content-type: application/atom+xml"];
+    assert_eq!(post(&broker, "/nowhere/messages", &atom, "<a/>"), 410);
+    let feed = ask(&broker, "GET", "/nowhere/messages", &[], "");
+    assert_eq!(feed.status, 200);
+    assert!(
+        feed.body.contains("Publicly Listed Services"),
+        "{}",
+        feed.body
+    );
+}
+
+#[test]
+fn a_message_has_as_many_properties_as_a_request_has_headers() {
+    let broker = Setup::new().start();
+    let headers: Vec<_> = (0..200).map(|n| format!("property-{n}: {n}")).collect();
+    let headers: Vec<_> = headers.iter().map(String::as_str).collect();
+    assert_eq!(post(&broker, "/orders/messages", &headers, "x"), 201);
+    let taken = take(&broker, "orders");
+    assert_eq!(taken.header("property-199"), Some("199"));
 }
 
 #[test]

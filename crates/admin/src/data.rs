@@ -21,7 +21,7 @@ use crate::error::Error;
 
 pub use call::{Action, Call};
 pub use errors::{
-    dead_letter_only, evicted, gone, injected, invalid, lock, request, send, too_large,
+    dead_letter_only, evicted, gone, injected, invalid, lock, no_lock, request, send, too_large,
 };
 pub use received_message::{Lock, received};
 

@@ -27,6 +27,8 @@ pub enum Action {
     Unlock(LockToken),
     /// A lock is renewed.
     Renew(LockToken),
+    /// A lock is settled or renewed whose token is none.
+    NoLock,
     /// Messages are read without locking them, which is not supported.
     Browse,
 }
@@ -67,13 +69,14 @@ impl Call {
             }
             // The token alone names the lock; the number or id before it is for people.
             [ref place @ .., messages, _, token] if is(messages, "messages") => {
-                let token = LockToken(Uuid::parse_str(token).ok()?.as_u128());
-                match *method {
-                    Method::DELETE => (place, Action::Complete(token)),
-                    Method::PUT => (place, Action::Unlock(token)),
-                    Method::POST => (place, Action::Renew(token)),
+                let action: fn(LockToken) -> Action = match *method {
+                    Method::DELETE => Action::Complete,
+                    Method::PUT => Action::Unlock,
+                    Method::POST => Action::Renew,
                     _ => return None,
-                }
+                };
+                let token = Uuid::parse_str(token).map(|token| LockToken(token.as_u128()));
+                (place, token.map_or(Action::NoLock, action))
             }
             _ => return None,
         };
@@ -84,6 +87,16 @@ impl Call {
             action,
             timeout: timeout(uri.query().unwrap_or_default()),
         })
+    }
+}
+
+impl Call {
+    /// Whether the request is one of management if there is no such entity: a rule or the
+    /// subscription that it belongs to may be called `messages`. Management never uses POST, and
+    /// has nothing at the path of the next message or of a lock. (docs/spec/admin.md#11)
+    #[must_use]
+    pub fn needs_entity(&self, method: &Method) -> bool {
+        *method != Method::POST && matches!(self.action, Action::Browse | Action::NoLock)
     }
 }
 
@@ -179,12 +192,35 @@ mod tests {
             ("POST", "/messages"),
             ("POST", "/$management/messages"),
             ("PUT", "/q/messages/head"),
-            ("DELETE", "/q/messages/17/18"),
             ("DELETE", "/q"),
             ("GET", "/q/messages/17/9c4d0b2e-8f3a-4c66-9a65-3a0d1a6a2b11"),
         ] {
             assert_eq!(parse(method, path), None, "{method} {path}");
         }
+    }
+
+    #[test]
+    fn a_token_that_is_no_guid_names_no_lock() {
+        for method in ["DELETE", "PUT", "POST"] {
+            let main = Subqueue::Main;
+            check(method, "/q/messages/17/18", "q", main, Action::NoLock);
+        }
+    }
+
+    #[test]
+    fn what_may_be_managed_needs_an_entity() {
+        let needs_entity = |method: &str, path: &str| {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            parse(method.as_str(), path).unwrap().needs_entity(&method)
+        };
+        let lock = format!("/q/messages/17/{GUID}");
+        assert!(needs_entity("GET", "/nowhere/messages"));
+        assert!(needs_entity("GET", "/t/subscriptions/s/rules/messages"));
+        assert!(needs_entity("PUT", "/t/subscriptions/messages/rules/r"));
+        assert!(!needs_entity("POST", "/nowhere/messages"));
+        assert!(!needs_entity("POST", "/q/messages/17/18"));
+        assert!(!needs_entity("DELETE", "/nowhere/messages/head"));
+        assert!(!needs_entity("PUT", &lock));
     }
 
     #[test]

@@ -88,6 +88,12 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
     }
 }
 
+/// No lock has this name.
+#[must_use]
+pub fn no_lock() -> Error {
+    lock_lost("a token is a GUID")
+}
+
 /// The lock is lost.
 #[must_use]
 pub fn lock(error: &SettleError) -> Error {

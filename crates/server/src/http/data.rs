@@ -15,7 +15,6 @@ use access::{Entity, Operation};
 use admin::data::{self, Action, Call};
 use admin::{Error, Exchange};
 use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
 use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
 
@@ -27,23 +26,16 @@ use crate::namespace_view::NamespaceView;
 use crate::random::random;
 use crate::shard_client::ShardError;
 
-/// What a request asks of messages, unless its path is an entity's. A body of Atom is a message as
-/// any other if the entity exists, since REST libraries send that type with everything; otherwise
-/// it is a request of management. (docs/spec/admin.md#11)
+/// What a request asks of messages; `None` if it is one of management: its path is an entity's, or
+/// could be and names no entity before `messages`. The type of the body decides nothing, since REST
+/// libraries send that of Atom with everything. (docs/spec/admin.md#11)
 pub fn call(request: &Request<Incoming>, server: &NamespaceView) -> Option<Call> {
     let call = Call::parse(request.method(), request.uri())?;
     let directory = server.directory();
     let path = request.uri().path().trim_matches('/');
     let path = percent_decode_str(path).decode_utf8_lossy();
-    if directory.get(&path).is_some() {
-        return None;
-    }
-    let kind = request.headers().get(CONTENT_TYPE);
-    let is_atom = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/atom+xml"));
-    if is_atom && directory.get(&call.entity).is_none() {
-        return None;
-    }
-    Some(call)
+    let is_managed = call.needs_entity(request.method()) && directory.get(&call.entity).is_none();
+    (directory.get(&path).is_none() && !is_managed).then_some(call)
 }
 
 /// Answers a request.
@@ -70,6 +62,7 @@ pub async fn respond(
             Action::Complete(token) | Action::Unlock(token) | Action::Renew(token) => {
                 settle::respond(call, token, entity, server).await
             }
+            Action::NoLock => Err(data::no_lock()),
             Action::Browse => Err(data::invalid("Messages can be browsed over AMQP only.")),
         },
     };
@@ -95,7 +88,9 @@ fn enter(
     let operation = match call.action {
         Action::Send => Operation::PostMessages,
         Action::PeekLock | Action::ReceiveAndDelete | Action::Browse => Operation::TakeMessage,
-        Action::Complete(_) | Action::Unlock(_) | Action::Renew(_) => Operation::SettleMessage,
+        Action::Complete(_) | Action::Unlock(_) | Action::Renew(_) | Action::NoLock => {
+            Operation::SettleMessage
+        }
     };
     let allowed = caller.check(server, operation, head.uri().path());
     allowed.map_err(|reason| unauthorized(&reason))?;
