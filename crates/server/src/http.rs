@@ -18,6 +18,7 @@ mod connections;
 mod console;
 mod data;
 mod document;
+mod early_refusal;
 mod entities;
 pub mod events;
 pub mod faults;
@@ -77,8 +78,8 @@ pub use origin::is_loopback_host;
 use request_head::{HeadReader, Heads};
 use routes::Route;
 
-/// Headers of a request.
-const HEADERS: usize = 64;
+/// Headers of a request. Each property of a message over REST is one. (docs/spec/admin.md#11)
+const HEADERS: usize = 256;
 
 /// Most requests in a row on one connection that are refused for what they show.
 const FAILURES: u32 = 32;
@@ -276,15 +277,18 @@ async fn admit(
 ) -> Response {
     if !transport.is_private && request.uri().path() != HEALTH {
         server.counts.refused.of(RefusalReason::Plain).increment();
-        return answer::plain();
+        return early_refusal::in_form_of(&request, server, answer::plain());
     }
     let view = match NamespaceView::of_request(server, request.headers(), transport.peer) {
         Ok(view) => Arc::new(view),
-        Err(error) => return answer::error(StatusCode::BAD_REQUEST, &error.to_string()),
+        Err(error) => {
+            let refusal = answer::error(StatusCode::BAD_REQUEST, &error.to_string());
+            return early_refusal::in_form_of(&request, server, refusal);
+        }
     };
     let server = &view;
     if names_other_host(&request, server, transport) {
-        return answer::other_host();
+        return early_refusal::in_form_of(&request, server, answer::other_host());
     }
     match upgrade::respond(&request, server, transport.is_loopback) {
         Some(response) => response,

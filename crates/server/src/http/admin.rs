@@ -21,6 +21,7 @@ use super::body::{self, BodyError};
 use super::caller::Caller;
 use crate::namespace_view::NamespaceView;
 use crate::random::random;
+use crate::server_state::ServerState;
 use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// Says that a request is one of management, whatever its path is called.
@@ -38,6 +39,13 @@ pub fn is_management_request<T>(request: &Request<T>) -> bool {
 pub fn root(request: &Request<Incoming>, server: &NamespaceView) -> Response {
     let now = server.clock.moment().wall;
     whole(Exchange::root(request, now, u128::from_be_bytes(random())))
+}
+
+/// Refuses a request before it is known what it asks for, in the form that SDKs read.
+pub fn refuse<T>(request: &Request<T>, server: &ServerState, error: &Error) -> Response {
+    let tracking = u128::from_be_bytes(random());
+    let now = server.clock.moment().wall;
+    whole(Exchange::refuse_unparsed(request, now, tracking, error))
 }
 
 /// Answers a request, if its caller may manage what its path names.
@@ -67,17 +75,17 @@ pub async fn respond(
         }
         Err(error) => return refuse(&head, &Error::body(&error.to_string())),
     };
-    let request = head.map(|()| body);
+    let request = head.clone().map(|()| body);
     // A task of its own, so that a client that goes does not stop what it has begun.
-    let server = Arc::clone(server);
-    let managing = tokio::spawn(async move { manage(&request, &caller, tracking, &server).await });
+    let managed = Arc::clone(server);
+    let managing = tokio::spawn(async move { manage(&request, &caller, tracking, &managed).await });
     match managing.await {
         Ok(response) => whole(response),
         Err(error) => {
             tracing::error!(%error, "a request ended because of an internal error");
-            let mut response = Response::default();
-            *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-            response
+            let text = "The request ended because of an internal error of the broker.";
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            refuse(&head, &Error::new(status, Some(50_000), text))
         }
     }
 }
