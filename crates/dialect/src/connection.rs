@@ -73,6 +73,10 @@ pub trait Dialect: Send + 'static {
     /// reading the socket at its limit of them.
     fn unanswered_bytes(&self) -> usize;
 
+    /// Whether a client has ended something whose deliveries are to be answered first. The owner
+    /// does not read the socket meanwhile, which is for two seconds at most.
+    fn holds_input(&self) -> bool;
+
     /// Bytes of messages that have arrived in part.
     fn partial_bytes(&self) -> usize;
 

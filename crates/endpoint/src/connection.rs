@@ -14,6 +14,7 @@ use bytes::{Bytes, BytesMut};
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
 use crate::detected_error::{self, DetectedError, ErrorScope};
+use crate::ending::EndingFrame;
 use crate::error_counts::Scope;
 use crate::event::Event;
 use crate::handles::Handles;
@@ -85,8 +86,11 @@ pub struct Connection {
     pub(crate) events: VecDeque<Event>,
     /// Errors that no owner gave and none has taken yet.
     pub(crate) detected_errors: Vec<DetectedError>,
-    /// Input that waits for the owner: for its SASL decision, or for it to take events.
+    /// Input that waits for the owner: for its SASL decision, for it to take events, or behind
+    /// `ending`.
     pub(crate) stalled_input: BytesMut,
+    /// The end of something, which waits for answers to what came before it.
+    pub(crate) ending: Option<EndingFrame>,
     pub(crate) peer_channel_max: u16,
     pub(crate) sessions: Slab<Session>,
     pub(crate) local_channels: Handles,
@@ -119,6 +123,7 @@ impl Connection {
             events: VecDeque::new(),
             detected_errors: Vec::new(),
             stalled_input: BytesMut::new(),
+            ending: None,
             peer_channel_max: u16::MAX,
             sessions: Slab::new(),
             local_channels: Handles::new(),
@@ -166,7 +171,7 @@ impl Connection {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        if self.events.is_empty() && !self.stalled_input.is_empty() {
+        if self.events.is_empty() && (!self.stalled_input.is_empty() || self.ending.is_some()) {
             self.resume();
         }
         self.events.pop_front()
@@ -264,7 +269,7 @@ impl Connection {
     }
 
     fn is_stalled(&self) -> bool {
-        self.phase == Phase::SaslDecision || self.events.len() >= MAX_EVENTS
+        self.phase == Phase::SaslDecision || self.events.len() >= MAX_EVENTS || self.holds_input()
     }
 
     fn stall(&mut self, input: &mut BytesMut) {
@@ -276,6 +281,9 @@ impl Connection {
 
     /// Goes on with the input that waited.
     pub(crate) fn resume(&mut self) {
+        if !self.resume_ending() {
+            return;
+        }
         let mut input = std::mem::take(&mut self.stalled_input);
         self.process(&mut input);
         self.stalled_input = input;

@@ -50,11 +50,29 @@ impl Connection {
                 format!("{} bytes follow the performative", payload.len()),
             )),
             (Phase::Open, Performative::Open(open)) => self.handle_open(channel, open),
-            (Phase::Opened, performative) => self.handle_when_opened(channel, performative),
+            (Phase::Opened, performative) => match self.hold_ending(channel, performative) {
+                Some(performative) => self.handle_when_opened(channel, performative),
+                None => Ok(()),
+            },
             (_, _) => Err(Fault::connection(
                 condition::ILLEGAL_STATE,
                 "the connection is not open",
             )),
+        }
+    }
+
+    /// Takes a frame that has waited behind what came before it.
+    pub(crate) fn handle_ending(&mut self, channel: u16, performative: Performative) {
+        let taken = match (self.phase, performative) {
+            (Phase::Opened, performative) => self.handle_when_opened(channel, performative),
+            (Phase::Closing, Performative::Close(close)) => {
+                self.handle_close(close);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(fault) = taken {
+            self.handle_fault(channel, fault);
         }
     }
 

@@ -17,6 +17,7 @@ pub mod detected_error;
 mod dispatch;
 mod dispose;
 mod disposition_range;
+mod ending;
 pub mod error_counts;
 pub mod event;
 mod fault;

@@ -23,6 +23,7 @@ impl Connection {
             self.handshake_deadline(),
             self.idle_deadline(),
             self.heartbeat_deadline(),
+            self.ending.as_ref().map(|ending| ending.deadline),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -44,6 +45,9 @@ impl Connection {
             self.time_out("no frame arrived within the idle time-out");
         } else if is_due(self.heartbeat_deadline()) {
             self.send_heartbeat();
+        }
+        if self.ending.is_some() && self.events.is_empty() {
+            self.resume();
         }
     }
 

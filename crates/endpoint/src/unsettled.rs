@@ -42,6 +42,12 @@ impl<T: Copy> Unsettled<T> {
         links.filter(|link| *link != NONE)
     }
 
+    /// The id and the link of each delivery.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (u32, u32)> {
+        let entries = self.entries.iter().filter(|entry| entry.link != NONE);
+        entries.map(|entry| (entry.id, entry.link))
+    }
+
     /// Whether `id` may be pushed: it comes after all others, and not half the circle after the
     /// first.
     pub(crate) fn accepts(&self, id: u32) -> bool {

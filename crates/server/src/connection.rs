@@ -301,6 +301,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     fn may_read(&self) -> bool {
         let limits = &self.limits;
         self.phase.reads()
+            && !self.client.holds_input()
             && !self.delay.lasts()
             && self.share.unanswered() < limits.unanswered_bytes_per_connection
             && !self.share.is_exhausted()

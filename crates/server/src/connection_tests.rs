@@ -109,6 +109,10 @@ impl Dialect for Minimal {
         ConnectionState::default()
     }
 
+    fn holds_input(&self) -> bool {
+        false
+    }
+
     fn is_finished(&self) -> bool {
         self.0.is_finished()
     }

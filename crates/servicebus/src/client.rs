@@ -450,6 +450,10 @@ impl Dialect for Client {
         self.is_unauthenticated
     }
 
+    fn holds_input(&self) -> bool {
+        self.connection.holds_input()
+    }
+
     fn is_finished(&self) -> bool {
         self.connection.is_finished()
     }

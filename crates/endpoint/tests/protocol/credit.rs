@@ -571,6 +571,7 @@ fn rule_20_no_frame_follows_the_peers_end() {
         > 0: transfer h=1 id=0 tag=a body=1
         > 0: attach late h=2 receiver
         > 0: flow h=0 dc=1 credit=9 drain next-in=2
+        acts dispose 0 accepted & refuse late amqp:not-found
         > 0: end
         accept late
         refuse late amqp:not-found
@@ -594,6 +595,10 @@ fn rule_20_no_frame_follows_the_peers_end() {
               * AttachRequested late receiver
             > 0: flow h=0 dc=1 credit=9 drain next-in=2
               * Credit limit=10 drain
+            acts dispose 0 accepted & refuse late amqp:not-found
+              < 0: attach late h=2 sender idc=0 null
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: detach h=2 closed error=amqp:not-found
             > 0: end
               * Detached closed unsettled=[101]
               * Detached closed

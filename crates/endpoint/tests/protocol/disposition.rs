@@ -576,18 +576,22 @@ fn a_state_is_sent_and_the_sender_settles() {
 }
 
 #[test]
-fn a_delivery_of_a_detached_link_is_not_disposed_of() {
+fn a_delivery_that_is_not_answered_in_time_goes_with_its_link() {
     // [AMQP 2.6.5]; docs/spec/amqp.md#rule-20
     check(
         Start::Receiving,
         "
         > 0: transfer h=0 id=0 tag=a body=1
         > 0: detach h=0 closed
+        wait 1999
+        wait 1
         dispose 0 accepted",
         &expect![[r#"
             > 0: transfer h=0 id=0 tag=a body=1
               * Delivery 0 body=1
             > 0: detach h=0 closed
+            wait 1999
+            wait 1
               * Detached closed
               < 0: detach h=0 closed
             dispose 0 accepted
@@ -638,10 +642,10 @@ fn deliveries_of_a_link_that_is_detached_and_not_closed_can_be_settled() {
               * Delivery 0 body=1
             > 0: transfer h=0 id=1 tag=b more body=2
             > 0: detach h=0
-              * Detached
-              < 0: detach h=0
             dispose 0 accepted
+              * Detached
               < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: detach h=0
             dispose 1 accepted
         "#]],
     );

@@ -247,7 +247,6 @@ fn a_detach_takes_an_unanswered_attach_back() {
         Start::Begun,
         "
         > 0: attach in h=0 sender
-        > 0: transfer h=0 id=0 tag=a body=one
         > 0: detach h=0 closed
         accept in
         refuse in amqp:not-found
@@ -256,7 +255,6 @@ fn a_detach_takes_an_unanswered_attach_back() {
         &expect![[r#"
             > 0: attach in h=0 sender
               * AttachRequested in sender
-            > 0: transfer h=0 id=0 tag=a body=one
             > 0: detach h=0 closed
               * Detached closed
               < 0: attach in h=0 receiver null

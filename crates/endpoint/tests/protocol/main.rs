@@ -5,6 +5,7 @@ mod closing;
 mod conversation;
 mod credit;
 mod disposition;
+mod ending;
 mod failing;
 mod grammar;
 mod handshake;

@@ -465,6 +465,7 @@ fn a_transfer_beyond_our_window_ends_the_session() {
         "
         > 0: attach in h=0 sender
         > 0: transfer h=0 id=0 tag=a settled body=1 > 0: transfer h=0 id=1 tag=b settled body=2
+        refuse in amqp:not-found
         > 0: end",
         &expect![[r#"
             > 0: attach in h=0 sender
@@ -472,6 +473,9 @@ fn a_transfer_beyond_our_window_ends_the_session() {
             > 0: transfer h=0 id=0 tag=a settled body=1 > 0: transfer h=0 id=1 tag=b settled body=2
               < 0: flow next-in=1 in-window=1 next-out=1
               < 0: flow next-in=2 in-window=1 next-out=1
+            refuse in amqp:not-found
+              < 0: attach in h=0 receiver null
+              < 0: detach h=0 closed error=amqp:not-found
             > 0: end
               * Detached closed
               * Ended s0

@@ -328,6 +328,7 @@ fn an_oversize_delivery_may_be_aborted_or_go_with_its_link() {
         > 0: attach in h=0 sender
         accept in max-message-size=3
         > 0: transfer h=0 id=0 tag=a more body=0123
+        dispose 0 rejected
         > 0: transfer h=0 aborted
         > 0: transfer h=0 id=1 tag=b more body=0123
         > 0: detach h=0 closed
@@ -340,6 +341,8 @@ fn an_oversize_delivery_may_be_aborted_or_go_with_its_link() {
               < 0: attach in h=0 receiver max-message-size=3
             > 0: transfer h=0 id=0 tag=a more body=0123
               * TooLarge 0
+            dispose 0 rejected
+              < 0: disposition receiver first=0 last=0 settled state=rejected
             > 0: transfer h=0 aborted
             > 0: transfer h=0 id=1 tag=b more body=0123
               * TooLarge 1
@@ -559,9 +562,11 @@ fn repeated_ids_go_with_their_link() {
             > 0: transfer h=0 id=5 tag=a body=2
               * Delivery 5 body=2
             > 0: detach h=0 closed
-              * Detached closed
-              < 0: detach h=0 closed
             acts dispose 5 accepted & dispose 5 accepted
+              * Detached closed
+              < 0: disposition receiver first=5 last=5 settled state=accepted
+              < 0: disposition receiver first=5 last=5 settled state=accepted
+              < 0: detach h=0 closed
         "#]],
     );
 }

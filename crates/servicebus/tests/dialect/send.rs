@@ -6,7 +6,7 @@ use amqp::{DeliveryState, Value};
 use broker::{Command, Output, SendError};
 use bytes::{Bytes, BytesMut};
 use dialect::Dialect;
-use endpoint::Outgoing;
+use endpoint::{Event, Outgoing};
 
 use crate::tracking::text;
 use crate::world::{World, message};
@@ -456,13 +456,38 @@ fn rule_19_a_sender_that_overruns_its_credit_is_served() {
 }
 
 #[test]
-fn answers_for_a_link_that_is_gone_go_nowhere() {
+fn a_send_is_answered_before_its_link_is_closed() {
+    // docs/spec/amqp.md#3.3
     let mut world = World::new();
     let (_, sender) = world.sender("orders");
     world.broker_stalls = true;
     world.send(sender, &message("x"));
     world.client.detach(sender, true, None);
     world.pump();
+    let is_over = |event: &Event| matches!(event, Event::Detached { .. });
+    assert!(!world.events.iter().any(is_over));
+    world.broker_stalls = false;
+    world.pump();
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+    assert!(world.events.iter().any(is_over));
+    let receiver = world.receiver("orders", UNSETTLED, 1);
+    assert_eq!(
+        world.received(receiver).len(),
+        1,
+        "it was sent all the same"
+    );
+}
+
+/// (docs/spec/amqp.md#3.3)
+#[test]
+fn answers_that_take_too_long_go_nowhere() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.broker_stalls = true;
+    world.send(sender, &message("x"));
+    world.client.detach(sender, true, None);
+    world.pump();
+    world.advance(2_000);
     world.broker_stalls = false;
     world.pump();
     assert_eq!(world.outcomes(sender), []);

@@ -1,0 +1,153 @@
+//! Ends that come right behind deliveries: they take effect after them.
+//! (docs/spec/amqp.md#3.3)
+
+use expect_test::expect;
+
+use super::support::{Start, check};
+
+#[test]
+fn deliveries_in_the_same_read_are_taken_and_answered_before_a_detach() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a body=1 \
+         > 0: transfer h=0 id=1 tag=b settled body=2 > 0: detach h=0 closed
+        accept in
+        dispose 0 accepted",
+        &expect![[r#"
+            > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a body=1 > 0: transfer h=0 id=1 tag=b settled body=2 > 0: detach h=0 closed
+              * AttachRequested in sender
+            accept in
+              * Delivery 0 body=1
+              * Delivery 1 settled body=2
+              < 0: attach in h=0 receiver
+            dispose 0 accepted
+              * Detached closed
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: detach h=0 closed
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_in_the_same_read_are_taken_and_answered_before_an_end() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1 > 0: end > 0: flow h=0 dc=0 credit=1
+        dispose 0 accepted",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1 > 0: end > 0: flow h=0 dc=0 credit=1
+              * Delivery 0 body=1
+            dispose 0 accepted
+              * Detached closed
+              * Ended s0
+              * Closed error=amqp:illegal-state
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: end
+              < close error=amqp:illegal-state
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_in_the_same_read_are_taken_and_answered_before_a_close() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1 > 0: close
+        dispose 0 accepted",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1 > 0: close
+              * Delivery 0 body=1
+            dispose 0 accepted
+              * Closed
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < close
+        "#]],
+    );
+}
+
+#[test]
+fn input_behind_an_end_that_waits_is_handled_after_it() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1 > 0: detach h=0 closed
+        > 0: attach in h=0 sender
+        dispose 0 accepted
+        accept in",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1 > 0: detach h=0 closed
+              * Delivery 0 body=1
+            > 0: attach in h=0 sender
+            dispose 0 accepted
+              * Detached closed
+              * AttachRequested in sender
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: detach h=0 closed
+            accept in
+              < 0: attach in h=0 receiver
+        "#]],
+    );
+}
+
+#[test]
+fn an_end_takes_effect_without_answers_that_take_too_long() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: close
+        wait 1999
+        wait 1
+        dispose 0 accepted",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: close
+            wait 1999
+            wait 1
+              * Closed
+              < close
+            dispose 0 accepted
+        "#]],
+    );
+}
+
+#[test]
+fn an_unfinished_delivery_does_not_hold_up_its_link() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a more body=1
+        > 0: detach h=0 closed",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a more body=1
+            > 0: detach h=0 closed
+              * Detached closed
+              < 0: detach h=0 closed
+        "#]],
+    );
+}
+
+#[test]
+fn our_own_end_wins_over_one_that_waits() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: detach h=0 closed
+        close
+        > 0: close",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: detach h=0 closed
+            close
+              < close
+            > 0: close
+              * Closed
+        "#]],
+    );
+}
