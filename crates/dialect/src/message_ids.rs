@@ -13,8 +13,8 @@ use amqp::items::{Items, NULL};
 use amqp::message::Sections;
 use bytes::{Bytes, BytesMut};
 
-/// Fields of the properties list [AMQP 3.2.4]. All are written, since older Python SDKs read them by
-/// their positions. (docs/spec/amqp.md#rule-3)
+/// Fields of the properties list [AMQP 3.2.4]. All are written, since older Python SDKs read them
+/// by their positions. (docs/spec/amqp.md#rule-3)
 const FIELDS: usize = 13;
 /// Hexadecimal digits of an id.
 const DIGITS: usize = 32;

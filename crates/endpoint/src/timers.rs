@@ -6,8 +6,8 @@ use crate::id::Mono;
 
 /// How long we wait for the peer's close after ours.
 const CLOSE_TIME_OUT: u64 = 10_000;
-/// How long answers may take after an error of the peer or behind its detach, end or close; and how long we go on reading behind them,
-/// so that our close is not lost with a reset.
+/// How long answers may take after an error of the peer or before its detach, end or close; and how
+/// long we go on reading behind our close, so that it is not lost with a reset.
 pub(crate) const LINGER: u64 = 2_000;
 /// However short the peer's idle-time-out, heartbeats come no faster.
 const MIN_HEARTBEAT: u64 = 10;
