@@ -54,6 +54,11 @@ impl<T> PendingRequests<T> {
         Some(request)
     }
 
+    /// The requests that are open.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.request.as_ref())
+    }
+
     /// Bytes that all open requests occupy.
     #[must_use]
     pub fn cost(&self) -> usize {

@@ -18,7 +18,8 @@ use amqp::decode;
 pub(super) struct Concern<'a> {
     pub place: Place<'a>,
     pub operation: FaultOperation,
-    /// Of a settlement whose client wants no answer it is not known.
+    /// Of a settlement whose client wants no answer it is the receiver that holds the lock, which
+    /// the command does not say.
     pub requester: Option<Requester>,
     session: Option<&'a [u8]>,
     messages: &'a [Incoming],

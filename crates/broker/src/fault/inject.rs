@@ -7,6 +7,7 @@
 use crate::api::command::{Command, Outcome};
 use crate::api::fault::{DisconnectTime, FaultEffect, InjectedEnd, Requester};
 use crate::api::id::ConnectionId;
+use crate::api::lineage::LockEnd;
 use crate::api::operation::Operation;
 use crate::api::output::Output;
 use crate::broker::step;
@@ -15,6 +16,9 @@ use crate::entities::directory::Directory;
 use crate::fault::concern::{Concern, Place};
 use crate::fault::refuse;
 use crate::fault::rules::Delayed;
+use crate::queue::Queue;
+use crate::receive::run::run;
+use crate::settle::end_lock;
 use crate::transaction;
 use store::NamespaceId;
 
@@ -93,10 +97,11 @@ struct Choice {
 }
 
 fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) -> Option<Choice> {
-    let concern = Concern::of(command)?;
+    let mut concern = Concern::of(command)?;
     let (namespace, path) = match &concern.place {
         Place::Entity(entity) => {
             let queue = directory.get(*entity)?;
+            concern.requester = concern.requester.or_else(|| holder(queue, command, cx));
             (queue.namespace, queue.path.to_lowercase())
         }
         Place::Path(namespace, path) if directory.namespaces.contains(*namespace) => {
@@ -122,6 +127,16 @@ fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) ->
         namespace,
         requester: concern.requester,
     })
+}
+
+/// Of a settlement whose client wants no answer: the receiver that holds the lock.
+fn holder(queue: &Queue, command: &Command, cx: &Context<'_>) -> Option<Requester> {
+    let Command::Settle { token, .. } = command else {
+        return None;
+    };
+    let (subqueue, number) = end_lock::find_lock(queue, *token, cx)?;
+    let lock = queue.sub(subqueue).locks.get(number)?;
+    lock.receiver().map(Requester::Receiver)
 }
 
 fn drop_client(requester: Option<Requester>, cx: &mut Context<'_>) {
@@ -162,46 +177,36 @@ fn end(command: &Command, requester: Option<Requester>, end: InjectedEnd, cx: &m
     }
 }
 
-/// The locks that a command is about end as failed deliveries.
+/// The locks that a command is about end as if their time were up, those too whose end is part of
+/// a transaction.
 fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) {
-    let (subqueue, session, tokens) = match command {
+    let (subqueue, tokens) = match command {
         Command::Settle {
-            subqueue,
-            session,
-            token,
-            ..
-        } => (*subqueue, session.clone(), vec![*token]),
+            subqueue, token, ..
+        } => (*subqueue, std::slice::from_ref(token)),
         Command::SettleMany {
-            subqueue,
-            session,
-            tokens,
-            ..
-        } => (*subqueue, session.clone(), tokens.clone()),
-        Command::Renew {
             subqueue, tokens, ..
-        } => (*subqueue, None, tokens.clone()),
-        Command::Enlist {
-            operation:
-                Operation::Settle {
-                    subqueue,
-                    session,
-                    tokens,
-                    ..
-                },
+        }
+        | Command::Renew {
+            subqueue, tokens, ..
+        }
+        | Command::Enlist {
+            operation: Operation::Settle {
+                subqueue, tokens, ..
+            },
             ..
-        } => (*subqueue, session.clone(), tokens.clone()),
+        } => (*subqueue, tokens.as_slice()),
         _ => return,
     };
-    for token in tokens {
-        let lost = Command::Settle {
-            request: None,
-            subqueue,
-            session: session.clone(),
-            token,
-            outcome: Outcome::abandon(Vec::new()),
-        };
-        step::apply(directory, lost, cx);
+    let Some(queue) = directory.get_mut(subqueue.entity) else {
+        return;
+    };
+    for &token in tokens {
+        if let Some((subqueue, number)) = end_lock::find_lock(queue, token, cx) {
+            end_lock::expire_lock(queue, subqueue, number, LockEnd::Expired, cx);
+        }
     }
+    run(queue, cx);
 }
 
 /// A completion that leaves the message there.

@@ -366,7 +366,7 @@ impl Lock {
     }
 
     /// The receiver it was given to over a link.
-    fn receiver(&self) -> Option<ReceiverId> {
+    pub(crate) fn receiver(&self) -> Option<ReceiverId> {
         let holder = self.holder?;
         Some(ReceiverId {
             connection: holder.connection,

@@ -61,7 +61,11 @@ pub(crate) fn refuse_discharge(
             roll_back(directory, id, cx);
             Err(TransactionError::Injected(error))
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            let transactions = &mut cx.shared.transactions;
+            transactions.forget_timed_out(id, request.connection);
+            Err(error)
+        }
     };
     cx.emit(Output::Discharged { request, result });
 }

@@ -429,3 +429,62 @@ fn a_wrong_rule_changes_nothing() {
     assert!(send(&mut world).unwrap().is_err());
     assert_eq!(counts(&mut world), (1, 1));
 }
+
+/// A settlement whose client wants no answer.
+fn settle_unanswered(world: &mut World, token: LockToken) -> Vec<Output> {
+    world.turn(Command::Settle {
+        request: None,
+        subqueue: PLACE,
+        session: None,
+        token,
+        outcome: Outcome::Complete,
+    })
+}
+
+#[test]
+fn a_settlement_that_wants_no_answer_is_its_receivers() {
+    let busy = InjectedError::ServerBusy;
+    let requester = Requester::Receiver(receiver(1));
+    let connection = requester.connection();
+    let completions = || FaultMatch {
+        operations: vec![FaultOperation::Complete],
+        ..FaultMatch::default()
+    };
+    for (effect, expected, left) in [
+        (
+            FaultEffect::Detach(busy),
+            Output::Ended {
+                requester,
+                end: InjectedEnd::Link(busy),
+            },
+            1,
+        ),
+        (
+            FaultEffect::Disconnect(DisconnectTime::Before),
+            Output::Dropped { connection },
+            1,
+        ),
+        (
+            FaultEffect::Disconnect(DisconnectTime::After),
+            Output::Dropped { connection },
+            0,
+        ),
+    ] {
+        let mut world = world();
+        let token = lock(&mut world);
+        replace(&mut world, "default", vec![rule(completions(), effect)]).unwrap();
+        assert_eq!(settle_unanswered(&mut world, token), [expected]);
+        assert_eq!(active(&world), left, "{effect:?}");
+    }
+    // A rule for another client leaves it alone.
+    let mut world = world();
+    let token = lock(&mut world);
+    let matches = FaultMatch {
+        client: Some("another".to_owned()),
+        ..completions()
+    };
+    let rules = vec![rule(matches, FaultEffect::Detach(busy))];
+    replace(&mut world, "default", rules).unwrap();
+    assert_eq!(settle_unanswered(&mut world, token), []);
+    assert_eq!(active(&world), 0);
+}

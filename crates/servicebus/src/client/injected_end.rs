@@ -6,7 +6,7 @@
 
 use access::Operation;
 use amqp::Error;
-use broker::{InjectedEnd, Requester};
+use broker::{InjectedEnd, Requester, TransactionId};
 use dialect::{Origin, Subject, owner_token};
 use endpoint::LinkId;
 
@@ -42,8 +42,11 @@ impl Client {
                 let pending = self.pending_requests.remove(request.token)?;
                 match &pending {
                     PendingRequest::Enlist(enlisted) => self.transactions.refused(enlisted),
-                    // It is rolled back with its coordinator, which ends with the link.
-                    PendingRequest::Discharge(discharge) => {
+                    // It is rolled back with its coordinator, which ends with the link. One that
+                    // another discharge has the broker decide on is not.
+                    PendingRequest::Discharge(discharge)
+                        if !self.is_discharged(discharge.transaction) =>
+                    {
                         self.transactions.end(discharge.transaction);
                     }
                     _ => {}
@@ -51,6 +54,13 @@ impl Client {
                 Some(pending.link())
             }
         }
+    }
+
+    /// Whether the broker still has to answer a discharge of a transaction.
+    fn is_discharged(&self, transaction: TransactionId) -> bool {
+        self.pending_requests.iter().any(|pending| {
+            matches!(pending, PendingRequest::Discharge(it) if it.transaction == transaction)
+        })
     }
 
     fn end_link(&mut self, link: LinkId, error: Error) {

@@ -15,8 +15,14 @@ use crate::world::{KEY, World, message, sender, token};
 
 /// One rule, for the first operation of that kind.
 fn inject(world: &mut World, operation: FaultOperation, effect: FaultEffect) {
+    inject_after(world, 0, operation, effect);
+}
+
+/// One rule, for the operation of that kind that comes after `skip` others.
+fn inject_after(world: &mut World, skip: u64, operation: FaultOperation, effect: FaultEffect) {
     let matches = FaultMatch {
         operations: vec![operation],
+        skip,
         times: Some(1),
         ..FaultMatch::default()
     };
@@ -227,4 +233,31 @@ fn a_declare_and_an_operation_of_a_transaction_are_refused_as_others_are() {
         transactions::condition(&outcomes[0]),
         "com.microsoft:server-busy"
     );
+}
+
+#[test]
+fn a_second_discharge_that_is_ended_leaves_the_first_to_settle_its_deliveries() {
+    let (mut world, coordinator, receiver, received) = transactions::locked();
+    let pair = world.pair("orders/$management");
+    world.call(&pair, &transactions::schedule("later"));
+    let id = transactions::declare(&mut world, coordinator);
+    let state = transactions::within(&id, Some(DeliveryState::Accepted));
+    world.dispose(&received, state, false);
+    transactions::answers(&mut world, receiver);
+    // The commit has to look the message up that it cancels.
+    transactions::request_within(&mut world, &pair, &id, &transactions::cancel(2));
+    let effect = FaultEffect::Detach(InjectedError::DetachForced);
+    inject_after(&mut world, 1, FaultOperation::Commit, effect);
+    let fields = vec![Value::Binary(id), Value::Bool(false)];
+    let discharge = transactions::described(transactions::DISCHARGE, fields);
+    world.broker_stalls = true;
+    world.send(coordinator, &discharge);
+    world.send(coordinator, &discharge);
+    world.broker_stalls = false;
+    world.pump();
+    let error = world.detach_error(coordinator).expect("it is detached");
+    assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+    let answers = transactions::answers(&mut world, receiver);
+    assert_eq!(answers, [(DeliveryState::Accepted, true)]);
+    assert!(is_empty(&world, "orders"));
 }

@@ -809,7 +809,7 @@ fn an_update_of_dispositions_takes_part_by_request() {
     }
 }
 
-fn schedule(text: &str) -> Request {
+pub(crate) fn schedule(text: &str) -> Request {
     let mut payload = BytesMut::new();
     let later = i64::try_from(BROKER_START + 3_600_000).expect("fits");
     let annotation = [(
@@ -823,7 +823,7 @@ fn schedule(text: &str) -> Request {
     Request::operation("com.microsoft:schedule-message", body)
 }
 
-fn cancel(number: i64) -> Request {
+pub(crate) fn cancel(number: i64) -> Request {
     let numbers = Value::Array(vec![Value::Long(number)]);
     let body = vec![("sequence-numbers", numbers)];
     Request::operation("com.microsoft:cancel-scheduled-message", body)

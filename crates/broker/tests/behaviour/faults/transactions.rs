@@ -293,3 +293,40 @@ fn a_message_completed_in_a_transaction_can_come_again() {
     assert_eq!(world.shard.broker.queue(QUEUE).unwrap().active, 1);
     world.audit();
 }
+
+#[test]
+fn a_lock_that_a_transaction_is_to_end_is_lost_all_the_same() {
+    let mut world = world();
+    let token = lock(&mut world);
+    let transaction = begin(&mut world);
+    enlist(&mut world, transaction, completion(token), Refusal::Told);
+    inject(&mut world, FaultOperation::Renew, FaultEffect::LoseLock);
+    let said = world.turn(Command::Renew {
+        request: asking(13),
+        subqueue: PLACE,
+        tokens: vec![token],
+    });
+    let is_refused =
+        |output: &Output| matches!(output, Output::Renewed { result, .. } if result.is_err());
+    assert!(said.iter().any(is_refused), "{said:?}");
+    let said = discharge(&mut world, transaction, false);
+    assert!(
+        matches!(discharged(&said), Err(TransactionError::RolledBack(_))),
+        "{said:?}"
+    );
+    assert_eq!(active(&world), 1);
+    world.audit();
+}
+
+#[test]
+fn a_refused_commit_that_comes_too_late_is_told_so_once() {
+    let mut world = world();
+    let transaction = begin(&mut world);
+    enlist(&mut world, transaction, a_send(), Refusal::Told);
+    inject(&mut world, FaultOperation::Commit, BUSY);
+    world.mono += 10 * 60_000;
+    let said = discharge(&mut world, transaction, false);
+    assert_eq!(*discharged(&said), Err(TransactionError::TimedOut));
+    let said = discharge(&mut world, transaction, false);
+    assert_eq!(*discharged(&said), Err(TransactionError::Unknown));
+}
