@@ -126,6 +126,8 @@ impl Broker {
         effects.deletes |= self.shared.deletion_scheduler.end_piece();
         let cx = &mut Context::new(self.now, &mut self.shared, effects);
         node::end_touched(&mut self.directory, cx);
+        // A turn with one command that copies has not done it.
+        snapshot::free_unused(&mut self.directory, cx);
         let touched = std::mem::take(&mut cx.shared.touched);
         for entity in touched {
             // An entity may have gone in the same turn.

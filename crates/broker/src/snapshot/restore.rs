@@ -73,7 +73,6 @@ pub(crate) fn fork(
     let ahead = cx.shared.clocks.ahead(from);
     cx.shared.clocks.advance(namespace, ahead);
     cx.enter(namespace);
-    cx.enter(namespace);
     template.make_policies(directory, namespace, cx);
     let before = Before::new();
     make_all(directory, snapshot, namespace, &before, source, cx);
@@ -120,7 +119,9 @@ fn make_all(
         let old = before.get(&frozen.path.to_lowercase());
         let old_head = old.map(|(_, head)| head);
         let mut queue = queue_of(frozen, (id, namespace), description, old_head, &made, cx);
-        queue.rows.origins.borrow_from(snapshot);
+        if !queue.is_empty() {
+            queue.rows.origins.borrow_from(snapshot);
+        }
         if matches!(queue.kind, Kind::Queue) {
             queue.kind = directory.recovered_kind(namespace, &queue.path, Kind::Queue);
         }

@@ -38,6 +38,8 @@ pub(crate) fn take(
     for entity in entities {
         freeze(directory, id, entity, cx);
     }
+    // Without a name and without messages no entity needs it.
+    cx.shared.lent.is_to_check = true;
     Ok(id)
 }
 
@@ -86,7 +88,9 @@ fn freeze(directory: &mut Directory, snapshot: EntityId, entity: EntityId, cx: &
     let owned_from = cx.shared.lent.lend(queue.id, below);
     let (mut frozen, row) = definition::freeze(queue, (part, snapshot), owned_from);
     frozen.rules = rules;
-    queue.rows.origins.borrow_from(snapshot);
+    if !queue.is_empty() {
+        queue.rows.origins.borrow_from(snapshot);
+    }
     cx.write(Write::PutEntity(definition::row_of(queue)));
     cx.write(Write::PutEntity(row));
     cx.write(Write::PutHead {

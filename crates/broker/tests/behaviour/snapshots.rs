@@ -323,3 +323,12 @@ fn a_namespace_with_exchanges_has_no_snapshots() {
         "#]],
     );
 }
+
+#[test]
+fn a_namespace_without_messages_is_forked_as_often_as_wanted() {
+    let lines = (0..=broker::MAX_SNAPSHOTS).map(|number| format!("{number}s fork copy-{number}\n"));
+    let script: String = lines.collect();
+    let said = crate::script::run(broker::BrokerSettings::default(), &script);
+    let last = format!("fork copy-{}: 1 entities\n", broker::MAX_SNAPSHOTS);
+    assert!(said.ends_with(&last), "{said}");
+}
