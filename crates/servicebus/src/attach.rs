@@ -411,8 +411,11 @@ impl Client {
         Err(errors::unauthorized(required_right, &self.resource(path)))
     }
 
+    /// That of a subscription is its topic's. (docs/spec/entities.md#2.3)
     fn max_message_size(&self, entity: &Entity) -> u64 {
-        let size = entity
+        let topic = self.topic_of(entity.kind, &entity.path);
+        let size = topic
+            .map_or(entity, |topic| &**topic)
             .settings
             .max_message_size
             .unwrap_or(self.settings.max_message_size);

@@ -8,7 +8,9 @@
 //! Invariant: a session keeps its kind and its via entity as long as it lives.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use access::Entity;
 use amqp::Error;
 use broker::EntityKind;
 use endpoint::{LinkId, SessionId};
@@ -76,13 +78,17 @@ impl Client {
 
     /// The queue or topic of an entity: a subscription's is its topic.
     pub(crate) fn top_level(&self, kind: EntityKind, id: EntityId, path: &str) -> EntityId {
+        self.topic_of(kind, path).map_or(id, |topic| topic.id)
+    }
+
+    /// The topic of a subscription.
+    pub(crate) fn topic_of(&self, kind: EntityKind, path: &str) -> Option<&Arc<Entity>> {
         if kind != EntityKind::Subscription {
-            return id;
+            return None;
         }
-        let topic = path.to_lowercase();
-        let topic = topic.split_once(SUBSCRIPTIONS).map(|(topic, _)| topic);
-        let topic = topic.and_then(|topic| self.directory.get(topic));
-        topic.map_or(id, |topic| topic.id)
+        let path = path.to_lowercase();
+        let (topic, _) = path.split_once(SUBSCRIPTIONS)?;
+        self.directory.get(topic)
     }
 
     /// Refuses a receiver that is not on the via entity of its session.

@@ -5,7 +5,7 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Map, Source, Symbol, Value};
-use broker::Command;
+use broker::{Command, Ensured, QueueSettings, SubscriptionSettings};
 use bytes::{Bytes, BytesMut};
 use dialect::Dialect;
 use endpoint::LinkId;
@@ -427,6 +427,46 @@ fn a_state_is_kept_as_it_was_set() {
     );
     assert_eq!(set(&mut world, Value::Null).code(), 200);
     assert_eq!(get(&mut world), Value::Null);
+}
+
+#[test]
+fn a_state_at_a_subscription_is_as_large_as_a_message_of_its_topic() {
+    let mut world = World::new();
+    world.ensure(Ensured::Topic {
+        path: "small".to_owned(),
+        settings: QueueSettings {
+            max_message_size: Some(1_000),
+            ..QueueSettings::default()
+        },
+    });
+    let with_sessions = QueueSettings {
+        requires_session: true,
+        ..QueueSettings::default()
+    };
+    world.ensure(Ensured::Subscription {
+        topic: "small".to_owned(),
+        name: "a".to_owned(),
+        settings: Box::new(SubscriptionSettings {
+            queue: with_sessions,
+            ..SubscriptionSettings::default()
+        }),
+        rules: None,
+    });
+    let path = "small/Subscriptions/a";
+    let mut attach = wish(Value::from("s"), None);
+    if let Some(source) = &mut attach.source {
+        source.address = Some(Value::from(path));
+    }
+    let session = world.session();
+    let holder = world.attach(session, attach);
+    assert!(world.client.is_attached(holder));
+    let pair = world.pair("small/Subscriptions/a/$management");
+    for (size, code) in [(1_000, 200), (1_001, 400)] {
+        let state = Value::Binary(Bytes::from(vec![7; size]));
+        let body = vec![("session-id", Value::from("s")), ("session-state", state)];
+        let response = call(&mut world, &pair, "set-session-state", body);
+        assert_eq!(response.code(), code, "{size}");
+    }
 }
 
 #[test]
