@@ -165,6 +165,7 @@ impl Connection {
 
     /// The peer is gone: queues `Closed` unless the connection is over already.
     pub fn handle_eof(&mut self) {
+        self.take_held_input();
         self.report_closed(None, false);
         self.phase = Phase::Finished;
     }

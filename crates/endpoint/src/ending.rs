@@ -13,9 +13,7 @@ use crate::id::Mono;
 use crate::link::{End, Stage};
 use crate::phase::Phase;
 use crate::receiver::Receiver;
-use crate::session::Session;
-use crate::timers::LINGER;
-use crate::timers::later;
+use crate::timers::{LINGER, later};
 
 /// A frame that ends something, and has something ahead of it.
 pub(crate) struct EndingFrame {
@@ -23,11 +21,22 @@ pub(crate) struct EndingFrame {
     performative: Performative,
     /// When it takes effect without the answers.
     pub(crate) deadline: Mono,
+    /// What it has to wait for, of all that there may be. Nothing if that is not known yet.
+    obstacle: Option<Obstacle>,
+}
+
+/// What would be cut off.
+#[derive(Clone, Copy)]
+enum Obstacle {
+    /// A whole delivery of a session that has no answer.
+    Delivery { session: u32, id: u32 },
+    /// A link that is not answered and has deliveries.
+    Link(u32),
 }
 
 impl Connection {
-    /// Whether input waits until deliveries that came before the end of their link are answered.
-    /// What is read meanwhile is kept.
+    /// Whether input waits behind the end of something, until the owner has taken the events before
+    /// it and answered the deliveries. What is read meanwhile is kept.
     #[must_use]
     pub fn holds_input(&self) -> bool {
         self.ending.is_some() && self.phase == Phase::Opened
@@ -39,76 +48,114 @@ impl Connection {
         channel: u16,
         performative: Performative,
     ) -> Option<Performative> {
-        let waits = self.side == Side::Server
-            && is_end(&performative)
-            && (!self.events.is_empty() || self.cuts_off(channel, &performative));
-        if !waits {
+        if self.side != Side::Server || !is_end(&performative) {
+            return Some(performative);
+        }
+        // Its obstacle is looked for once the owner has taken the events.
+        let obstacle = match self.events.is_empty() {
+            true => self.obstacle(channel, &performative),
+            false => None,
+        };
+        if self.events.is_empty() && obstacle.is_none() {
             return Some(performative);
         }
         self.ending = Some(EndingFrame {
             channel,
             performative,
             deadline: later(self.timers.now, LINGER),
+            obstacle,
         });
         None
     }
 
     /// Handles the frame that waits, if it need not wait any longer. Returns whether none is left.
     pub(crate) fn resume_ending(&mut self) -> bool {
-        let Some(ending) = self.ending.take() else {
+        let Some(mut ending) = self.ending.take() else {
             return true;
         };
-        let is_due = ending.deadline <= self.timers.now;
-        if self.phase == Phase::Opened
-            && !is_due
-            && self.cuts_off(ending.channel, &ending.performative)
-        {
-            self.ending = Some(ending);
-            return false;
+        if self.phase == Phase::Opened && ending.deadline > self.timers.now {
+            let same = ending.obstacle.filter(|obstacle| self.is_there(*obstacle));
+            let obstacle = same.or_else(|| self.obstacle(ending.channel, &ending.performative));
+            if obstacle.is_some() {
+                ending.obstacle = obstacle;
+                self.ending = Some(ending);
+                return false;
+            }
         }
         self.handle_ending(ending.channel, ending.performative);
         true
     }
 
-    /// Whether deliveries would be left without an answer, or without having been taken.
-    fn cuts_off(&self, channel: u16, performative: &Performative) -> bool {
-        let session = || self.sessions.get(self.remote_channels.get(channel.into())?);
+    /// Takes the input behind what waits, for which nothing will be answered any more: it came
+    /// before the end of the stream.
+    pub(crate) fn take_held_input(&mut self) {
+        while let Some(ending) = &mut self.ending {
+            ending.deadline = self.timers.now;
+            self.resume();
+        }
+    }
+
+    /// A delivery that would be left without an answer, or a link whose deliveries would not have
+    /// been taken.
+    fn obstacle(&self, channel: u16, performative: &Performative) -> Option<Obstacle> {
+        let key = self.remote_channels.get(channel.into());
         match performative {
-            Performative::Detach(detach) => session().is_some_and(|session| {
-                let link = session.remote_handles.get(detach.handle);
-                link.is_some_and(|link| self.owes(session, |key| key == link))
-            }),
-            Performative::End(_) => session().is_some_and(|session| self.owes(session, |_| true)),
+            Performative::Detach(detach) => {
+                let handles = &self.sessions.get(key?)?.remote_handles;
+                let link = handles.get(detach.handle)?;
+                self.obstacle_in(key?, |key| key == link)
+            }
+            Performative::End(_) => self.obstacle_in(key?, |_| true),
             _ => {
-                let sessions = self.sessions.keys();
-                let mut sessions = sessions.filter_map(|key| self.sessions.get(key));
-                sessions.any(|session| self.owes(session, |_| true))
+                let mut sessions = self.sessions.keys();
+                sessions.find_map(|key| self.obstacle_in(key, |_| true))
             }
         }
     }
 
-    /// Whether chosen links of a session have whole deliveries that wait for an answer, or for that
-    /// of their link.
-    fn owes(&self, session: &Session, is_chosen: impl Fn(u32) -> bool) -> bool {
-        let receiver = |key: u32, stage: Stage| {
-            let link = self.links.get(key).filter(|_| is_chosen(key))?;
-            match &link.end {
-                End::Receiver(receiver) if link.stage == stage => Some(receiver),
-                _ => None,
-            }
-        };
-        let is_answerable = |(id, key): (u32, u32)| {
-            let is_partial = |receiver: &Receiver| {
-                let partial = receiver.partial.as_ref();
-                partial.is_some_and(|partial| partial.waits && partial.delivery_id == id)
-            };
-            receiver(key, Stage::Attached).is_some_and(|receiver| !is_partial(receiver))
-        };
+    fn obstacle_in(&self, key: u32, is_chosen: impl Fn(u32) -> bool) -> Option<Obstacle> {
+        let session = self.sessions.get(key)?;
+        let is_owed = |(id, link): &(u32, u32)| is_chosen(*link) && self.is_owed(*link, *id);
         let repeated = session.repeated.iter().copied();
-        let holds = |key: &u32| {
-            receiver(*key, Stage::Requested).is_some_and(|receiver| !receiver.held.is_empty())
-        };
-        session.incoming.ids().chain(repeated).any(is_answerable) || session.links.iter().any(holds)
+        let delivery = session.incoming.ids().chain(repeated).find(is_owed);
+        let delivery = delivery.map(|(id, _)| Obstacle::Delivery { session: key, id });
+        let holds = |link: &&u32| is_chosen(**link) && self.holds_deliveries(**link);
+        let link = || session.links.iter().find(holds);
+        delivery.or_else(|| link().map(|link| Obstacle::Link(*link)))
+    }
+
+    fn is_there(&self, obstacle: Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Delivery { session, id } => {
+                let session = self.sessions.get(session);
+                session.is_some_and(|session| session.has_incoming(id))
+            }
+            Obstacle::Link(link) => self.holds_deliveries(link),
+        }
+    }
+
+    /// Whether the owner has still to answer an unsettled delivery of a link: it is whole, and the
+    /// link is attached.
+    fn is_owed(&self, link: u32, id: u32) -> bool {
+        let receiver = self.receiver(link, Stage::Attached);
+        receiver.is_some_and(|receiver| {
+            let partial = receiver.partial.as_ref();
+            !partial.is_some_and(|partial| partial.waits && partial.delivery_id == id)
+        })
+    }
+
+    /// Whether a link waits for its own answer, with deliveries behind it.
+    fn holds_deliveries(&self, link: u32) -> bool {
+        let receiver = self.receiver(link, Stage::Requested);
+        receiver.is_some_and(|receiver| !receiver.held.is_empty())
+    }
+
+    fn receiver(&self, link: u32, stage: Stage) -> Option<&Receiver> {
+        let link = self.links.get(link).filter(|link| link.stage == stage)?;
+        match &link.end {
+            End::Receiver(receiver) => Some(receiver),
+            End::Sender(_) => None,
+        }
     }
 }
 

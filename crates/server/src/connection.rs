@@ -367,7 +367,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         let mut reads = 0;
         for round in 0..READS_PER_ROUND {
             let is_slow = self.client.is_slow();
-            if self.delay.lasts() || (is_slow && round > 0) {
+            if self.delay.lasts() || self.client.holds_input() || (is_slow && round > 0) {
                 break;
             }
             if !self.may_read() {

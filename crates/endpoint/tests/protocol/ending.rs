@@ -151,3 +151,30 @@ fn our_own_end_wins_over_one_that_waits() {
         "#]],
     );
 }
+
+#[test]
+fn input_behind_an_end_that_waits_is_taken_before_the_stream_ends() {
+    check(
+        Start::Receiving,
+        "
+        > 0: attach other h=1 sender
+        accept other
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: detach h=0 closed > 0: transfer h=1 id=1 tag=b settled body=2
+        eof",
+        &expect![[r#"
+            > 0: attach other h=1 sender
+              * AttachRequested other sender
+            accept other
+              < 0: attach other h=1 receiver
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: detach h=0 closed > 0: transfer h=1 id=1 tag=b settled body=2
+            eof
+              * Detached closed
+              * Delivery 1 settled body=2
+              * Closed
+              < 0: detach h=0 closed
+        "#]],
+    );
+}
