@@ -257,6 +257,17 @@ fn a_key_that_manages_a_topic_changes_it_and_what_is_below_it() {
             ("PUT", "entities/new", "{}"),
             ("PUT", "entities/events2", "{}"),
             ("PUT", "entities/events/new", "{}"),
+            // Forwarding to another entity needs the right to manage that one too.
+            (
+                "PATCH",
+                "entities/events/Subscriptions/all",
+                r#"{"forward-to": "orders"}"#,
+            ),
+            (
+                "PUT",
+                "entities/events/Subscriptions/third",
+                r#"{"forward-dead-lettered-messages-to": "orders"}"#,
+            ),
             ("DELETE", "entities/orders", ""),
             ("POST", "entities/orders/purge", "{}"),
             ("GET", "policies", ""),

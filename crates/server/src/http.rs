@@ -401,6 +401,7 @@ async fn respond(
                 request.extensions_mut().insert(change);
             }
             let change = change.filter(|_| route.changes());
+            request.extensions_mut().insert(caller);
             let response = respond_own(request, route, &path, transport, &view).await;
             audited(change, response)
         }

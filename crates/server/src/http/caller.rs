@@ -82,6 +82,11 @@ impl Caller {
         Ok(())
     }
 
+    /// Whether it has its right to one entity, and none to the namespace.
+    pub fn is_of_one_entity(&self) -> bool {
+        self.entity.is_some()
+    }
+
     /// The reader that the caller is, if it may listen to an entity of the namespace.
     pub fn reader(&self, server: &NamespaceView) -> Option<Reader> {
         let directory = server.directory();

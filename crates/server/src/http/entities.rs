@@ -18,9 +18,11 @@ mod resource_path;
 mod send;
 mod settle;
 mod show;
+mod target_check;
 
 use std::sync::Arc;
 
+use access::Unauthorized;
 use broker::{EntityError, RuleError};
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -39,6 +41,7 @@ use bulk_operation::BulkOperation;
 use explain::Question;
 use messages::Range;
 use resource_path::ResourcePath;
+use target_check::TargetCheck;
 
 const PREFIX: &str = "/$railbus/entities";
 /// More than any entity needs.
@@ -57,6 +60,8 @@ enum ApiError {
     NotReceived(u64),
     #[error("the answer of the broker does not fit the request")]
     Unexpected,
+    #[error(transparent)]
+    Unauthorized(#[from] Unauthorized),
 }
 
 impl ApiError {
@@ -76,6 +81,7 @@ impl ApiError {
             Self::Entity(EntityError::Injected(error)) => admin::data::injected(*error).status,
             Self::Entity(_) | Self::Bad(_) => StatusCode::BAD_REQUEST,
             Self::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -83,7 +89,10 @@ impl ApiError {
 
 impl From<ApiError> for Response {
     fn from(error: ApiError) -> Self {
-        answer::error(error.status(), &error.to_string())
+        match &error {
+            ApiError::Unauthorized(reason) => answer::unauthorized_script(reason),
+            _ => answer::error(error.status(), &error.to_string()),
+        }
     }
 }
 
@@ -98,8 +107,8 @@ enum EntityRequest {
     Explain(Question),
     Bulk(BulkOperation, Bytes, Option<Box<HttpChange>>),
     /// Whether the resource may exist already.
-    Put(Json, bool),
-    Patch(Json),
+    Put(Json, bool, TargetCheck),
+    Patch(Json, TargetCheck),
     Delete,
 }
 
@@ -193,6 +202,7 @@ async fn parse_request(
         _ => {}
     }
     let change = request.extensions_mut().remove().map(Box::new);
+    let targets = TargetCheck::of(request.extensions_mut().remove());
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
     match route {
         Route::Messages => return Ok(EntityRequest::Send(body)),
@@ -205,8 +215,8 @@ async fn parse_request(
     let json = serde_json::from_slice(&body)
         .map_err(|error| ApiError::Bad(format!("the body is not JSON: {error}")))?;
     Ok(match method {
-        Method::PUT => EntityRequest::Put(json, may_be_there),
-        _ => EntityRequest::Patch(json),
+        Method::PUT => EntityRequest::Put(json, may_be_there, targets),
+        _ => EntityRequest::Patch(json, targets),
     })
 }
 
@@ -239,9 +249,13 @@ async fn handle(
                 .await
         }
         EntityRequest::Delete => change::delete(&mut shard_client, resource).await,
-        EntityRequest::Patch(json) => change::patch(&mut shard_client, resource, json).await,
-        EntityRequest::Put(json, may_be_there) => {
-            change::put(&mut shard_client, resource, json, may_be_there).await
+        EntityRequest::Patch(json, targets) => {
+            let allow = |target: &str| targets.check(server, target);
+            change::patch(&mut shard_client, resource, json, &allow).await
+        }
+        EntityRequest::Put(json, may_be_there, targets) => {
+            let allow = |target: &str| targets.check(server, target);
+            change::put(&mut shard_client, resource, json, may_be_there, &allow).await
         }
     }
 }

@@ -81,6 +81,7 @@ pub async fn read(
         let directory = server.namespaces.directory(namespace);
         let directory = directory.unwrap_or_else(|| Arc::new(Directory::deleted(namespace)));
         reader.keep_own(&mut report.entities, &directory);
+        report.fault_rules.clear();
     }
     let mut overview = overview(&report, namespace);
     if namespace == NamespaceId::default() && reader.is_none() {

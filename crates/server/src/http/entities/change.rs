@@ -3,6 +3,7 @@
 //! A description is read as a file's is, so the same values are valid. Properties that a file
 //! cannot express (the metadata) keep their values.
 
+use access::Unauthorized;
 use broker::{
     Answer, EntityDescription, EntityError, EntityInfo, EntityKind, EntityPath, Order,
     QueueSettings, RuleDescription, RuleError, SubscriptionSettings,
@@ -20,6 +21,8 @@ use entity::{RuleConfig, fault};
 use entity::{of_queue, of_rule, of_subscription, of_topic};
 
 type ChangeResult = Result<(StatusCode, Json), ApiError>;
+/// Whether the client may have messages forwarded to an entity.
+type AllowTarget<'a> = dyn Fn(&str) -> Result<(), Unauthorized> + Sync + 'a;
 
 /// Deletes what is at `resource`.
 pub async fn delete(shard_client: &mut ShardClient, resource: &ResourcePath) -> ChangeResult {
@@ -46,6 +49,7 @@ pub async fn put(
     resource: &ResourcePath,
     json: Json,
     may_be_there: bool,
+    allow: &AllowTarget<'_>,
 ) -> ChangeResult {
     match resource {
         ResourcePath::Everything | ResourcePath::Rules { .. } => {
@@ -66,6 +70,7 @@ pub async fn put(
                 Err(error) => return Err(error),
             };
             let description = Description::read(resource, json, current.as_ref())?;
+            description.check_targets(current.as_ref(), allow)?;
             match current {
                 Some(info) => update(shard_client, &path, description, &info).await,
                 None => create(shard_client, &path, description).await,
@@ -79,6 +84,7 @@ pub async fn patch(
     shard_client: &mut ShardClient,
     resource: &ResourcePath,
     json: Json,
+    allow: &AllowTarget<'_>,
 ) -> ChangeResult {
     let Json::Object(patch) = json else {
         return Err(ApiError::Bad("the body is not a JSON object".to_owned()));
@@ -111,6 +117,7 @@ pub async fn patch(
             };
             merge(&mut whole, patch);
             let description = Description::read(resource, Json::Object(whole), Some(&info))?;
+            description.check_targets(Some(&info), allow)?;
             update(shard_client, &path, description, &info).await
         }
     }
@@ -239,6 +246,24 @@ impl Description {
             rules,
             ..Self::of(EntityPath::Subscription { topic, name }, queue)
         })
+    }
+
+    /// Whether the client may forward to each target that the entity does not have yet.
+    fn check_targets(
+        &self,
+        current: Option<&EntityInfo>,
+        allow: &AllowTarget<'_>,
+    ) -> Result<(), Unauthorized> {
+        let targets = |settings: &QueueSettings| {
+            [
+                settings.forward_to.clone(),
+                settings.forward_dead_lettered_messages_to.clone(),
+            ]
+        };
+        let old = current.map_or([None, None], |info| targets(&info.queue.settings));
+        let new = targets(&self.settings).into_iter().zip(old);
+        let mut changed = new.filter(|(new, old)| new != old);
+        changed.try_for_each(|(new, _)| new.map_or(Ok(()), |target| allow(&target)))
     }
 
     fn of(path: EntityPath, settings: QueueSettings) -> Self {
