@@ -145,7 +145,7 @@ pub(crate) fn unsubscribe(
     {
         return Err(EntityError::HasConsumers);
     }
-    remove::end(directory, id, cx);
+    directory.delete(id, cx);
     Ok(())
 }
 

@@ -70,7 +70,10 @@ pub(crate) fn end(directory: &mut Directory, entity: EntityId, cx: &mut Context<
             directory.leave_topic(entity, topic);
             if let Some(topic) = directory.get_mut(topic) {
                 topic.note_access_at(queue.accessed(), cx);
-                topic.idle.note_use_at(queue.idle.last_use());
+                let last_use = queue.idle.last_use();
+                if last_use > topic.idle.last_use() {
+                    topic.idle.note_use_at(last_use);
+                }
             }
             // It is the home of bodies that rules have changed.
             let at_once = queue.is_empty() && !cx.shared.lent.is_home(entity);
