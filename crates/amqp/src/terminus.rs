@@ -29,7 +29,7 @@ pub struct Source {
     pub expiry_policy: Option<Symbol>,
     pub timeout: u32,
     pub dynamic: bool,
-    pub dynamic_node_properties: Option<Map>,
+    pub dynamic_node_properties: Option<Value>,
     pub distribution_mode: Option<Symbol>,
     /// Filter set: key symbol, value usually described.
     pub filter: Option<Map>,
@@ -46,7 +46,7 @@ pub struct Target {
     pub expiry_policy: Option<Symbol>,
     pub timeout: u32,
     pub dynamic: bool,
-    pub dynamic_node_properties: Option<Map>,
+    pub dynamic_node_properties: Option<Value>,
     pub capabilities: Vec<Symbol>,
 }
 
@@ -79,7 +79,7 @@ impl Source {
             expiry_policy: fields.symbol("expiry-policy")?,
             timeout: fields.uint("timeout")?.unwrap_or(0),
             dynamic: fields.boolean("dynamic")?.unwrap_or(false),
-            dynamic_node_properties: fields.map("dynamic-node-properties")?,
+            dynamic_node_properties: fields.value()?,
             distribution_mode: fields.symbol("distribution-mode")?,
             filter: fields.map("filter")?,
             default_outcome: DeliveryState::field(&mut fields)?,
@@ -99,7 +99,7 @@ impl Source {
         });
         encode::uint(out, self.timeout);
         encode::boolean(out, self.dynamic);
-        encode::option(out, self.dynamic_node_properties.as_deref(), encode::map);
+        encode::option(out, self.dynamic_node_properties.as_ref(), encode::value);
         encode::option(out, self.distribution_mode.as_ref(), |out, mode| {
             encode::symbol(out, mode.as_str());
         });
@@ -122,7 +122,7 @@ impl Target {
             expiry_policy: fields.symbol("expiry-policy")?,
             timeout: fields.uint("timeout")?.unwrap_or(0),
             dynamic: fields.boolean("dynamic")?.unwrap_or(false),
-            dynamic_node_properties: fields.map("dynamic-node-properties")?,
+            dynamic_node_properties: fields.value()?,
             capabilities: fields.symbols("capabilities")?,
         };
         fields.finish()?;
@@ -138,7 +138,7 @@ impl Target {
         });
         encode::uint(out, self.timeout);
         encode::boolean(out, self.dynamic);
-        encode::option(out, self.dynamic_node_properties.as_deref(), encode::map);
+        encode::option(out, self.dynamic_node_properties.as_ref(), encode::value);
         encode::symbols(out, &self.capabilities);
         encode::list_finish(out, start);
     }

@@ -8,7 +8,7 @@
 //! Invariant: the broker counts a link of a node exactly as long as the link is in `Links`.
 
 use amqp::performative::SenderSettleMode;
-use amqp::{Attach, Map, Role, Symbol, TargetTerminus, Value};
+use amqp::{Attach, Role, Symbol, TargetTerminus, Value};
 use broker::{
     Access, Command, LifetimePolicy, Node, NodeError, NodeKind, NodeLinkId, NodeRequest, NodeUse,
     ReceiveMode, Subqueue, SubqueueId, node_of_token, node_token,
@@ -297,10 +297,10 @@ impl Links {
 fn announce(reply: &mut Attach, address: String) {
     let policy = Value::described(DELETE_ON_CLOSE, Value::List(Vec::new()));
     let modes = Value::Array(vec![Value::Symbol(MOVE)]);
-    let properties: Map = vec![
+    let properties = Value::Map(vec![
         (Value::Symbol("lifetime-policy".into()), policy),
         (Value::Symbol("supported-dist-modes".into()), modes),
-    ];
+    ]);
     let address = Some(Value::String(address));
     match (reply.role, reply.target.as_deref_mut()) {
         // The client sends.

@@ -18,8 +18,8 @@ mod jms;
 mod namespace;
 
 pub(crate) use dynamic::{
-    bad_distribution_modes, bad_lifetime_policy, dynamic_with_address, no_dynamic_nodes,
-    no_dynamic_topic_for_receiver, no_relay_to_node, no_to, node, node_deleted,
+    bad_distribution_modes, bad_lifetime_policy, bad_node_properties, dynamic_with_address,
+    no_dynamic_nodes, no_dynamic_topic_for_receiver, no_relay_to_node, no_to, node, node_deleted,
     relay_address_too_long, unknown_lifetime, unsupported_distribution_modes,
 };
 pub(crate) use entity_name::EntityName;

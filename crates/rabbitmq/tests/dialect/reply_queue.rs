@@ -75,8 +75,9 @@ fn a_requester_is_told_the_address_of_its_queue() {
     assert!(source.dynamic);
     assert_eq!(source.capabilities, ["rabbitmq:volatile-queue"]);
     assert_eq!(source.distribution_mode, Some(Symbol::new("move")));
-    let properties = source.dynamic_node_properties.as_deref();
-    let properties = properties.expect("the properties of the node");
+    let Some(Value::Map(properties)) = &source.dynamic_node_properties else {
+        panic!("no properties of the node");
+    };
     let policy = amqp::value::lookup(properties, "lifetime-policy");
     let delete_on_close = Value::described(0x2b, Value::List(Vec::new()));
     assert_eq!(policy, Some(&delete_on_close));

@@ -59,8 +59,11 @@ fn dynamic_target() -> Attach {
     }
 }
 
-fn assert_deleted_on_close(properties: Option<&amqp::Map>) {
-    let policy = amqp::value::lookup(properties.expect("properties"), "lifetime-policy");
+fn assert_deleted_on_close(properties: Option<&Value>) {
+    let Some(Value::Map(properties)) = properties else {
+        panic!("no properties");
+    };
+    let policy = amqp::value::lookup(properties, "lifetime-policy");
     let delete_on_close = Value::described(0x2b, Value::List(Vec::new()));
     assert_eq!(policy, Some(&delete_on_close));
 }

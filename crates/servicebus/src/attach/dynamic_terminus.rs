@@ -71,7 +71,11 @@ pub(crate) fn request_of(attach: &Attach) -> Result<NodeRequest, Error> {
         (false, true) => NodeKind::Topic,
         _ => NodeKind::Queue,
     };
-    let properties = properties.as_deref().unwrap_or_default();
+    let properties = match properties {
+        None | Some(Value::Null) => &[],
+        Some(Value::Map(properties)) => properties.as_slice(),
+        Some(_) => return Err(errors::bad_node_properties()),
+    };
     check_modes(lookup(properties, DISTRIBUTION_MODES))?;
     Ok(NodeRequest {
         kind,
@@ -116,7 +120,7 @@ fn check_modes(value: Option<&Value>) -> Result<(), Error> {
 /// Tells the client the address of its node, and what holds for it.
 pub(crate) fn announce(reply: &mut Attach, address: String, lifetime: LifetimePolicy) {
     let address = Some(Value::String(address));
-    let properties = Some(properties(lifetime));
+    let properties = Some(Value::Map(properties(lifetime)));
     match reply.role {
         // The client receives.
         Role::Sender => {

@@ -150,6 +150,7 @@ impl Client {
             entity: Some(path).filter(|path| !path.is_empty()),
             ..Origin::default()
         };
+        let error = self.tracked(error);
         self.refusals.note(Subject::Attach, origin, &error);
         self.connection.refuse(pending.request.link, error);
         self.start_idle_timer();

@@ -23,6 +23,14 @@ pub(crate) fn dynamic_with_address() -> Error {
     )
 }
 
+/// Properties of another type. (docs/spec/amqp.md#3.7)
+pub(crate) fn bad_node_properties() -> Error {
+    Error::new(
+        condition::INVALID_FIELD,
+        "The dynamic-node-properties of a dynamic node must be a map.",
+    )
+}
+
 /// A lifetime policy of another type. (docs/spec/amqp.md#3.7)
 pub(crate) fn bad_lifetime_policy() -> Error {
     Error::new(

@@ -8,7 +8,7 @@ use endpoint::LinkId;
 use servicebus::DynamicNodeRight;
 use store::NamespaceId;
 
-use crate::tracking::untracked;
+use crate::tracking::{text, untracked};
 use crate::world::{LISTEN_KEY, Login, SEND_KEY, World, message, receiver, sender};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -27,7 +27,7 @@ fn policy(code: u64) -> Map {
 fn dynamic_receiver(name: &str, properties: Option<Map>) -> Attach {
     let source = Source {
         dynamic: true,
-        dynamic_node_properties: properties,
+        dynamic_node_properties: properties.map(Value::Map),
         ..Source::default()
     };
     Attach {
@@ -41,7 +41,7 @@ fn dynamic_receiver(name: &str, properties: Option<Map>) -> Attach {
 fn creator(name: &str, capability: &'static str) -> Attach {
     let target = Target {
         dynamic: true,
-        dynamic_node_properties: Some(policy(0x2b)),
+        dynamic_node_properties: Some(Value::Map(policy(0x2b))),
         expiry_policy: Some(Symbol::new("link-detach")),
         capabilities: vec![Symbol::new(capability)],
         ..Target::default()
@@ -117,7 +117,7 @@ fn the_reply_names_the_node_and_what_holds_for_it() {
     let mut properties = policy(0x2b);
     let modes = Value::Array(vec![symbol("move")]);
     properties.push((symbol("supported-dist-modes"), modes));
-    assert_eq!(source.dynamic_node_properties, Some(properties));
+    assert_eq!(source.dynamic_node_properties, Some(Value::Map(properties)));
     assert!(source.dynamic);
     assert_eq!((source.durable, source.timeout), (0, 0));
 }
@@ -242,7 +242,13 @@ fn wrong_requests_are_refused_with_their_errors() {
     for (properties, condition) in table {
         let error = world.refusal(dynamic_receiver("x", properties.clone()));
         assert_eq!(error.condition, condition, "{properties:?}");
+        text(&error);
     }
+    let mut no_map = dynamic_receiver("x", None);
+    if let Some(source) = no_map.source.as_deref_mut() {
+        source.dynamic_node_properties = Some(list());
+    }
+    assert_eq!(world.refusal(no_map).condition, "amqp:invalid-field");
     let mut named = dynamic_receiver("x", None);
     if let Some(source) = named.source.as_deref_mut() {
         source.address = Some(Value::from("mine"));
@@ -251,6 +257,7 @@ fn wrong_requests_are_refused_with_their_errors() {
     let digits = "railbus.temporary.00000000000000000000000000000000";
     let error = world.refusal(sender(digits));
     assert_eq!(error.condition, "amqp:not-found");
+    text(&error);
 }
 
 #[test]
@@ -261,10 +268,9 @@ fn a_policy_may_be_named_by_its_symbol() {
     let properties = vec![(symbol("lifetime-policy"), policy)];
     let (link, _) = make(&mut world, dynamic_receiver("replies", Some(properties)));
     let source = world.reply(link).source.as_deref().expect("a source");
-    let properties = source
-        .dynamic_node_properties
-        .as_deref()
-        .expect("properties");
+    let Some(Value::Map(properties)) = &source.dynamic_node_properties else {
+        panic!("no properties");
+    };
     let in_force = Value::described(0x2e, Value::List(Vec::new()));
     assert_eq!(properties[0].1, in_force);
 }

@@ -38,7 +38,7 @@ pub fn source(state: BoxedStrategy<DeliveryState>) -> impl Strategy<Value = Sour
             expiry_policy: one.2,
             timeout: one.3,
             dynamic: one.4,
-            dynamic_node_properties: two.0,
+            dynamic_node_properties: two.0.map(Value::Map),
             distribution_mode: two.1,
             filter: two.2,
             default_outcome: three.0,
@@ -65,7 +65,7 @@ pub fn target() -> impl Strategy<Value = TargetTerminus> {
                 expiry_policy: one.2,
                 timeout: one.3,
                 dynamic: one.4,
-                dynamic_node_properties: other.0,
+                dynamic_node_properties: other.0.map(Value::Map),
                 capabilities: other.1,
             })
         })
