@@ -48,6 +48,8 @@ pub(crate) struct PendingSend {
     pub(crate) settled: bool,
     /// The transaction that it is part of.
     pub(crate) transaction: Option<TransactionId>,
+    /// The path that it names itself, on a link without a target.
+    pub(crate) relayed_to: Option<Box<str>>,
 }
 
 /// A disposition that the broker has not answered: where the answer goes, and the outcome if it

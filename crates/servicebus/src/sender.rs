@@ -45,18 +45,20 @@ impl Client {
             settled,
             ..
         } = *delivery;
-        let pending = PendingSend {
+        let mut pending = PendingSend {
             link,
             session,
             delivery_id,
             settled,
             transaction: transactions::of_state(delivery.state.as_ref()),
+            relayed_to: None,
         };
         let Destination {
             entity,
             max_message_size,
             scope,
             only_in,
+            relayed_to,
         } = match self.destination_of(delivery, limit) {
             Ok(destination) => destination,
             // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
@@ -66,6 +68,7 @@ impl Client {
             }
             Err(error) => return self.refuse_send(&pending, error),
         };
+        pending.relayed_to = relayed_to;
         let (format, payload) = (delivery.message_format, &delivery.payload);
         let has_delays = self.settings.jms;
         let ids = &mut self.ids;
@@ -112,6 +115,7 @@ impl Client {
                     max_message_size,
                     scope,
                     only_in: None,
+                    relayed_to: None,
                 });
             }
             SenderDestination::Relay(relay) => relay,
@@ -150,9 +154,26 @@ impl Client {
             }
             _ => return,
         };
-        let result = result.map(|_| ());
-        let result = result.map_err(|error| errors::send(&error, &self.entity_name(pending.link)));
-        self.answer_send(&pending, result);
+        match result {
+            Ok(_) => self.answer_send(&pending, Ok(())),
+            Err(error) => {
+                let error = self.send_error(&pending, &error);
+                let is_missing = error.condition == condition::NOT_FOUND;
+                let is_unheard = pending.settled && pending.relayed_to.is_some() && is_missing;
+                self.answer_send(&pending, Err(error.clone()));
+                // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
+                if is_unheard {
+                    self.detach(pending.link, error);
+                }
+            }
+        }
+    }
+
+    fn send_error(&self, pending: &PendingSend, error: &SendError) -> Error {
+        match &pending.relayed_to {
+            Some(path) => errors::send(error, &self.name_of(path, &self.resource(path))),
+            None => errors::send(error, &self.entity_name(pending.link)),
+        }
     }
 
     /// Settles a delivery (unless it came settled) and gives credit for more. After the link's

@@ -17,9 +17,14 @@ impl Client {
         let link = self.links.get(link);
         let entity = link.and_then(|link| link.entity.as_ref());
         let path = entity.map_or("", |entity| &entity.path);
+        self.name_of(path, link.map_or("", |link| &link.resource))
+    }
+
+    /// The names of the entity at a path.
+    pub(crate) fn name_of<'a>(&'a self, path: &'a str, resource: &'a str) -> EntityName<'a> {
         let found = self.directory.get(path);
         EntityName {
-            resource: link.map_or("", |link| &link.resource),
+            resource,
             namespace: &self.settings.namespace,
             kind: found.map_or(EntityKind::Queue, |found| found.kind),
             path,

@@ -60,6 +60,7 @@ impl OversizeDelivery {
             delivery_id: self.delivery_id,
             settled: self.settled,
             transaction: transactions::of_state(self.state.as_ref()),
+            relayed_to: None,
         }
     }
 

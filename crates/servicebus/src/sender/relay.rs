@@ -52,6 +52,8 @@ pub(crate) struct Destination {
     pub(crate) scope: Option<EntityId>,
     /// The namespace that a dynamic node has to be in: its address alone does not tell.
     pub(crate) only_in: Option<NamespaceId>,
+    /// The path that the message names, on a link without a target.
+    pub(crate) relayed_to: Option<Box<str>>,
 }
 
 impl Client {
@@ -84,6 +86,7 @@ impl Client {
                 max_message_size: self.settings.max_message_size,
                 scope: self.scope_at(session, node),
                 only_in: Some(self.directory.namespace()),
+                relayed_to: Some(address.path().into()),
             });
         }
         let right = Operation::Send.required_right();
@@ -96,6 +99,7 @@ impl Client {
                 max_message_size: entity_ref.max_message_size,
                 scope: self.scope_at(session, entity_ref.top_level),
                 only_in: None,
+                relayed_to: Some(address.path().into()),
             }),
         }
     }

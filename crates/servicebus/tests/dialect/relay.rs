@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use endpoint::{Event, LinkId};
 use store::NamespaceId;
 
+use crate::tracking::text;
 use crate::world::{Login, SEND_KEY, World, receiver, sender, target};
 
 const SETTLED: SenderSettleMode = SenderSettleMode::Settled;
@@ -133,11 +134,15 @@ fn a_reply_reaches_no_node_of_another_namespace() {
 
 #[test]
 fn a_settled_message_with_a_fault_detaches_the_link() {
-    let mut world = world();
-    let link = relay(&mut world);
-    world.send_as(link, 0, true, &to("nowhere"));
-    let error = world.detach_error(link).expect("nobody would hear of it");
-    assert_eq!(error.condition, "amqp:not-found");
+    let node = "railbus.temporary.00000000000000000000000000000000";
+    for missing in ["nowhere", node] {
+        let mut world = world();
+        let link = relay(&mut world);
+        world.send_as(link, 0, true, &to(missing));
+        let error = world.detach_error(link).expect("nobody would hear of it");
+        assert_eq!(error.condition, "amqp:not-found");
+        assert!(text(error).contains(missing), "{error:?}");
+    }
 }
 
 #[test]
