@@ -109,6 +109,10 @@ pub fn request(error: &RequestError, entity: &str) -> Error {
     match error {
         RequestError::NotFound => gone(entity),
         RequestError::Injected(error) => injected(*error),
+        RequestError::Unreadable(text) => {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Error::new(status, Some(50_000), format!("{text}."))
+        }
         error => lock_lost(&error.to_string()),
     }
 }

@@ -133,6 +133,11 @@ pub enum RequestError {
     Transaction(#[from] TransactionError),
     #[error(transparent)]
     Injected(InjectedError),
+    #[error("too many messages are locked")]
+    TooManyLocks,
+    /// The store could not be read, or what it holds is damaged.
+    #[error("{0}")]
+    Unreadable(String),
     #[error("{0}")]
     Invalid(String),
 }

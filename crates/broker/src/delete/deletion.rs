@@ -57,7 +57,7 @@ impl Deletion {
     /// What went before something could not be read has gone all the same.
     pub(crate) fn result(&self, progress: Progress) -> Result<usize, RequestError> {
         match progress {
-            Progress::Failed(error) if self.deleted == 0 => Err(RequestError::Invalid(error)),
+            Progress::Failed(error) if self.deleted == 0 => Err(RequestError::Unreadable(error)),
             _ => Ok(self.deleted),
         }
     }

@@ -74,7 +74,7 @@ pub(crate) fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Br
 }
 
 pub(crate) fn unreadable(number: SequenceNumber) -> RequestError {
-    RequestError::Invalid(format!("message {number} cannot be read"))
+    RequestError::Unreadable(format!("message {number} cannot be read"))
 }
 
 pub(crate) fn size_of_body(stored: &StoredMessage) -> usize {

@@ -112,14 +112,12 @@ fn check_retrieval(
     touched: &BTreeSet<SequenceNumber>,
     cx: &Context<'_>,
 ) -> Result<Vec<(StoredMessage, Body)>, RequestError> {
-    let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;
+    let rows = rows.map_err(|error| RequestError::Unreadable(error.to_string()))?;
     let locks = &queue.sub(retrieval.place.subqueue).locks;
     let settings = &cx.shared.settings;
     let room = settings.max_locked.saturating_sub(rows.len());
     if locks.len() > room || locks.is_full(settings.max_locked, settings.locked_bytes) {
-        return Err(RequestError::Invalid(
-            "too many messages are locked".to_owned(),
-        ));
+        return Err(RequestError::TooManyLocks);
     }
     retrieval.check_size(&rows)?;
     let mut rows: BTreeMap<_, _> = rows.into_iter().map(|row| (row.number, row)).collect();

@@ -211,7 +211,10 @@ pub(crate) fn loaded(
     let rows = match rows {
         Ok(rows) => rows,
         Err(error) => {
-            return cx.emit(peek.page.refusal(RequestError::Invalid(error.to_string())));
+            return cx.emit(
+                peek.page
+                    .refusal(RequestError::Unreadable(error.to_string())),
+            );
         }
     };
     match peek.stage {

@@ -80,7 +80,7 @@ pub(crate) fn check(
     rows: ReadRows,
     touched: &BTreeSet<SequenceNumber>,
 ) -> Result<BTreeMap<SequenceNumber, MessageRow>, RequestError> {
-    let rows = rows.map_err(|error| RequestError::Invalid(error.to_string()))?;
+    let rows = rows.map_err(|error| RequestError::Unreadable(error.to_string()))?;
     let rows: BTreeMap<_, _> = rows
         .iter()
         .map(|stored| (stored.number, stored.row))

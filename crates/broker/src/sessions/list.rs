@@ -22,7 +22,7 @@ use crate::sessions::{Parts, Sessions};
 const PIECE: usize = 1_024;
 /// Why sessions cannot be listed that the survey did not find.
 pub(super) fn unreadable() -> RequestError {
-    RequestError::Invalid(SessionError::Unreadable.to_string())
+    RequestError::Unreadable(SessionError::Unreadable.to_string())
 }
 
 impl Sessions {
@@ -64,7 +64,7 @@ impl Sessions {
         let entries = match found {
             Ok(entries) => entries,
             Err(error) => {
-                return cx.emit(listing.answer(Err(RequestError::Invalid(error.to_string()))));
+                return cx.emit(listing.answer(Err(RequestError::Unreadable(error.to_string()))));
             }
         };
         let notes = entries

@@ -51,7 +51,7 @@ impl Sessions {
                 self.session_peek_on(peek, parts, cx);
             }
             Err(error) => {
-                let error = RequestError::Invalid(error.to_string());
+                let error = RequestError::Unreadable(error.to_string());
                 cx.emit(peek.page.refusal(error));
             }
         }

@@ -62,7 +62,7 @@ impl Sessions {
             _ if !live => Err(RequestError::SessionLockLost),
             (_, Some(newer)) => Ok(newer),
             (Ok(entries), None) => Ok(entries.into_iter().next().map(|entry| entry.value)),
-            (Err(error), None) => Err(RequestError::Invalid(error.to_string())),
+            (Err(error), None) => Err(RequestError::Unreadable(error.to_string())),
         };
         for wanted in wanted {
             match (&mut state, wanted) {

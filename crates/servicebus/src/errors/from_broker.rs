@@ -96,6 +96,10 @@ pub(crate) fn request(error: &RequestError, entity: &EntityName<'_>) -> Error {
         RequestError::AnswerTooLarge => answer_too_large(),
         RequestError::Transaction(error) => transaction(error),
         RequestError::Injected(error) => injected(*error, entity.resource),
+        RequestError::TooManyLocks => {
+            Error::new(condition::SERVER_BUSY, sentence(&error.to_string()))
+        }
+        RequestError::Unreadable(text) => Error::new(condition::INTERNAL_ERROR, sentence(text)),
         RequestError::Invalid(text) => bad_argument(text.clone()),
     }
 }
@@ -194,7 +198,8 @@ pub fn describe_forward_error(error: &ForwardError) -> DeadLetterReason {
         ),
         ForwardError::SessionRequired => (
             Symbol::new("Session id is null."),
-            "Session id is null.".to_owned(),
+            "Session enabled entity doesn't allow a message whose session identifier is null."
+                .to_owned(),
         ),
     };
     DeadLetterReason {

@@ -129,7 +129,7 @@ fn a_failed_forward_has_the_condition_as_reason_and_a_sentence_as_description() 
     check(
         ForwardError::SessionRequired,
         "Session id is null.",
-        "Session id is null.",
+        "Session enabled entity doesn't allow a message whose session identifier is null.",
     );
 }
 

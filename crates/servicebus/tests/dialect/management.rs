@@ -2,6 +2,7 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
+use broker::{Command, Output, RequestError};
 use bytes::Bytes;
 use dialect::Dialect;
 use endpoint::Outgoing;
@@ -695,4 +696,44 @@ fn several_locks_are_renewed_together_with_a_time_for_each() {
     );
     let until = Value::Timestamp(i64::try_from(START + 30_000).expect("fits"));
     assert_eq!(response.entry("expirations"), Value::Array(vec![until; 2]));
+}
+
+/// (docs/spec/amqp.md#7.2)
+#[test]
+fn what_the_client_did_not_do_wrong_is_no_argument_error() {
+    let damage = || RequestError::Unreadable("message 1 cannot be read".to_owned());
+    let table = [
+        (damage(), 500, "amqp:internal-error"),
+        (RequestError::TooManyLocks, 503, "com.microsoft:server-busy"),
+        (
+            RequestError::Invalid("x".to_owned()),
+            400,
+            "com.microsoft:argument-error",
+        ),
+    ];
+    for (error, code, condition) in table {
+        let mut world = World::new();
+        let pair = world.pair("orders/$management");
+        world.broker_stalls = true;
+        let body = vec![
+            ("from-sequence-number", Value::Long(1)),
+            ("message-count", Value::Int(1)),
+        ];
+        world.send(pair.request, &Request::operation(PEEK, body).encode());
+        let request = world.commands.iter().find_map(|command| match command {
+            Command::Peek { request, .. } => Some(*request),
+            _ => None,
+        });
+        let request = request.expect("it is asked for");
+        let output = Output::Browsed {
+            request,
+            result: Err(error),
+        };
+        world.server.handle_output(world.clock_reading(), output);
+        world.pump();
+        let answer = world.received(pair.response).pop().map(Response);
+        let answer = answer.expect("an answer");
+        assert_eq!(answer.code(), code);
+        assert_eq!(answer.condition(), condition);
+    }
 }
