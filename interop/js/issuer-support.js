@@ -14,6 +14,7 @@ const { join } = require("node:path");
 const runner = require("node:test");
 const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
 const { Broker } = require("./virtual-clock.js");
+const { eventually } = require("./support.js");
 
 const SCOPES = ["https://servicebus.azure.net/.default", "https://servicebus.azure.net//.default"];
 const AUDIENCE = "api://orders";
@@ -139,7 +140,23 @@ class TrustingBroker {
     const options = ["--config", settings, "--tls-dir", process.env.OWN_BROKER_TLS];
     trusting.broker = await Broker.start("clock.json", options);
     trusting.namespace = `localhost:${trusting.broker.address.split(":").pop()}`;
+    await trusting.keysAreLoaded(provider);
     return trusting;
+  }
+
+  /** Waits for the keys of the provider. A token that comes before them is to be tried again, which these clients do not. */
+  async keysAreLoaded(provider) {
+    const administration = this.administration(provider.credential(OPERATOR));
+    const isAnswered = async () => {
+      try {
+        await administration.queueExists("orders");
+        return true;
+      } catch (error) {
+        if (error.statusCode !== 503) throw error;
+        return false;
+      }
+    };
+    await eventually(isAnswered, "the load of the keys");
   }
 
   get file() {
