@@ -142,12 +142,12 @@ impl<'a> Page<'a> {
 #[test]
 fn a_key_that_listens_to_a_queue_sees_that_alone() {
     let broker = Setup::new().configure(RULES).start();
-    let owner = Page::sign_in(&broker, "owner").ok().expect("it has a key");
+    let owner = Page::sign_in(&broker, "owner").expect("it has a key");
     for path in ["orders", "others"] {
         let path = format!("entities/{path}/messages");
         owner.check(201, &[("POST", &path, r#"{"body": "a"}"#)]);
     }
-    let page = Page::sign_in(&broker, "listener").ok().expect("a key");
+    let page = Page::sign_in(&broker, "listener").expect("a key");
     for (name, value) in [
         ("listen", true),
         ("send", false),
@@ -211,7 +211,7 @@ fn a_key_that_listens_to_a_queue_sees_that_alone() {
 #[test]
 fn a_key_that_sends_to_a_queue_does_that_alone() {
     let broker = Setup::new().configure(RULES).start();
-    let page = Page::sign_in(&broker, "sender").ok().expect("a key");
+    let page = Page::sign_in(&broker, "sender").expect("a key");
     assert_eq!(page.session["send"], true);
     assert_eq!(page.session["listen"], false);
     let body = r#"{"body": "a"}"#;
@@ -232,7 +232,7 @@ fn a_key_that_sends_to_a_queue_does_that_alone() {
 #[test]
 fn a_key_that_manages_a_topic_changes_it_and_what_is_below_it() {
     let broker = Setup::new().configure(RULES).start();
-    let page = Page::sign_in(&broker, "manager").ok().expect("a key");
+    let page = Page::sign_in(&broker, "manager").expect("a key");
     assert_eq!(page.paths(""), ["events", "events/Subscriptions/all"]);
     let below = "entities/events/Subscriptions";
     let rule = r#"{"filter": {"sql": "a = 1"}}"#;
@@ -289,7 +289,7 @@ fn a_key_that_manages_a_topic_changes_it_and_what_is_below_it() {
 fn the_stream_of_such_a_key_has_its_entity_alone() {
     let broker = Setup::new().configure(RULES).start();
     for (rule, queues) in [("listener", 1), ("manager", 0), ("owner", 2)] {
-        let page = Page::sign_in(&broker, rule).ok().expect("it has a key");
+        let page = Page::sign_in(&broker, rule).expect("it has a key");
         let stream = TcpStream::connect(broker.address()).expect("the broker listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("it is open");
         let path = "/$railbus/events";
@@ -318,9 +318,9 @@ fn the_stream_of_such_a_key_has_its_entity_alone() {
 fn a_key_of_an_entity_that_is_not_there_does_not_sign_in() {
     let broker = Setup::new().configure(RULES).start();
     assert_eq!(Page::sign_in(&broker, "nowhere").err(), Some(401));
-    let owner = Page::sign_in(&broker, "owner").ok().expect("it has a key");
+    let owner = Page::sign_in(&broker, "owner").expect("it has a key");
     owner.check(201, &[("PUT", "entities/nothing", "{}")]);
-    let page = Page::sign_in(&broker, "nowhere").ok().expect("a key");
+    let page = Page::sign_in(&broker, "nowhere").expect("a key");
     assert_eq!(page.paths(""), ["nothing"]);
     // It may delete its entity, and sees nothing from then on.
     page.check(200, &[("DELETE", "entities/nothing", "")]);
@@ -330,7 +330,7 @@ fn a_key_of_an_entity_that_is_not_there_does_not_sign_in() {
 #[test]
 fn a_session_of_another_namespace_is_none_here() {
     let broker = Setup::new().configure(RULES).start();
-    let owner = Page::sign_in(&broker, "owner").ok().expect("it has a key");
+    let owner = Page::sign_in(&broker, "owner").expect("it has a key");
     let key = json!({"name": "shop", "primary-key": "key-of-shop", "rights": ["listen"]});
     let with_key = json!({"keys": [key]}).to_string();
     owner.check(
@@ -342,7 +342,7 @@ fn a_session_of_another_namespace_is_none_here() {
         ],
     );
     let sign_in = |host: &'static str| Page::sign_in_at(&broker, host, basic("shop"));
-    let shop = sign_in("shop.localhost").ok().expect("a key");
+    let shop = sign_in("shop.localhost").expect("a key");
     assert_eq!(shop.paths(""), ["baskets"]);
     for (page, host) in [(&shop, "third.localhost"), (&owner, "shop.localhost")] {
         for (method, path) in [
