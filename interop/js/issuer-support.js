@@ -149,11 +149,12 @@ class TrustingBroker {
     const administration = this.administration(provider.credential(OPERATOR));
     const isAnswered = async () => {
       try {
-        await administration.queueExists("orders");
+        // `queueExists` would answer false to any error.
+        await administration.getQueue("orders");
         return true;
       } catch (error) {
-        if (error.statusCode !== 503) throw error;
-        return false;
+        if (error.statusCode === 503) return false;
+        throw error;
       }
     };
     await eventually(isAnswered, "the load of the keys");
