@@ -14,7 +14,6 @@ const { join } = require("node:path");
 const runner = require("node:test");
 const { ServiceBusAdministrationClient, ServiceBusClient } = require("@azure/service-bus");
 const { Broker } = require("./virtual-clock.js");
-const { eventually } = require("./support.js");
 
 const SCOPES = ["https://servicebus.azure.net/.default", "https://servicebus.azure.net//.default"];
 const AUDIENCE = "api://orders";
@@ -140,24 +139,7 @@ class TrustingBroker {
     const options = ["--config", settings, "--tls-dir", process.env.OWN_BROKER_TLS];
     trusting.broker = await Broker.start("clock.json", options);
     trusting.namespace = `localhost:${trusting.broker.address.split(":").pop()}`;
-    await trusting.keysAreLoaded(provider);
     return trusting;
-  }
-
-  /** Waits for the keys of the provider. A token that comes before them is to be tried again, which these clients do not. */
-  async keysAreLoaded(provider) {
-    const administration = this.administration(provider.credential(OPERATOR));
-    const isAnswered = async () => {
-      try {
-        // `queueExists` would answer false to any error.
-        await administration.getQueue("orders");
-        return true;
-      } catch (error) {
-        if (error.statusCode === 503) return false;
-        throw error;
-      }
-    };
-    await eventually(isAnswered, "the load of the keys");
   }
 
   get file() {

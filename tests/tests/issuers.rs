@@ -422,6 +422,51 @@ fn keys_come_by_discovery_and_a_token_waits_for_them() {
 }
 
 #[test]
+fn the_first_request_after_the_ready_line_finds_the_keys_of_the_issuer() {
+    let provider = Provider::start();
+    let key = key();
+    *provider.keys.lock().unwrap() = Some(key.jwk_set());
+    let name = provider.name();
+    let broker = Setup::new()
+        .configure(&format!("[[auth.issuers]]\nissuer = '{name}'\n"))
+        .start();
+    let owner = token(&key, &claims(&name, "Manage"));
+    let (status, body) = bearer(&broker, &owner);
+    assert_eq!(status, 200, "{body}");
+    assert!(!broker.log().contains("started without the keys"));
+}
+
+#[test]
+fn an_issuer_that_does_not_answer_keeps_no_broker_from_starting() {
+    // The system takes connections for it, and nothing answers them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let name = format!("http://{}", silent.local_addr().unwrap());
+    let provider = Provider::start();
+    let key = key();
+    *provider.keys.lock().unwrap() = Some(key.jwk_set());
+    let other = provider.name();
+    let broker = Setup::new()
+        .configure(&format!(
+            "[[auth.issuers]]\nissuer = '{name}'\n[[auth.issuers]]\nissuer = '{other}'\n"
+        ))
+        .start();
+    let log = broker.log();
+    assert!(!log.contains("the issuer's keys were not loaded"), "{log}");
+    let lines = log.lines();
+    let said: Vec<_> = lines
+        .filter(|line| line.contains("started without the keys"))
+        .collect();
+    assert_eq!(said.len(), 1, "{log}");
+    assert!(said[0].contains(&name) && !said[0].contains(&other));
+    let owner = token(&key, &claims(&name, "Manage"));
+    assert_eq!(bearer(&broker, &owner).0, 503);
+    let owner = token(&key, &claims(&other, "Manage"));
+    assert_eq!(bearer(&broker, &owner).0, 200);
+    drop(silent);
+    broker.wait_for_log("the issuer's keys were not loaded");
+}
+
+#[test]
 fn a_discovery_document_of_another_issuer_gives_no_keys() {
     let provider = Provider::start();
     let key = key();

@@ -1,7 +1,8 @@
 //! `railbus serve`: from settings to a running broker, and to its end.
 //!
 //! The order matters: the data directory is locked and recovered before anything is bound, and the
-//! ready line is printed when everything is bound, before any client is served.
+//! ready line is printed when everything is bound and the keys of issuers have been tried, before
+//! any client is served.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 //!
 //! Each issuer whose keys can change has a task. Keys at a URL are loaded as [`KeySchedule`] says.
 //! A file is read when it has changed. Keys that cannot be loaded leave the known ones in use; a
-//! set without one of them withdraws it, and ends the links of its tokens.
+//! set without one of them withdraws it, and ends the links of its tokens. [`FirstTries`] is the
+//! start's wait for the keys at URLs.
 
 use std::path::Path;
 use std::pin::pin;
@@ -16,7 +17,7 @@ use broker::Wall;
 use bytes::Bytes;
 use dialect::ClockReading;
 use serde::Deserialize;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::clock::Clock;
@@ -28,6 +29,8 @@ use crate::server_state::ServerState;
 
 /// How often a file is looked at.
 const FILE_CHECK: Duration = Duration::from_secs(5);
+/// How long the start waits for the keys of all issuers together.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
 
 /// Why the keys of an issuer were not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -56,14 +59,50 @@ struct Discovery {
     jwks_uri: String,
 }
 
-/// Keeps the keys of all issuers loaded until the server stops.
-pub async fn keep_loaded(server: Arc<ServerState>) {
+/// The first try of the keys of each issuer that is there at the start.
+pub struct FirstTries {
+    server: Arc<ServerState>,
+    /// Ends when the last of them has been made.
+    pending: mpsc::Receiver<()>,
+}
+
+/// Starts to load the keys of all issuers, and keeps them loaded until the server stops.
+pub fn start(server: &Arc<ServerState>) -> FirstTries {
+    let (first_try, pending) = mpsc::channel(1);
+    tokio::spawn(keep_loaded(Arc::clone(server), first_try));
+    FirstTries {
+        server: Arc::clone(server),
+        pending,
+    }
+}
+
+impl FirstTries {
+    /// Waits until each has been made, whether it has loaded the keys or not; at most
+    /// [`FIRST_WAIT`], so that an issuer that does not answer keeps no broker from starting.
+    pub async fn made(mut self) {
+        let made = tokio::time::timeout(FIRST_WAIT, self.pending.recv()).await;
+        if made.is_err() {
+            let directory = self.server.default_directory();
+            let issuers = directory.access().issuers().iter();
+            let missing = issuers.filter(|issuer| !issuer.keys.is_loaded());
+            let missing: Vec<&str> = missing.map(|issuer| issuer.name.as_str()).collect();
+            tracing::warn!(
+                issuers = missing.join(", "),
+                "started without the keys of these issuers, which did not come within {} s",
+                FIRST_WAIT.as_secs()
+            );
+        }
+    }
+}
+
+async fn keep_loaded(server: Arc<ServerState>, first_try: mpsc::Sender<()>) {
     let mut tasks = Tasks::default();
     let mut directory = server.directory_receiver.clone();
     let mut stopping = server.stopping.clone();
+    let mut first_try = Some(first_try);
     loop {
         let now = Arc::clone(&directory.borrow_and_update());
-        tasks.update(now.access().issuers(), &server);
+        tasks.update(now.access().issuers(), &server, first_try.take().as_ref());
         tokio::select! {
             changed = directory.changed() => if changed.is_err() {
                 return;
@@ -78,8 +117,14 @@ pub async fn keep_loaded(server: Arc<ServerState>) {
 struct Tasks(Vec<(Arc<IssuerKeys>, JoinHandle<()>)>);
 
 impl Tasks {
-    /// Ends the tasks of issuers that are gone, and starts those of new ones.
-    fn update(&mut self, issuers: &[Issuer], server: &ServerState) {
+    /// Ends the tasks of issuers that are gone, and starts those of new ones. These hold
+    /// `first_try` until they have tried the keys once.
+    fn update(
+        &mut self,
+        issuers: &[Issuer],
+        server: &ServerState,
+        first_try: Option<&mpsc::Sender<()>>,
+    ) {
         self.0.retain(|(keys, task)| {
             let stays = issuers.iter().any(|issuer| Arc::ptr_eq(&issuer.keys, keys));
             if !stays {
@@ -96,8 +141,8 @@ impl Tasks {
                     clock: server.clock,
                     namespaces: Arc::clone(&server.namespaces),
                 };
-                let task = (Arc::clone(&issuer.keys), tokio::spawn(loader.run()));
-                self.0.push(task);
+                let task = tokio::spawn(loader.run(first_try.cloned()));
+                self.0.push((Arc::clone(&issuer.keys), task));
             }
         }
     }
@@ -119,16 +164,25 @@ struct Loader {
 }
 
 impl Loader {
-    async fn run(self) {
+    async fn run(self, first_try: Option<mpsc::Sender<()>>) {
         match &self.issuer.source {
-            KeySource::Discovery(url) => self.keep_fetching(url, true).await,
-            KeySource::Url(url) => self.keep_fetching(url, false).await,
-            KeySource::File(path) => self.keep_reading(path).await,
+            KeySource::Discovery(url) => self.keep_fetching(url, true, first_try).await,
+            KeySource::Url(url) => self.keep_fetching(url, false, first_try).await,
+            KeySource::File(path) => {
+                // The settings have read it.
+                drop(first_try);
+                self.keep_reading(path).await;
+            }
             KeySource::Fixed => {}
         }
     }
 
-    async fn keep_fetching(&self, url: &str, is_discovery: bool) {
+    async fn keep_fetching(
+        &self,
+        url: &str,
+        is_discovery: bool,
+        mut first_try: Option<mpsc::Sender<()>>,
+    ) {
         let mut schedule = KeySchedule::new();
         loop {
             let loaded = match is_discovery {
@@ -136,6 +190,7 @@ impl Loader {
                 false => fetch_keys(url).await,
             };
             self.handle_load(&mut schedule, self.clock.moment(), loaded);
+            drop(first_try.take());
             self.wait(&schedule).await;
         }
     }

@@ -1,7 +1,8 @@
 //! Server: from an open store to the end of the last connection.
 //!
-//! [`BoundServer`] holds the listeners but accepts no connection; [`BoundServer::serve`] starts
-//! accepting. So the ready line can be printed in between, before any client is served.
+//! [`BoundServer`] holds the listeners but accepts no connection, and has tried the keys of each
+//! issuer; [`BoundServer::serve`] starts accepting. So the ready line can be printed in between,
+//! before any client is served.
 
 use std::io;
 use std::net::SocketAddr;
@@ -79,8 +80,9 @@ pub struct Server {
 }
 
 impl BoundServer {
-    /// Recovers what `store` holds, makes the configured queues exist, and binds every address.
-    /// `progress` is notified whenever the store has made progress.
+    /// Recovers what `store` holds, makes the configured queues exist, binds every address, and
+    /// waits a short time for the keys of configured issuers. `progress` is notified whenever the
+    /// store has made progress.
     ///
     /// # Errors
     /// When any of that cannot be done.
@@ -156,6 +158,7 @@ impl BoundServer {
             stopping,
             shutdown_guard,
         });
+        issuer_keys::start(&state).made().await;
         let server = Server {
             handle: ServerHandle::new(&state),
             inbox,
@@ -182,7 +185,6 @@ impl BoundServer {
     /// Starts accepting connections.
     #[must_use]
     pub fn serve(self) -> Server {
-        tokio::spawn(issuer_keys::keep_loaded(Arc::clone(&self.state)));
         let (options, spans) = self.telemetry;
         telemetry::start(&self.state, options, spans);
         for listener in self.listeners {
