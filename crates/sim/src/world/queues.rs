@@ -83,12 +83,17 @@ pub fn definitions() -> Vec<Definition> {
 /// Entities that come and go.
 #[must_use]
 pub fn temporary() -> Vec<Definition> {
-    let queue = Definition {
-        path: "temporary",
-        settings: plain(),
+    let queue = |path, settings| Definition {
+        path,
+        settings,
         what: What::Queue,
     };
-    std::iter::once(queue).chain(topics::temporary()).collect()
+    let expires = QueueSettings {
+        expires: 15_000,
+        ..plain()
+    };
+    let queues = [queue("temporary", plain()), queue("expiring", expires)];
+    queues.into_iter().chain(topics::temporary()).collect()
 }
 
 const BACKOFF: RetryBackoff = RetryBackoff {
