@@ -48,6 +48,18 @@ counters! {
     routed,
     /// Changes of namespaces that are snapshotted, forked and reset.
     snapshot_changes,
+    /// Policies that were put and removed.
+    policies,
+    /// Consumers of subscriptions that are made by attaching.
+    subscribed,
+    /// Durable ones of these subscriptions that were ended by request.
+    unsubscribed,
+    /// Exclusive queues that were made.
+    exclusive_queues,
+    /// Entities that expired without receivers where policies say so.
+    expired_entities,
+    /// Messages that were completed where policies are.
+    governed_completions,
     /// Connections that a fault rule has dropped.
     injected,
     /// Messages that came out of dynamic nodes.

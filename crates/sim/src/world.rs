@@ -27,6 +27,7 @@ mod callers;
 mod drain;
 mod fault_injection;
 mod fault_rules;
+mod governed;
 mod namespace;
 mod nodes;
 pub(crate) mod queues;
@@ -41,6 +42,7 @@ pub use script::Ending;
 pub use sweep::Swept;
 
 use fault_rules::FaultRules;
+use governed::Governed;
 use namespace::Namespace;
 use queues::Definition;
 use setup::ledger_queue;
@@ -80,6 +82,7 @@ pub struct World {
     server: Server,
     namespaces: Vec<Namespace>,
     snapshots: Snapshots,
+    governed: Governed,
     fault_rules: FaultRules,
     owners: Owners,
     /// Nothing becomes durable before this.
@@ -133,6 +136,7 @@ impl World {
             server,
             namespaces,
             snapshots: Snapshots::default(),
+            governed: Governed::default(),
             fault_rules: FaultRules::default(),
             owners: disk.with_current(Owners::of),
             slow_until: 0,
@@ -158,6 +162,7 @@ impl World {
         done.map_err(|violation| violation.with_step(step))?;
         self.report.add_disk(&self.disk.counts());
         self.report.snapshot_changes = self.snapshots.done;
+        self.report.add(&self.governed.done);
         for namespace in &self.namespaces {
             self.report.add(&namespace.ledger.report);
         }
@@ -180,7 +185,7 @@ impl World {
     /// One thing happens, with the broker or in each namespace.
     fn step(&mut self) -> Result<(), Violation> {
         self.report.steps += 1;
-        match self.rng.weighted(&[86, 20, 10, 8, 6, 6]) {
+        match self.rng.weighted(&[86, 20, 10, 8, 6, 6, 6]) {
             0 => {
                 for n in 0..self.namespaces.len() {
                     self.step_in(n)?;
@@ -191,7 +196,8 @@ impl World {
             // All namespaces read.
             3 => (0..NAMESPACES.len()).for_each(|_| self.server.answer_read(&mut self.rng)),
             4 => self.pass_time(),
-            _ => self.use_snapshots()?,
+            5 => self.use_snapshots()?,
+            _ => self.use_governed()?,
         }
         if !self.faults_stopped {
             self.inject_fault()?;

@@ -23,8 +23,10 @@ impl World {
             self.restore(n)?;
             self.drain_nodes(n)?;
         }
+        self.drain_governed()?;
         self.drain_snapshots()?;
         self.let_locks_end()?;
+        self.end_governed()?;
         self.recount()?;
         self.take_everything()?;
         self.run_until_idle()?;
@@ -62,8 +64,8 @@ impl World {
         Ok(())
     }
 
-    /// Longer than any lock.
-    fn let_time_pass(&mut self) -> Result<(), Violation> {
+    /// Longer than any lock of a queue.
+    pub(super) fn let_time_pass(&mut self) -> Result<(), Violation> {
         for _ in 0..40 {
             self.advance(500);
             self.run_until_idle()?;
@@ -102,6 +104,7 @@ impl World {
             let mut namespaces = self.namespaces.iter();
             let heard = self.server.inbox.is_empty()
                 && self.snapshots.commands.is_empty()
+                && self.governed.commands.is_empty()
                 && namespaces.all(|namespace| namespace.nodes.commands.is_empty());
             if !due && heard && self.server.reads.is_empty() {
                 self.turn()?;

@@ -101,6 +101,7 @@ impl World {
             namespace.ledger.expect_injected_faults(false);
         }
         self.snapshots.crashed();
+        self.governed.crashed();
         self.fault_rules.crashed();
         self.slow_until = 0;
         self.nearly_full_until = 0;

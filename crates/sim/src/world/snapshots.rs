@@ -29,6 +29,8 @@ use crate::server::NAMESPACES;
 use crate::violation::Violation;
 use model::{Model, Seen, changed, placed, visible};
 
+pub(super) use actions::peek_all;
+
 /// The index of all namespaces that have no ledger.
 pub(super) const INDEX: NamespaceIndex = NAMESPACES.len();
 

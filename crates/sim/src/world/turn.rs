@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use broker::{Command, ConnectionId, Output};
 use store::{CommitId, Image, NamespaceId};
 
-use super::{Namespace, World, fault_rules, namespace, snapshots};
+use super::{Namespace, World, fault_rules, governed, namespace, snapshots};
 use crate::inbox::NamespaceIndex;
 use crate::ledger::{TurnEnd, entity_of};
 use crate::server;
@@ -40,6 +40,10 @@ impl World {
             let n = namespace_of(&output);
             if n == fault_rules::INDEX && matches!(output, Output::Administered { .. }) {
                 self.fault_rules_changed(&output)?;
+                continue;
+            }
+            if n == governed::INDEX {
+                self.governed.handle_output(output)?;
                 continue;
             }
             if n >= snapshots::INDEX {
@@ -87,6 +91,10 @@ impl World {
         let mut commands = std::mem::take(&mut self.fault_rules.commands);
         self.report.operations += commands.len() as u64;
         self.server.inbox.append(fault_rules::INDEX, &mut commands);
+        self.governed.observe_clocks(self.now.wall, self.now.mono);
+        let mut commands = std::mem::take(&mut self.governed.commands);
+        self.report.operations += commands.len() as u64;
+        self.server.inbox.append(governed::INDEX, &mut commands);
         for (n, namespace) in self.namespaces.iter_mut().enumerate() {
             let mut commands = std::mem::take(&mut namespace.nodes.commands);
             self.report.operations += commands.len() as u64;

@@ -12,8 +12,8 @@ use super::{Asked, INDEX, Snapshots, Wanted};
 use crate::message::{self, SendOptions};
 use crate::session::Session;
 use crate::violation::Violation;
-use crate::world::World;
 use crate::world::script::incoming;
+use crate::world::{World, governed};
 
 /// The namespace that all others are made of.
 const ORIGIN: &str = "origin";
@@ -68,7 +68,8 @@ impl World {
         all.keys().nth(at).cloned()
     }
 
-    fn space_id(&self, name: &str) -> Option<NamespaceId> {
+    /// The id of a namespace, if it is there.
+    pub(in crate::world) fn space_id(&self, name: &str) -> Option<NamespaceId> {
         let mut all = self.server.shard.broker.namespaces();
         let found = all.find(|it| it.definition.as_ref().is_some_and(|it| it.name == name));
         found.map(|it| it.id)
@@ -219,7 +220,8 @@ impl World {
     pub(super) fn survey_snapshots(&mut self) -> Result<(), Violation> {
         let all = self.server.shard.broker.namespaces();
         let own = all.filter(|it| it.id >= crate::server::namespace_id(INDEX));
-        let names: Vec<_> = own.filter_map(|it| Some(it.definition?.name)).collect();
+        let names = own.filter_map(|it| Some(it.definition?.name));
+        let names: Vec<_> = names.filter(|name| name != governed::NAME).collect();
         let is_moving = |name: &String| {
             let id = self.space_id(name);
             let mut all = id
@@ -256,9 +258,12 @@ impl World {
             self.run_until_idle()?;
             self.check_answered()?;
         }
+        let others = self.space_id(governed::NAME);
         self.disk.with_current(|image| {
-            let mut entities = image.entities.values();
-            let left = entities.find(|row| row.namespace >= crate::server::namespace_id(INDEX));
+            let first = crate::server::namespace_id(INDEX);
+            let is_left =
+                |row: &&store::EntityRow| row.namespace >= first && Some(row.namespace) != others;
+            let left = image.entities.values().find(is_left);
             let mut bodies = image.bodies.keys();
             let body = bodies.find(|(home, _)| !image.entities.contains_key(home));
             if left.is_none() && body.is_none() {
@@ -370,7 +375,7 @@ impl Snapshots {
 }
 
 /// Asks for all messages of a subqueue.
-pub(super) fn peek_all(request: RequestId, subqueue: SubqueueId) -> Command {
+pub(in crate::world) fn peek_all(request: RequestId, subqueue: SubqueueId) -> Command {
     Command::Peek {
         request,
         subqueue,
