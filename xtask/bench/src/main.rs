@@ -35,6 +35,7 @@ mod place;
 mod pressure;
 mod process;
 mod results;
+mod routers;
 mod sessions;
 mod single;
 mod site;
@@ -108,6 +109,8 @@ pub enum Row {
     /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000
     /// correlation filters
     Topics,
+    /// Publishing 1 KiB to an exchange with 1, 10 and 100 bindings
+    Routers,
     /// Time to accepted at 2,000 messages a second
     Latency,
     /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip
@@ -260,6 +263,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Features => features::measure(site, scale, results),
         Row::Telemetry => telemetry::measure(site, scale, results),
         Row::Topics => topics::measure(site, scale, results),
+        Row::Routers => routers::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Single => single::measure(site, scale, results),
         Row::Fairness => fairness::measure(site, scale, results),

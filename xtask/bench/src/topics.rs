@@ -114,7 +114,8 @@ fn wait_for_copies(broker: SocketAddr) -> Result<()> {
     }
 }
 
-fn of_copies(row: &str, run: &Run, copies: u64, grown: u64, results: &mut Results) {
+/// What the copies of a row's messages cost.
+pub fn of_copies(row: &str, run: &Run, copies: u64, grown: u64, results: &mut Results) {
     let processor = run.usage.broker_per_million(copies);
     results.add(row, "broker", Unit::SecondsPerMillionCopies, processor);
     let rate = as_f64(copies) / run.elapsed.as_secs_f64();
@@ -139,7 +140,7 @@ fn restarted(site: &Site, fresh: Fresh, row: &str, results: &mut Results) -> Res
 }
 
 /// The bytes of all that a broker keeps.
-fn stored(data: &TempDir) -> Result<u64> {
+pub fn stored(data: &TempDir) -> Result<u64> {
     bytes(&site::store(data.path()))
 }
 
