@@ -30,6 +30,7 @@ mod hostile;
 mod idle;
 mod latency;
 mod memory;
+mod nodes;
 mod peers;
 mod place;
 mod pressure;
@@ -111,6 +112,8 @@ pub enum Row {
     Topics,
     /// Publishing 1 KiB to an exchange with 1, 10 and 100 bindings
     Routers,
+    /// Dynamic nodes that are made and gone with their links, as reply queues are
+    Nodes,
     /// Time to accepted at 2,000 messages a second
     Latency,
     /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip
@@ -264,6 +267,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Telemetry => telemetry::measure(site, scale, results),
         Row::Topics => topics::measure(site, scale, results),
         Row::Routers => routers::measure(site, scale, results),
+        Row::Nodes => nodes::measure(site, scale, results),
         Row::Latency => latency::measure(site, scale, results),
         Row::Single => single::measure(site, scale, results),
         Row::Fairness => fairness::measure(site, scale, results),
