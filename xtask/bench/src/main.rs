@@ -83,6 +83,10 @@ struct Options {
     /// Puts the broker's data here; it should be a real disk [default: the cache folder]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// Measures this program instead of the one that was built [default: release/railbus of the
+    /// target folder in the cache folder]
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
 }
 
 /// One row of the table, or a few that are measured together.
@@ -207,9 +211,13 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     let workspace = Workspace::find()?;
-    let site = Site::prepare(&workspace, options.directory.as_deref())?;
+    let program = options.program.clone();
+    let program = program.unwrap_or_else(|| workspace.railbus());
+    let version = site::version(&program)?;
+    let site = Site::prepare(&workspace, options.directory.as_deref(), program)?;
     let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
     let mut results = Results::new(options.quick, rounds);
+    results.note("Railbus", &version);
     let well = if let Some(kinds) = &options.peers {
         let (rows, scale) = (rows(options, &peers::ROWS), Scale::beside_peers(options));
         peers::measure(&workspace, &site, kinds, &rows, scale, &mut results)?

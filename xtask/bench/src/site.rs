@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::rc::Rc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use xtask::broker::{Broker, Plan};
@@ -56,9 +57,9 @@ pub struct Fresh {
 }
 
 impl Site {
-    /// Makes a folder for the run under `parent` (or in the cache) and writes the broker's
-    /// settings.
-    pub fn prepare(workspace: &Workspace, parent: Option<&Path>) -> Result<Self> {
+    /// Makes a folder for the run under `parent` (or in the cache) and writes the settings of the
+    /// brokers, which are `program`.
+    pub fn prepare(workspace: &Workspace, parent: Option<&Path>, program: PathBuf) -> Result<Self> {
         let folder = match parent {
             Some(parent) => {
                 tempfile::tempdir_in(parent).with_context(|| format!("in {}", parent.display()))?
@@ -73,7 +74,7 @@ impl Site {
         }
         std::fs::write(folder.path().join(SETTINGS), settings())?;
         Ok(Self {
-            program: workspace.railbus(),
+            program,
             folder: Rc::new(folder),
         })
     }
@@ -150,9 +151,26 @@ impl Fresh {
     /// Stops it; one that cannot stop has not been measured well.
     pub fn stop(self) -> Result<()> {
         let status = self.broker.stop()?;
-        anyhow::ensure!(status.success(), "the broker ended with {status}");
+        ensure!(status.success(), "the broker ended with {status}");
         Ok(())
     }
+}
+
+/// What `program` calls itself, and its place.
+///
+/// # Errors
+/// When it is not there, or is no broker.
+pub fn version(program: &Path) -> Result<String> {
+    let place = program.display();
+    let output = Command::new(program).arg("--version").output();
+    let output = output.with_context(|| format!("starting {place}"))?;
+    let version = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        output.status.success() && version.starts_with("railbus "),
+        "{place} is not a Railbus: it says `{}` of its version",
+        version.trim()
+    );
+    Ok(format!("{} at {place}", version.trim()))
 }
 
 /// Where a broker keeps its messages.
@@ -203,6 +221,17 @@ fn settings() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_is_no_broker_is_not_measured() {
+        let error = version(Path::new("/bin/true")).expect_err("no broker");
+        assert!(
+            error
+                .to_string()
+                .starts_with("/bin/true is not a Railbus: ")
+        );
+        assert!(version(Path::new("/nowhere/railbus")).is_err());
+    }
 
     #[test]
     fn every_broker_has_so_many_queues() {
