@@ -80,6 +80,11 @@ fn carry_out(
             let id = client_affine::find_durable(directory, namespace, &name)?;
             inquiry::entity(directory, id, cx)
         }
+        Order::FindNode { node } => {
+            let found = directory.get(node).filter(|it| it.namespace == namespace);
+            let is_node = found.is_some() && cx.shared.nodes.get(node).is_some();
+            is_node.then_some(Answer::Done).ok_or(EntityError::NotFound)
+        }
         Order::Unsubscribe { name } => {
             client_affine::unsubscribe(directory, namespace, &name, cx)?;
             Ok(Answer::Done)

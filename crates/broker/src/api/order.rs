@@ -40,6 +40,8 @@ pub enum Order {
     /// A durable subscription that a client made, by its name below its topic. Answered by
     /// [`Answer::Entity`].
     FindDurable { name: String },
+    /// Whether a dynamic node is there. Answered by [`Answer::Done`].
+    FindNode { node: EntityId },
     /// Deletes such a subscription, unless it has consumers. Answered by [`Answer::Done`].
     Unsubscribe { name: String },
     /// Makes, changes and deletes several entities and rules, all of it or nothing. Answered by

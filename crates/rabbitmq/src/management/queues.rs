@@ -12,12 +12,16 @@ use dialect::LinkContext;
 
 use crate::address;
 use crate::arguments;
+use crate::dynamic_queue::{self, DynamicQueue};
 use crate::exclusive_queues::ExclusiveQueues;
 use crate::links::Links;
 use crate::management::request::Request;
 use crate::management::response::Response;
 use crate::management::{Operation, Step};
 use crate::rights::Permission;
+
+/// The type of reply queues.
+const VOLATILE: &str = "rabbit_volatile_queue";
 
 /// What is done with a queue.
 #[derive(Debug)]
@@ -32,6 +36,10 @@ pub(super) enum QueueOperation {
         arguments: QueueArguments,
     },
     Show {
+        name: String,
+    },
+    /// The reply queue of a requester.
+    ShowReply {
         name: String,
     },
     /// Looked for, to count what is deleted with it.
@@ -68,8 +76,17 @@ pub(super) fn get(segment: &str) -> (Operation, Step) {
     let Some(name) = address::decoded(segment) else {
         return bad_name(segment);
     };
-    let step = describe(&name);
-    (Operation::Queue(QueueOperation::Show { name }), step)
+    let (operation, step) = match dynamic_queue::node_of(&name) {
+        Some((DynamicQueue::Reply, node)) => {
+            let step = Step::Order(Order::FindNode { node });
+            (QueueOperation::ShowReply { name }, step)
+        }
+        _ => {
+            let step = describe(&name);
+            (QueueOperation::Show { name }, step)
+        }
+    };
+    (Operation::Queue(operation), step)
 }
 
 impl Links {
@@ -262,7 +279,11 @@ impl QueueOperation {
             (Self::Show { name }, Ok(Some(info))) if is_queue(&info, &name) => {
                 Response::with(200, shown(&info, node)).into()
             }
-            (Self::Show { name }, Ok(_) | Err(EntityError::NotFound)) => {
+            (Self::ShowReply { name }, Ok(_)) => {
+                Response::with(200, reply_queue(&name, node)).into()
+            }
+            (Self::Show { name }, Ok(_) | Err(EntityError::NotFound))
+            | (Self::ShowReply { name }, Err(EntityError::NotFound)) => {
                 Response::new(404, format!("queue '{name}' in vhost '/' not found")).into()
             }
             (Self::Count { name }, Ok(Some(info)))
@@ -331,7 +352,7 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
     let arguments = QueueArguments::of(info);
     let ready = info.queue.active.saturating_sub(info.queue.locked);
     let consumers = u32::try_from(info.queue.receivers).unwrap_or(u32::MAX);
-    let entries = [
+    map([
         ("message_count", Value::Ulong(ready)),
         ("consumer_count", Value::Uint(consumers)),
         ("name", Value::from(info.queue.path.as_str())),
@@ -343,7 +364,29 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
         ("arguments", Value::Map(arguments::map(&arguments))),
         ("leader", Value::from(node)),
         ("replicas", Value::Array(vec![Value::from(node)])),
-    ];
+    ])
+}
+
+/// The reply queue of a requester as clients see it. It tells them that the requester is there.
+/// (docs/spec/rabbitmq.md#10.8)
+fn reply_queue(name: &str, node: &str) -> Value {
+    map([
+        ("message_count", Value::Ulong(0)),
+        ("consumer_count", Value::Uint(1)),
+        ("name", Value::from(name)),
+        ("vhost", Value::from("/")),
+        ("durable", Value::Bool(false)),
+        ("auto_delete", Value::Bool(true)),
+        ("exclusive", Value::Bool(false)),
+        ("type", Value::from(VOLATILE)),
+        // Clients cannot read an empty map.
+        ("arguments", map([("x-queue-type", Value::from(VOLATILE))])),
+        ("leader", Value::from(node)),
+        ("replicas", Value::Array(vec![Value::from(node)])),
+    ])
+}
+
+fn map<const N: usize>(entries: [(&str, Value); N]) -> Value {
     let entries = entries.into_iter();
     Value::Map(
         entries

@@ -120,6 +120,36 @@ fn a_reply_to_a_requester_that_is_gone_is_released() {
 }
 
 #[test]
+fn a_reply_queue_is_shown_as_long_as_its_requester_is_there() {
+    let mut world = World::new();
+    let management = crate::management_client::open(&mut world);
+    let (link, address) = request(&mut world);
+    let (status, queue) = management.call(&mut world, "GET", &address, None);
+    assert_eq!(status, "200", "{queue:?}");
+    let name = address.strip_prefix("/queues/").expect("a queue");
+    for (key, expected) in [
+        ("name", Value::from(name)),
+        ("type", Value::from("rabbit_volatile_queue")),
+        ("durable", Value::Bool(false)),
+        ("message_count", Value::Ulong(0)),
+        ("consumer_count", Value::Uint(1)),
+        ("leader", Value::from("node")),
+    ] {
+        assert_eq!(*crate::management_client::entry(&queue, key), expected);
+    }
+    world.client.detach(link, true, None);
+    world.pump();
+    let (status, text) = management.call(&mut world, "GET", &address, None);
+    let expected = format!("queue '{name}' in vhost '/' not found");
+    assert_eq!((status.as_str(), text), ("404", Value::String(expected)));
+    let elsewhere = world.node_of_another(NamespaceId(1));
+    let token = broker::node_token(elsewhere);
+    let address = format!("/queues/amq.rabbitmq.reply-to.{token}");
+    let (status, _) = management.call(&mut world, "GET", &address, None);
+    assert_eq!(status, "404");
+}
+
+#[test]
 fn a_reply_queue_goes_with_the_session_of_its_requester() {
     let mut world = World::new();
     let session = world.session();

@@ -40,6 +40,9 @@ impl Ledger {
             Order::FindDurable { .. } | Order::Unsubscribe { .. } => {
                 unreachable!("no client of a simulation makes a subscription by attaching")
             }
+            Order::FindNode { .. } => {
+                unreachable!("no client of a simulation asks about a dynamic node")
+            }
             Order::Namespaces(_) => {
                 unreachable!("no client of a simulation asks about namespaces")
             }
