@@ -105,24 +105,15 @@ impl Consumer {
         }
     }
 
-    /// Returns what waits to the broker. The broker is told first that there is no credit, else it
-    /// would send it here again at once.
-    fn return_waiting(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+    /// Takes out what waits and cannot be kept, to be given back. The broker is told first that
+    /// there is no credit, else it would send it here again at once.
+    fn take_waiting(&mut self, cx: &mut LinkContext<'_>, link: LinkId) -> VecDeque<Box<Delivery>> {
         if self.waiting.is_empty() || self.holds() {
-            return;
+            return VecDeque::new();
         }
         let update = self.credit.stop(self.waiting.len());
         command_credit(cx, link, update);
-        for delivery in std::mem::take(&mut self.waiting) {
-            cx.commands.push(Command::Settle {
-                request: None,
-                subqueue: self.place,
-                session: None,
-                token: delivery.token,
-                outcome: Outcome::Undelivered,
-            });
-            report_written(cx, delivery.size());
-        }
+        std::mem::take(&mut self.waiting)
     }
 
     fn update_credit(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
@@ -251,9 +242,30 @@ impl Links {
         if is_answered {
             cx.connection.drained(link);
         }
-        consumer.return_waiting(cx, link);
-        if !is_answered {
+        self.return_waiting(cx, link);
+        if !is_answered && let Some(consumer) = self.consumer(link) {
             consumer.update_credit(cx, link);
+        }
+    }
+
+    /// Gives back what waits for credit and cannot be kept. The broker answers whether the credit
+    /// of each delivery is there again.
+    fn return_waiting(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        let Some(consumer) = self.consumer(link) else {
+            return;
+        };
+        let (subqueue, waiting) = (consumer.place, consumer.take_waiting(cx, link));
+        for delivery in waiting {
+            let pending = Pending::Return(link);
+            let request = register(&mut self.pending, cx, pending, SETTLEMENT);
+            cx.commands.push(Command::Settle {
+                request: Some(request),
+                subqueue,
+                session: None,
+                token: delivery.token,
+                outcome: Outcome::Undelivered,
+            });
+            report_written(cx, delivery.size());
         }
     }
 
@@ -270,7 +282,7 @@ impl Links {
         consumer.credit.handed();
         if !consumer.waiting.is_empty() || consumer.send(cx, link, &delivery).is_err() {
             consumer.waiting.push_back(delivery);
-            consumer.return_waiting(cx, link);
+            self.return_waiting(cx, link);
         }
     }
 
@@ -374,8 +386,7 @@ impl Links {
         });
     }
 
-    /// The broker has settled a message; the client gets its own state back, whatever has become of
-    /// the lock. A fault rule that refuses it has the link detached.
+    /// The broker has settled a message, or taken one back.
     pub(crate) fn handle_settled(
         &mut self,
         cx: &mut LinkContext<'_>,
@@ -383,24 +394,43 @@ impl Links {
         result: &Result<(), SettleError>,
     ) {
         let token = owner_token(request);
-        if let Some(Pending::Settle(pending)) = token.and_then(|it| self.pending.remove(it)) {
-            let PendingSettle {
-                link,
-                session,
-                delivery_id,
-                token,
-                state,
-            } = pending;
-            if let Err(SettleError::Injected(error)) = *result {
-                return self.detach(cx, link, errors::injected(error));
+        match token.and_then(|it| self.pending.remove(it)) {
+            Some(Pending::Settle(pending)) => self.answer_settlement(cx, pending, result),
+            // It was lost before it came back, so the broker still counts it as delivered.
+            Some(Pending::Return(link)) if result.is_err() => {
+                if let Some(consumer) = self.consumer(link) {
+                    consumer.credit.handed();
+                    consumer.update_credit(cx, link);
+                }
             }
-            cx.connection.settle_sent(session, delivery_id, state, true);
-            // The time may have ended while the client's word was on its way.
-            if let Some(consumer) = self.consumer(link)
-                && consumer.timed_out.remove(&token)
-            {
-                consumer.update_credit(cx, link);
-            }
+            _ => {}
+        }
+    }
+
+    /// The client gets its own state back, whatever has become of the lock. A fault rule that
+    /// refuses it has the link detached.
+    fn answer_settlement(
+        &mut self,
+        cx: &mut LinkContext<'_>,
+        pending: PendingSettle,
+        result: &Result<(), SettleError>,
+    ) {
+        let PendingSettle {
+            link,
+            session,
+            delivery_id,
+            token,
+            state,
+        } = pending;
+        if let Err(SettleError::Injected(error)) = *result {
+            return self.detach(cx, link, errors::injected(error));
+        }
+        cx.connection.settle_sent(session, delivery_id, state, true);
+        // The time may have ended while the client's word was on its way.
+        if let Some(consumer) = self.consumer(link)
+            && consumer.timed_out.remove(&token)
+        {
+            consumer.update_credit(cx, link);
         }
     }
 }

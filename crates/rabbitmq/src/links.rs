@@ -52,6 +52,8 @@ pub(crate) enum LinkKind {
 pub(crate) enum Pending {
     Publish(PendingPublish),
     Settle(PendingSettle),
+    /// A delivery of a consumer that has not reached its client, and is given back.
+    Return(LinkId),
     Attach(LinkId),
     Manage(PairId),
 }
@@ -295,7 +297,7 @@ impl LinkOwner for Links {
         match self.pending.remove(owner_token(request)?)? {
             Pending::Publish(publish) => Some(publish.link),
             Pending::Settle(settle) => Some(settle.link),
-            Pending::Attach(link) => Some(link),
+            Pending::Return(link) | Pending::Attach(link) => Some(link),
             Pending::Manage(pair) => self.pairs.abandon(pair),
         }
     }

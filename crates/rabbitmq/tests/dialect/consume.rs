@@ -4,6 +4,7 @@ use amqp::message::{Header, Sections, decode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Map, Value};
 
+use dialect::Dialect;
 use endpoint::Event;
 
 use crate::client_frames::{message, receiver};
@@ -301,5 +302,34 @@ fn a_word_that_comes_with_the_end_of_its_time_does_not_hold_up_the_consumer() {
     assert_eq!(again.len(), 1, "the lock was lost");
     world.dispose(&again[0], DeliveryState::Accepted, false);
     world.enqueue("/queues/orders", &message("b"));
+    assert_eq!(world.received(link).len(), 1);
+}
+
+#[test]
+fn a_delivery_that_times_out_on_its_way_back_costs_no_credit() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume_for_a_second(&mut world);
+    let first = world.received(link).remove(0);
+    world.dispose(&first, DeliveryState::Accepted, true);
+    // The broker delivers against credit that the client takes back meanwhile.
+    world.credit(link, 0, false);
+    world.enqueue("/queues/orders", &message("b"));
+    world.broker_stalls = true;
+    world.credit(link, 1, false);
+    world.broker_stalls = false;
+    world.client.set_credit(link, 0, false);
+    let mut flow = world.client.output(endpoint::Mono(0)).split();
+    let outputs = world.deliveries_for_credit();
+    let now = world.clock_reading();
+    world.server.handle_input(now, &mut flow);
+    for output in outputs {
+        world.server.handle_output(now, output);
+    }
+    // Its time ends before the broker hears that it is given back.
+    world.pass(1_000);
+    world.pump();
+    assert_eq!(world.received(link).len(), 0);
+    world.credit(link, 1, false);
     assert_eq!(world.received(link).len(), 1);
 }
