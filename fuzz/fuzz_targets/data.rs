@@ -46,6 +46,7 @@ fn show(payload: Bytes) {
         enqueued: Wall(0),
         ttl_ms: None,
         expires: None,
+        acquired_count: 0,
         delivery_count: 0,
         state: MessageState::Active,
         payload,

@@ -7,14 +7,22 @@ import pathlib
 
 import pytest
 
-from programs import answers
+from programs import PROGRAMS, answers
 
 HERE = pathlib.Path(__file__).parent
-# The other programs need what Railbus has not yet: dead-letter exchanges and queues that go with their clients.
-COMPARED = ["queues", "arguments", "exchanges", "outcomes", "deliveries"]
 RECORDED = json.loads((HERE / "recorded.json").read_text())
 DIFFERENCES = json.loads((HERE / "differences.json").read_text())
 ROWS = (HERE / "../../docs/rabbitmq.md").read_text().split("## Differences from RabbitMQ")[1]
+
+
+# An annotation of RabbitMQ 4.3, which the recorded version does not write.
+NEWER = "x-acquired-count"
+
+
+def without_newer(answer):
+    if isinstance(answer, dict):
+        return {key: without_newer(one) for key, one in answer.items() if key != NEWER}
+    return [without_newer(one) for one in answer] if isinstance(answer, list) else answer
 
 
 def expected(name):
@@ -22,10 +30,10 @@ def expected(name):
     return {**RECORDED[name], **changed}
 
 
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_has_the_answers_of_rabbitmq(name):
     port = int(os.environ["RAILBUS_PORT"])
-    assert answers(name, os.environ["RAILBUS_HOST"], port, port) == expected(name)
+    assert without_newer(answers(name, os.environ["RAILBUS_HOST"], port, port)) == expected(name)
 
 
 @pytest.mark.parametrize("name", DIFFERENCES)

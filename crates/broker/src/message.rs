@@ -89,6 +89,7 @@ impl Message {
             ttl_ms: (ttl_ms != u64::MAX).then_some(ttl_ms),
             expires: (expires_ms != u64::MAX).then_some(Wall(expires_ms)),
             delivery_count: self.delivery_count,
+            acquired_count: self.delivery_count,
             state,
             payload,
             changes: match &self.patch {

@@ -18,6 +18,7 @@ pub(crate) mod journal;
 pub(crate) mod kind;
 pub(crate) mod lease;
 pub(crate) mod origins;
+pub(crate) mod returns;
 pub(crate) mod rows;
 pub(crate) mod session_key;
 pub(crate) mod subscription;

@@ -225,6 +225,7 @@ mod tests {
             enqueued: Wall(1_700_000_000_000),
             ttl_ms: None,
             expires: None,
+            acquired_count: 0,
             delivery_count: 0,
             state: MessageState::Active,
             payload: payload.freeze(),

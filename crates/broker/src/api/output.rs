@@ -73,6 +73,8 @@ pub struct Browsed {
     pub expires: Option<Wall>,
     /// Failed deliveries before this one.
     pub delivery_count: u32,
+    /// Of a delivery: how often it was handed out before, as far as memory tells.
+    pub acquired_count: u32,
     pub state: MessageState,
     /// The encoded message as it was received.
     pub payload: Bytes,

@@ -16,6 +16,7 @@ use crate::message::patch::Patch;
 use crate::message::row;
 use crate::queue::journal::Journal;
 use crate::queue::origins::Origins;
+use crate::queue::returns::Returns;
 use crate::queue::session_key;
 use crate::queue::session_key::SessionIds;
 
@@ -31,6 +32,7 @@ pub(crate) struct Rows {
     pub origins: Origins,
     pub journal: Journal,
     pub traffic: Traffic,
+    pub returns: Returns,
     /// Whether the head is to be written at the end of the turn.
     is_touched: bool,
 }
@@ -51,6 +53,7 @@ impl Rows {
             origins: Origins::default(),
             journal: Journal::default(),
             traffic: Traffic::default(),
+            returns: Returns::default(),
             is_touched: false,
         }
     }
@@ -232,8 +235,14 @@ impl Rows {
 
     /// Removes what belongs to a message whose row has gone, but its body. `patched` tells whether
     /// it may have a patch.
-    pub(crate) fn remove_belongings(&self, message: &Message, patched: bool, cx: &mut Context<'_>) {
+    pub(crate) fn remove_belongings(
+        &mut self,
+        message: &Message,
+        patched: bool,
+        cx: &mut Context<'_>,
+    ) {
         let (entity, number) = (self.id, message.number);
+        self.returns.forget(number);
         if message.delivery_count > 0 {
             cx.write(Write::RemoveDeliveryCount { entity, number });
         }

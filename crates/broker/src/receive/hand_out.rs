@@ -127,7 +127,9 @@ pub(crate) fn deliver(
         connection: receiver.connection,
         link: Some(receiver.link),
     };
-    let shown = message.shown(MessageState::Active, payload);
+    let mut shown = message.shown(MessageState::Active, payload);
+    let returns = queue.rows.returns.of(message.number);
+    shown.acquired_count = returns.max(message.delivery_count);
     let timeout = taker.consumer_timeout.or(queue.settings.consumer_timeout);
     let mode = (taker.mode, timeout.filter(|timeout| *timeout > 0));
     let mut delivery = give(queue, source, mode, holder, message, shown, cx);

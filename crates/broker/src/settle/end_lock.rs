@@ -148,6 +148,7 @@ pub(crate) fn end_lock(
         }
         Outcome::Defer { changes } => defer(queue, subqueue, number, lock, changes, cx),
         Outcome::DeadLetter { changes } => {
+            queue.rows.returns.note(number);
             dead_letter::reject(queue, &lock.into_message(subqueue, number), changes, cx);
         }
         Outcome::ReleaseLater(retry) => release(queue, subqueue, number, lock, retry, cx),
@@ -220,6 +221,7 @@ pub(crate) fn abandon(
     if raise {
         lock.delivery_count = lock.delivery_count.saturating_add(1);
     }
+    queue.rows.returns.note(number);
     if !dead_letter::change(queue, subqueue, number, &mut lock, changes, cx) {
         return;
     }
@@ -277,6 +279,7 @@ pub(crate) fn release(
     retry: RetryTime,
     cx: &mut Context<'_>,
 ) {
+    queue.rows.returns.note(number);
     match retry::due(queue, subqueue, number, &lock, (retry, false), cx) {
         Some(due) => retry::wait(queue, due, &lock, cx),
         None => give_back(queue, subqueue, number, lock, cx),

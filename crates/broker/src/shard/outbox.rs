@@ -146,6 +146,7 @@ mod tests {
             ttl_ms: None,
             expires: None,
             delivery_count: 0,
+            acquired_count: 0,
             state: MessageState::Active,
             payload: Bytes::new(),
             changes: Vec::new(),

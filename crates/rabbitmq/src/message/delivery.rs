@@ -27,6 +27,7 @@ const REASONS: [&str; 4] = [
     "MaxLengthExceeded",
 ];
 const DELIVERY_COUNT: &str = "x-delivery-count";
+const ACQUIRED_COUNT: &str = "x-acquired-count";
 
 /// Writes what is new of `message` into `head` (which is cleared first) and returns the two pieces
 /// that make up the encoded message. `queue` is what the consumer reads.
@@ -68,6 +69,11 @@ fn is_why(name: &str) -> bool {
     name == REASON || name == DESCRIPTION
 }
 
+/// Failed deliveries in the queues that it has died in.
+fn failed_before(message: &Browsed) -> u32 {
+    message.deaths.as_ref().map_or(0, |deaths| deaths.failed)
+}
+
 /// The publisher's header, its time to live not counted down.
 fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
     let sent = match section {
@@ -75,12 +81,15 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
         section => Header::decode(section).unwrap_or_default(),
     };
     let deaths = message.deaths.as_deref();
-    let failed_before = deaths.map_or(0, |deaths| deaths.failed);
     let header = Header {
         // A message that has died has no time to live of its own any more.
         ttl: sent.ttl.filter(|_| deaths.is_none()),
-        first_acquirer: Some(message.delivery_count == 0 && deaths.is_none()),
-        delivery_count: Some(message.delivery_count.saturating_add(failed_before)),
+        first_acquirer: Some(message.acquired_count == 0 && deaths.is_none()),
+        delivery_count: Some(
+            message
+                .delivery_count
+                .saturating_add(failed_before(message)),
+        ),
         ..sent
     };
     header.encode(head);
@@ -93,7 +102,8 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
     let mut is_routed = changes().any(|(name, _)| name == ROUTER);
     let mut entries = items::copy_entries(head, section, |key, _| {
         is_routed |= key == ROUTER;
-        key == DELIVERY_COUNT || key == GIVEN_ID || changes().any(|(name, _)| name == key)
+        matches!(key, ACQUIRED_COUNT | DELIVERY_COUNT | GIVEN_ID)
+            || changes().any(|(name, _)| name == key)
     });
     let mut put = |key: &str, write: &dyn Fn(&mut BytesMut)| {
         encode::symbol(head, key);
@@ -107,9 +117,15 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
         put(ROUTER, &|out| encode::string(out, ""));
         put(ROUTING_KEY, &|out| encode::string(out, queue));
     }
-    if message.delivery_count > 0 {
-        let count = message.delivery_count.into();
-        put(DELIVERY_COUNT, &|out| encode::long(out, count));
+    let counts = [
+        (ACQUIRED_COUNT, message.acquired_count),
+        (DELIVERY_COUNT, message.delivery_count),
+    ];
+    for (name, count) in counts {
+        let count = count.saturating_add(failed_before(message));
+        if count > 0 {
+            put(name, &|out| encode::long(out, count.into()));
+        }
     }
     if let Some(deaths) = &message.deaths {
         deaths::write(&mut put, &deaths.list);

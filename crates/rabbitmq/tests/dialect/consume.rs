@@ -306,6 +306,55 @@ fn a_word_that_comes_with_the_end_of_its_time_does_not_hold_up_the_consumer() {
 }
 
 #[test]
+fn a_message_tells_how_often_it_was_handed_out_before() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume(&mut world, "/queues/orders", 50);
+    for (state, acquired, failed) in [
+        (DeliveryState::Released, 0, 0),
+        (modified(false, false), 1, 0),
+        (modified(true, false), 2, 0),
+        (DeliveryState::Released, 3, 1),
+        (DeliveryState::Rejected(None), 4, 1),
+    ] {
+        let received = world.received(link).remove(0);
+        check_counts(&received, acquired, failed);
+        world.dispose(&received, state, true);
+    }
+    let dead = consume(&mut world, "/queues/orders%2F$DeadLetterQueue", 5);
+    check_counts(&world.received(dead).remove(0), 5, 1);
+    // The next message begins anew.
+    world.enqueue("/queues/orders", &message("b"));
+    check_counts(&world.received(link).remove(0), 0, 0);
+}
+
+fn check_counts(received: &Received, acquired: i64, failed: i64) {
+    let (header, annotations) = parts(received);
+    let told = |key| amqp::value::lookup(&annotations, key).cloned();
+    let counted = |count| (count > 0).then_some(Value::Long(count));
+    assert_eq!(told("x-acquired-count"), counted(acquired));
+    assert_eq!(told("x-delivery-count"), counted(failed));
+    assert_eq!(header.first_acquirer, Some(acquired == 0));
+    assert_eq!(header.delivery_count.map(i64::from), Some(failed));
+}
+
+#[test]
+fn a_message_that_its_sender_says_was_handed_out_before_was_not() {
+    let mut world = World::new();
+    let mut payload = bytes::BytesMut::new();
+    let annotations = vec![(Value::Symbol("x-acquired-count".into()), Value::Long(7))];
+    amqp::message::encode_map_section(
+        &mut payload,
+        amqp::message::descriptor::MESSAGE_ANNOTATIONS,
+        &annotations,
+    );
+    payload.extend_from_slice(&message("a"));
+    world.enqueue("/queues/orders", &payload.freeze());
+    let link = consume(&mut world, "/queues/orders", 5);
+    check_counts(&world.received(link).remove(0), 0, 0);
+}
+
+#[test]
 fn a_delivery_that_times_out_on_its_way_back_costs_no_credit() {
     let mut world = World::new();
     world.enqueue("/queues/orders", &message("a"));

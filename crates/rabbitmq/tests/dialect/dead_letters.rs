@@ -39,6 +39,10 @@ fn a_dead_letter_tells_its_deaths_and_has_its_annotations() {
         (header.first_acquirer, header.delivery_count),
         (Some(false), Some(1))
     );
+    for key in ["x-delivery-count", "x-acquired-count"] {
+        let count = value::lookup(&annotations, key);
+        assert_eq!(count, Some(&Value::Long(1)), "{key}");
+    }
     for (key, expected) in [
         ("x-note", Some("why")),
         ("note", None),

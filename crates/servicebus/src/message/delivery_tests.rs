@@ -29,6 +29,7 @@ fn browsed(payload: impl Into<Bytes>) -> Browsed {
         ttl_ms: None,
         expires: None,
         delivery_count: 0,
+        acquired_count: 0,
         state: MessageState::Active,
         payload: payload.into(),
         changes: Vec::new(),

@@ -220,6 +220,7 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         ttl_ms: None,
         expires: None,
         delivery_count: 0,
+        acquired_count: 0,
         state: broker::MessageState::Active,
         payload: message("beyond the credit"),
         changes: Vec::new(),

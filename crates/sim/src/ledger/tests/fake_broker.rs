@@ -361,6 +361,7 @@ impl FakeBroker {
             ttl_ms: Some(row.ttl_ms),
             expires: Some(Wall(row.expires_ms)),
             delivery_count: self.ledger.books.count(place),
+            acquired_count: 0,
             state: MessageState::Active,
             payload,
             changes: Vec::new(),

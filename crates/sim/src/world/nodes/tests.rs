@@ -40,6 +40,7 @@ fn delivery() -> Output {
         ttl_ms: None,
         expires: None,
         delivery_count: 0,
+        acquired_count: 0,
         state: MessageState::Active,
         payload: Bytes::copy_from_slice(&ID.to_be_bytes()),
         changes: Vec::new(),
