@@ -4,7 +4,7 @@
 //! `drained`, or here as soon as no credit is left.
 
 use amqp::error::condition;
-use amqp::{Flow, Performative};
+use amqp::{Flow, Map, Performative};
 
 use crate::connection::Connection;
 use crate::detach::unattached;
@@ -196,8 +196,24 @@ impl Connection {
         }
     }
 
+    /// Tells the receiver of our sender link about properties of the link's state. Does nothing
+    /// before the link is attached. [AMQP 2.7.4]
+    pub fn send_link_properties(&mut self, link: LinkId, properties: Map) {
+        let Some(known) = self.links.get(link.0) else {
+            return;
+        };
+        if let (Stage::Attached, End::Sender(sender)) = (known.stage, &known.end) {
+            let drain = sender.is_draining();
+            self.write_link_state(link.0, drain, Some(properties));
+        }
+    }
+
     /// Writes a link's state. A receiver's open drain is repeated.
     fn write_link_flow(&mut self, key: u32, drain: bool) {
+        self.write_link_state(key, drain, None);
+    }
+
+    fn write_link_state(&mut self, key: u32, drain: bool, properties: Option<Map>) {
         let Some(link) = self.links.get(key) else {
             return;
         };
@@ -206,6 +222,7 @@ impl Connection {
         };
         let mut flow = session.window.flow();
         flow.handle = link.local_handle;
+        flow.properties = properties;
         match &link.end {
             End::Sender(sender) => {
                 flow.delivery_count = Some(sender.delivery_count);

@@ -282,13 +282,11 @@ impl Links {
         cx.commands.push(Command::Attach {
             receiver: cx.receiver_id(link),
             subqueue: place,
-            access: match (priority(&attach), consumer_timeout(&attach)) {
-                (0, None) => Access::Consume(mode),
-                (priority, consumer_timeout) => Access::Prioritized {
-                    mode,
-                    priority,
-                    consumer_timeout,
-                },
+            access: Access::Prioritized {
+                mode,
+                priority: priority(&attach),
+                consumer_timeout: consumer_timeout(&attach),
+                hears_activity: true,
             },
             selector: None,
         });

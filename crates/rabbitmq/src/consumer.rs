@@ -15,9 +15,13 @@ use bytes::BytesMut;
 use dialect::{Credit, CreditUpdate, LinkContext, owner_token};
 use endpoint::{Event, LinkId, NoCredit, Outgoing, SessionId};
 
+use crate::activity::Activity;
 use crate::errors;
 use crate::links::{Links, Pending, register};
 use crate::message::delivery;
+
+/// The property of a flow by which a client is told that its consumer is active, or not.
+const ACTIVE: &str = "rabbitmq:active";
 
 /// The cost of a settlement while it waits for its answer.
 const SETTLEMENT: usize = 64;
@@ -34,6 +38,7 @@ pub(crate) struct Consumer {
     waiting: VecDeque<Box<Delivery>>,
     /// Deliveries that it has held for too long. It gets nothing more until it settles them.
     timed_out: BTreeSet<LockToken>,
+    activity: Activity,
     /// The buffer for the new sections of a delivery.
     head: BytesMut,
 }
@@ -57,6 +62,7 @@ impl Consumer {
             credit: Credit::default(),
             waiting: VecDeque::new(),
             timed_out: BTreeSet::new(),
+            activity: Activity::default(),
             head: BytesMut::new(),
         }
     }
@@ -114,6 +120,14 @@ impl Consumer {
         let update = self.credit.stop(self.waiting.len());
         command_credit(cx, link, update);
         std::mem::take(&mut self.waiting)
+    }
+
+    /// Tells the client what it does not know of its activity.
+    fn tell_activity(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+        if let Some(active) = self.activity.news() {
+            let active = (Value::Symbol(ACTIVE.into()), Value::Bool(active));
+            cx.connection.send_link_properties(link, vec![active]);
+        }
     }
 
     fn update_credit(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
@@ -229,6 +243,8 @@ impl Links {
             return;
         };
         consumer.credit.grant(limit, drain);
+        consumer.activity.credited();
+        consumer.tell_activity(cx, link);
         consumer.send_waiting(cx, link);
         consumer.update_credit(cx, link);
     }
@@ -266,6 +282,14 @@ impl Links {
                 outcome: Outcome::Undelivered,
             });
             report_written(cx, delivery.size());
+        }
+    }
+
+    /// The broker says whether a consumer is the one that gets messages.
+    pub(crate) fn handle_activity(&mut self, cx: &mut LinkContext<'_>, link: LinkId, active: bool) {
+        if let Some(consumer) = self.consumer(link) {
+            consumer.activity.set(active);
+            consumer.tell_activity(cx, link);
         }
     }
 

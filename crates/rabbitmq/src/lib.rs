@@ -4,6 +4,7 @@
 //! addresses. `attach` accepts links, `publisher` and `consumer` move messages, `management` is the
 //! pair of links on which clients declare queues, exchanges and bindings.
 
+mod activity;
 mod address;
 mod arguments;
 mod attach;

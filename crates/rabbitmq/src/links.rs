@@ -254,6 +254,9 @@ impl LinkOwner for Links {
             Output::DeliveryTimedOut { receiver, token } => {
                 self.handle_timed_out(cx, LinkId(receiver.link), token);
             }
+            Output::Activity { receiver, active } => {
+                self.handle_activity(cx, LinkId(receiver.link), active);
+            }
             Output::Evicted { receiver, reason } => {
                 self.handle_evicted(cx, LinkId(receiver.link), reason);
             }

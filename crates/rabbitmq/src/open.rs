@@ -10,7 +10,7 @@ use amqp::{Error, Map, Open, Symbol, Value};
 use crate::errors;
 
 /// The version of RabbitMQ whose features there are.
-const VERSION: &str = "4.2.0";
+const VERSION: &str = "4.3.0";
 /// The user and password that need no configuration, and count on this machine only.
 const GUEST: &str = "guest";
 /// What comes before the name of a virtual host in `open.hostname`.

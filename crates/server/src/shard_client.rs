@@ -331,6 +331,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::CreditWithheld { .. }
         | Output::Drained { .. }
         | Output::DeliveryTimedOut { .. }
+        | Output::Activity { .. }
         | Output::Evicted { .. }
         | Output::Subscribed { .. }
         | Output::SessionAccepted { .. }

@@ -86,6 +86,8 @@ pub enum Access {
         /// Milliseconds for which it may hold a message by a `LinkLock`, whatever the entity says;
         /// 0 for any time. (docs/spec/rabbitmq.md#10.6)
         consumer_timeout: Option<u64>,
+        /// Whether it is told by `Output::Activity`.
+        hears_activity: bool,
     },
     /// The receiver is shown all messages of the subqueue, locked or not, from the first one on,
     /// and takes none. Its tokens name no locks.

@@ -208,6 +208,9 @@ pub enum Output {
         receiver: ReceiverId,
         token: LockToken,
     },
+    /// Whether the receiver is one that is given messages, to one that has asked to be told: once
+    /// it is attached, and when that changes. (docs/spec/rabbitmq.md#10.1)
+    Activity { receiver: ReceiverId, active: bool },
     Settled {
         request: RequestId,
         result: Result<(), SettleError>,
@@ -339,6 +342,7 @@ impl Output {
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
             | Self::DeliveryTimedOut { receiver, .. }
+            | Self::Activity { receiver, .. }
             | Self::Evicted { receiver, .. }
             | Self::Subscribed { receiver, .. }
             | Self::SessionAccepted { receiver, .. }

@@ -77,6 +77,8 @@ pub(crate) struct Receiver {
     pub priority: i32,
     /// Milliseconds for which it may hold a message, if it has said so.
     pub consumer_timeout: Option<u64>,
+    /// Whether it is told when it is the one that is given messages.
+    pub hears_activity: bool,
     /// Its place in the order in which receivers came.
     order: u64,
     connection: usize,
@@ -190,6 +192,7 @@ impl Clients {
             session_role: SessionRole::None,
             priority: 0,
             consumer_timeout: None,
+            hears_activity: false,
             order: self.attached,
             connection,
             delivered: 0,
@@ -371,6 +374,7 @@ mod tests {
             session_role: SessionRole::None,
             priority: 0,
             consumer_timeout: None,
+            hears_activity: false,
             order: 0,
             connection: 0,
             delivered,

@@ -40,14 +40,15 @@ pub(crate) fn attach(
     let Some(queue) = admit(directory, receiver, place, browses, cx) else {
         return;
     };
-    let (mode, priority, consumer_timeout) = match access {
-        Access::Consume(mode) => (mode, 0, None),
+    let (mode, priority, consumer_timeout, hears_activity) = match access {
+        Access::Consume(mode) => (mode, 0, None, false),
         Access::Prioritized {
             mode,
             priority,
             consumer_timeout,
-        } => (mode, priority, consumer_timeout),
-        Access::Browse => (ReceiveMode::ReceiveAndDelete, 0, None),
+            hears_activity,
+        } => (mode, priority, consumer_timeout, hears_activity),
+        Access::Browse => (ReceiveMode::ReceiveAndDelete, 0, None, false),
     };
     let clients = &mut cx.shared.clients;
     let slot = clients.attach(receiver, place, mode);
@@ -66,9 +67,14 @@ pub(crate) fn attach(
     attached.choice = choice;
     attached.priority = priority;
     attached.consumer_timeout = consumer_timeout;
+    attached.hears_activity = hears_activity;
     sub.prioritized += usize::from(priority != 0);
     if single && !browses && place.subqueue == Subqueue::Main {
         sub.active.get_or_insert(slot);
+    }
+    if hears_activity {
+        let active = sub.active.is_none_or(|active| active == slot);
+        cx.emit(Output::Activity { receiver, active });
     }
     // Expiry may depend on a receiver being there.
     run(queue, cx);
@@ -145,6 +151,14 @@ pub(crate) fn remove(
         if sub.active == Some(slot) {
             sub.active = cx.shared.clients.next_active(receiver.place);
             sub.needs_dispatch = true;
+            let next = sub.active.map(|slot| cx.shared.clients.get(slot));
+            if let Some(next) = next.filter(|it| it.hears_activity).map(|it| it.id) {
+                let active = true;
+                cx.emit(Output::Activity {
+                    receiver: next,
+                    active,
+                });
+            }
         }
         if receiver.mode == ReceiveMode::LinkLock {
             end_lasting_locks(queue, &receiver, departure, cx);

@@ -38,6 +38,31 @@ fn one_receiver_at_a_time_is_given_messages_and_the_oldest_follows() {
 }
 
 #[test]
+fn receivers_that_ask_are_told_which_of_them_is_active() {
+    check(
+        "
+        0s queue name=q single
+        0s queue name=p
+        1s attach r1 in=q told
+        1s attach r2 in=q told
+        1s attach r3 in=q told priority=1
+        1s attach r4 in=p told
+        2s detach r2
+        3s detach r1
+        4s attach r5 in=q
+        5s detach r3
+        ",
+        expect![[r#"
+            1s r1 is active
+            1s r2 is on standby
+            1s r3 is on standby
+            1s r4 is active
+            3s r3 is active
+        "#]],
+    );
+}
+
+#[test]
 fn receivers_of_the_highest_priority_take_turns_and_others_get_what_they_leave() {
     check(
         "

@@ -717,6 +717,7 @@ impl Stage {
                 let number = held.map_or(0, |((_, number), _)| *number);
                 format!("{} has held #{number} for too long", name_of(receiver))
             }
+            Output::Activity { receiver, active } => attaching::told(&name_of(receiver), active),
             Output::Drained { receiver } => format!("{} drained", name_of(receiver)),
             Output::Settled { request, result } => match result {
                 Ok(()) => format!("{}: done", self.what(request)),

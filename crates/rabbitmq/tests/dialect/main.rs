@@ -18,6 +18,7 @@ mod received;
 )]
 mod world;
 
+mod activity;
 mod attach;
 mod both_dialects;
 mod consume;

@@ -1,5 +1,4 @@
-//! Priorities of messages and notices of active consumers: what is not there, and says so.
-//! (docs/spec/rabbitmq.md#10.1, #10.7)
+//! Priorities of messages: what is not there, and says so. (docs/spec/rabbitmq.md#10.7)
 
 use amqp::Value;
 use amqp::message::Header;
@@ -48,11 +47,4 @@ fn a_priority_is_carried_and_changes_no_order() {
     let received = world.received(link);
     let priorities = received.iter().map(|it| parts(it).0.priority);
     assert_eq!(priorities.collect::<Vec<_>>(), [Some(0), Some(9)]);
-}
-
-#[test]
-fn rule_02_the_version_is_below_that_of_notices_of_active_consumers() {
-    let properties = rabbitmq::open_properties("node", "0.0.0");
-    let version = amqp::value::lookup(&properties, "version").and_then(Value::as_text);
-    assert_eq!(version, Some("4.2.0"));
 }

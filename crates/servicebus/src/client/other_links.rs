@@ -82,6 +82,7 @@ impl Client {
             Output::Deliver { receiver, .. }
             | Output::Drained { receiver }
             | Output::DeliveryTimedOut { receiver, .. }
+            | Output::Activity { receiver, .. }
             | Output::Evicted { receiver, .. } => self.is_others(LinkId(receiver.link)),
             Output::NodeOpened { link, .. } | Output::NodeClosed { link } => {
                 self.is_others(LinkId(link.link))

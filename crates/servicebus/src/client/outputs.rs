@@ -53,6 +53,7 @@ impl Client {
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)
             | Output::DeliveryTimedOut { .. }
+            | Output::Activity { .. }
             | Output::Published { .. } => {}
             Output::CreditWithheld { withheld, .. } => self.handle_credit_withheld(withheld),
             Output::Ended { requester, end } => self.handle_ended(requester, end),

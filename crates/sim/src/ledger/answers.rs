@@ -183,6 +183,7 @@ impl Ledger {
             }
             Output::Rules { .. }
             | Output::DeliveryTimedOut { .. }
+            | Output::Activity { .. }
             | Output::EntityChanged(_)
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)

@@ -1,5 +1,5 @@
 //! Attaching as a script writes it: `r1`, `r1 delete`, `r1 hold`, `r1 dead`, `r1 copy`, with
-//! `priority=N` and `timeout=TIME`, and behind `where` the selector.
+//! `priority=N`, `timeout=TIME` and `told`, and behind `where` the selector.
 
 use std::sync::Arc;
 
@@ -19,11 +19,12 @@ pub fn command(args: &[&str], entity: EntityId) -> Command {
     let timeout = args.iter().find_map(|arg| arg.strip_prefix("timeout="));
     let access = match priority {
         _ if args.contains(&"copy") => Access::Browse,
-        None if timeout.is_none() => Access::Consume(mode),
+        None if timeout.is_none() && !args.contains(&"told") => Access::Consume(mode),
         priority => Access::Prioritized {
             mode,
             priority: priority.map_or(0, |it| it.parse().unwrap()),
             consumer_timeout: timeout.map(millis),
+            hears_activity: args.contains(&"told"),
         },
     };
     Command::Attach {
@@ -31,5 +32,13 @@ pub fn command(args: &[&str], entity: EntityId) -> Command {
         subqueue: SubqueueId { entity, subqueue },
         access,
         selector,
+    }
+}
+
+/// What a receiver is told of its activity.
+pub fn told(receiver: &str, active: bool) -> String {
+    match active {
+        true => format!("{receiver} is active"),
+        false => format!("{receiver} is on standby"),
     }
 }
