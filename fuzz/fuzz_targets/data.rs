@@ -50,10 +50,7 @@ fn show(payload: Bytes) {
         delivery_count: 0,
         state: MessageState::Active,
         payload,
-        changes: Vec::new(),
-        annotations: Vec::new(),
-        deaths: None,
-        dead_letter_source: None,
+        additions: None,
     };
     let (headers, _) = data::received(&message, None);
     assert!(headers.contains_key("brokerproperties"));

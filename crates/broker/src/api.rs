@@ -27,6 +27,7 @@ pub(crate) mod name;
 pub(crate) mod namespace;
 pub(crate) mod node;
 pub(crate) mod order;
+pub(crate) mod outcome;
 pub(crate) mod policy;
 pub(crate) mod publication;
 pub(crate) mod router;

@@ -43,6 +43,7 @@ pub(crate) fn subscribe(
         entity: subscribed.entity,
         subqueue: Subqueue::Main,
     });
+    let result = Box::new(result);
     cx.emit(Output::Subscribed { receiver, result });
     if let Some(place) = place {
         attach::attach(directory, receiver, place, Access::Consume(mode), None, cx);

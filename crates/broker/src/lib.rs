@@ -71,8 +71,8 @@ pub use api::order::{
     Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
 };
 pub use api::output::{
-    Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output, RequestError,
-    SendError, SessionError, SessionPage, SettleError, TransactionError,
+    Additions, Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output,
+    RequestError, SendError, SessionError, SessionPage, SettleError, TransactionError,
 };
 pub use api::policy::arguments::QueueArguments;
 pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer};

@@ -92,25 +92,7 @@ impl Message {
             acquired_count: self.delivery_count,
             state,
             payload,
-            changes: match &self.patch {
-                Some(patch) => patch.changes().clone(),
-                None => Vec::new(),
-            },
-            annotations: match &self.patch {
-                Some(patch) => patch.annotations().clone(),
-                None => Vec::new(),
-            },
-            deaths: self
-                .patch
-                .as_ref()
-                .and_then(|patch| patch.deaths())
-                .cloned()
-                .map(Box::new),
-            dead_letter_source: self
-                .patch
-                .as_ref()
-                .and_then(|patch| patch.source())
-                .map(str::to_owned),
+            additions: self.patch.as_ref().map(|patch| Box::new(patch.additions())),
         }
     }
 }

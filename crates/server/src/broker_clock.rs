@@ -1,7 +1,7 @@
 //! Broker clock: the time that the shard reads and sleeps by. It is real time, or virtual time if
 //! the server was started with a virtual clock. Then each namespace may be ahead of it.
 
-use broker::{Broker, Command, Deadline, Incoming, Now, Operation, Shard};
+use broker::{Broker, Command, Deadline, Now, Operation, Shard};
 use store::NamespaceId;
 use tokio::time::Instant;
 
@@ -55,7 +55,7 @@ impl BrokerClock {
             {
                 enqueued_before.0 = enqueued_before.0.saturating_add_signed(ahead);
             }
-            for message in messages_of(command) {
+            for message in command.messages_mut() {
                 if let Some(due) = &mut message.scheduled {
                     due.0 = due.0.saturating_add_signed(ahead);
                 }
@@ -130,28 +130,15 @@ impl BrokerClock {
 fn ahead_of(command: &Command, broker: &Broker) -> Option<u64> {
     match command {
         Command::DeleteMessages { subqueue, .. } => Some(broker.ahead_of(subqueue.entity)),
-        Command::Send { entity, .. }
-        | Command::Enlist {
-            operation: Operation::Send { entity, .. },
-            ..
-        } => Some(broker.ahead_of(*entity)),
+        Command::Send { entity, .. } => Some(broker.ahead_of(*entity)),
+        Command::Enlist { operation, .. } => match &**operation {
+            Operation::Send { entity, .. } => Some(broker.ahead_of(*entity)),
+            _ => None,
+        },
         Command::Publish { publication, .. } => {
             Some(broker.ahead(publication.namespace).unwrap_or(0))
         }
         _ => None,
-    }
-}
-
-/// The messages that a command brings.
-fn messages_of(command: &mut Command) -> &mut [Incoming] {
-    match command {
-        Command::Send { messages, .. }
-        | Command::Enlist {
-            operation: Operation::Send { messages, .. },
-            ..
-        } => messages,
-        Command::Publish { publication, .. } => std::slice::from_mut(&mut publication.message),
-        _ => &mut [],
     }
 }
 

@@ -322,20 +322,22 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         let now = self.server.clock.moment();
         let mut output_batches = std::mem::take(&mut self.output_batches);
         let mut takes_more = self.unwritten == 0 && !self.delay.lasts();
-        for output in output_batches.drain(..).flatten() {
-            let client = || self.client.client_names().join(", ");
-            self.pending_changes.log(&output, self.from, client);
-            if let Some(tracer) = &mut self.tracer {
-                tracer.end(&output);
-            }
-            if let Output::Dropped { .. } = output {
-                self.is_gone = true;
-                break;
-            }
-            self.client.handle_output(now, output);
-            if takes_more && self.client.unwritten() >= WRITTEN_AT {
-                // A peer that is gone is noticed once what it had sent is read.
-                takes_more = matches!(self.write_out(), Ok(true));
+        'round: for batch in output_batches.drain(..) {
+            for output in batch {
+                let client = || self.client.client_names().join(", ");
+                self.pending_changes.log(&output, self.from, client);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.end(&output);
+                }
+                if let Output::Dropped { .. } = output {
+                    self.is_gone = true;
+                    break 'round;
+                }
+                self.client.handle_output(now, output);
+                if takes_more && self.client.unwritten() >= WRITTEN_AT {
+                    // A peer that is gone is noticed once what it had sent is read.
+                    takes_more = matches!(self.write_out(), Ok(true));
+                }
             }
         }
         self.output_batches = output_batches;

@@ -38,8 +38,8 @@ pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
 struct ConnectionOutputs {
     sender: OutputSender,
     batch: Vec<Output>,
-    /// The length of the last batch: the next is likely to be as long.
-    last_batch: usize,
+    /// The length of the next batch, going by those before.
+    likely_batch: usize,
 }
 
 /// The newest directory of entities, and word of newer ones.
@@ -197,7 +197,7 @@ impl ShardTask {
                     ConnectionOutputs {
                         sender,
                         batch: Vec::new(),
-                        last_batch: 0,
+                        likely_batch: 0,
                     },
                 );
             }
@@ -343,7 +343,7 @@ impl ShardTask {
             };
             if outputs.batch.is_empty() {
                 addressed.push(connection);
-                let likely = outputs.last_batch.min(room);
+                let likely = outputs.likely_batch.min(room);
                 room -= likely;
                 outputs.batch.reserve(likely);
             }
@@ -353,7 +353,7 @@ impl ShardTask {
         for connection in addressed {
             if let Some(outputs) = self.connections.get_mut(&connection) {
                 let batch = std::mem::take(&mut outputs.batch);
-                outputs.last_batch = batch.len();
+                outputs.likely_batch = batch.len().max(outputs.likely_batch / 2);
                 drop(outputs.sender.send(batch));
             }
         }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use broker::{Command, Incoming, Operation};
+use broker::{Command, Incoming};
 use store::Stager;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
@@ -126,32 +126,15 @@ fn ended(staged: Result<Command, JoinError>) -> Option<Command> {
 }
 
 fn is_large(command: &Command, least: usize) -> bool {
-    match command {
-        Command::Send { messages, .. }
-        | Command::Enlist {
-            operation: Operation::Send { messages, .. },
-            ..
-        } => messages
-            .iter()
-            .any(|message| message.payload.len() >= least),
-        Command::Publish { publication, .. } => publication.message.payload.len() >= least,
-        _ => false,
-    }
+    let messages = command.messages();
+    messages
+        .iter()
+        .any(|message| message.payload.len() >= least)
 }
 
 /// Has the store take the large messages of a command. Blocks.
 fn stage(mut command: Command, stager: &dyn Stager) -> Command {
-    match &mut command {
-        Command::Send { messages, .. }
-        | Command::Enlist {
-            operation: Operation::Send { messages, .. },
-            ..
-        } => stage_messages(messages, stager),
-        Command::Publish { publication, .. } => {
-            stage_messages(std::slice::from_mut(&mut publication.message), stager);
-        }
-        _ => {}
-    }
+    stage_messages(command.messages_mut(), stager);
     command
 }
 

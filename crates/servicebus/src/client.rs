@@ -171,14 +171,16 @@ impl Client {
 
     pub(crate) fn handle_events(&mut self) {
         while let Some(event) = self.connection.poll_event() {
-            self.handle_event(event);
+            if self.is_event_of_others(&event) {
+                self.pass_event(event);
+            } else {
+                self.handle_own_event(event);
+            }
         }
     }
 
-    fn handle_event(&mut self, event: Event) {
-        let Some(event) = self.pass_event(event) else {
-            return;
-        };
+    /// Handles an event of the connection, or of a link of this dialect.
+    fn handle_own_event(&mut self, event: Event) {
         match event {
             Event::Delivery {
                 link,
@@ -329,10 +331,11 @@ impl Dialect for Client {
         if self.ended {
             return;
         }
-        let Some(output) = self.pass_output(output) else {
-            return self.handle_events();
-        };
-        self.handle_own_output(output);
+        if self.is_output_of_others(&output) {
+            self.pass_output(output);
+        } else {
+            self.handle_own_output(output);
+        }
         // The output may have made room for more events.
         self.handle_events();
     }

@@ -240,7 +240,7 @@ fn send(
         Some(transaction) => Command::Enlist {
             request,
             transaction,
-            operation: Operation::Send { entity, messages },
+            operation: Box::new(Operation::Send { entity, messages }),
             scope,
             refusal: if settled {
                 Refusal::Untold

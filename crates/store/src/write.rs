@@ -107,6 +107,7 @@ pub enum Write {
 
 impl Write {
     /// The entity that it is about; of a body, the one that is its home.
+    #[inline]
     #[must_use]
     pub fn entity(&self) -> EntityId {
         match self {
@@ -151,6 +152,7 @@ impl WriteSet {
     }
 
     /// Adds one write.
+    #[inline]
     pub fn push(&mut self, write: Write) {
         self.has_copy |= matches!(write, Write::Copy { .. });
         self.writes.push(write);

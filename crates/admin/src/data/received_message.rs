@@ -67,7 +67,7 @@ fn application_properties(message: &Browsed, sections: &Sections) -> Vec<(String
         .slice(sections.application_properties.clone());
     let sent = map(&section).into_iter();
     let sent = sent.filter_map(|(key, value)| Some((key.as_text()?.to_owned(), value)));
-    let changes = message.changes.iter();
+    let changes = message.changes().iter();
     let changes =
         changes.filter_map(|(name, value)| Some((name.clone(), decode::value(value).ok()?)));
     sent.chain(changes).collect()
@@ -229,10 +229,7 @@ mod tests {
             delivery_count: 0,
             state: MessageState::Active,
             payload: payload.freeze(),
-            changes: Vec::new(),
-            annotations: Vec::new(),
-            deaths: None,
-            dead_letter_source: None,
+            additions: None,
         };
         let (headers, body) = received(&message, None);
         assert_eq!(body, "hi");

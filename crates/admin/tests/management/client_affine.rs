@@ -33,7 +33,7 @@ fn world(client_id: &str) -> World {
         request: Box::new(request),
     });
     let has_subscription =
-        |output: &Output| matches!(output, Output::Subscribed { result: Ok(_), .. });
+        |output: &Output| matches!(output, Output::Subscribed { result, .. } if result.is_ok());
     assert!(said.iter().any(has_subscription), "{said:?}");
     world
 }

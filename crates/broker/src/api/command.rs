@@ -25,6 +25,8 @@ use crate::api::rule::{Distribution, RuleDescription};
 use crate::api::settings::BrokerLimits;
 use crate::api::time::Wall;
 
+pub use crate::api::outcome::{Outcome, RetryTime};
+
 /// A message on its way in. The payload is stored as it is.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Incoming {
@@ -102,79 +104,6 @@ pub enum SessionFilter {
     Next {
         timeout_ms: u64,
     },
-}
-
-/// When an abandoned message is available again. (docs/spec/entities.md#10.1)
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum RetryTime {
-    /// As its entity's retry-backoff says; at once without one.
-    #[default]
-    Backoff,
-    /// Milliseconds from now.
-    After(u64),
-    At(Wall),
-}
-
-/// How a lock ends. `changes` are application properties to add or overwrite: key and encoded AMQP
-/// value.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Outcome {
-    Complete,
-    /// The delivery count rises.
-    Abandon {
-        changes: Vec<(String, Bytes)>,
-        retry: RetryTime,
-    },
-    Defer {
-        changes: Vec<(String, Bytes)>,
-    },
-    /// `changes` hold `DeadLetterReason` and `DeadLetterErrorDescription` too, when given.
-    DeadLetter {
-        changes: Vec<(String, Bytes)>,
-    },
-    /// Available again at once, the delivery count unchanged.
-    Release,
-    /// As `outcome`, with message annotations to add or overwrite; a null hides one.
-    Annotated {
-        annotations: Vec<(String, Bytes)>,
-        outcome: Box<Outcome>,
-    },
-    /// As `Release`, but available again only at this time.
-    ReleaseLater(RetryTime),
-    /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given
-    /// back.
-    Undelivered,
-}
-
-impl Outcome {
-    /// Abandons a message with these changes, its next delivery left to its entity.
-    #[must_use]
-    pub fn abandon(changes: Vec<(String, Bytes)>) -> Self {
-        Self::Abandon {
-            changes,
-            retry: RetryTime::Backoff,
-        }
-    }
-
-    /// Bytes of the changes it carries.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        match self {
-            Self::Abandon { changes, .. }
-            | Self::Defer { changes }
-            | Self::DeadLetter { changes } => size_of(changes),
-            Self::Annotated {
-                annotations,
-                outcome,
-            } => size_of(annotations) + outcome.size(),
-            Self::Complete | Self::Release | Self::ReleaseLater(_) | Self::Undelivered => 0,
-        }
-    }
-}
-
-fn size_of(changes: &[(String, Bytes)]) -> usize {
-    let sizes = changes.iter().map(|(key, value)| key.len() + value.len());
-    sizes.sum()
 }
 
 /// What the broker is told. A command about something unknown (a detached receiver, a closed
@@ -393,7 +322,7 @@ pub enum Command {
     Enlist {
         request: RequestId,
         transaction: TransactionId,
-        operation: Operation,
+        operation: Box<Operation>,
         scope: Option<EntityId>,
         refusal: Refusal,
     },
@@ -462,6 +391,33 @@ impl Command {
                 matches!(&**order, Order::Namespaces(order) if order.copies())
             }
             _ => false,
+        }
+    }
+
+    /// The messages that it brings.
+    #[must_use]
+    pub fn messages(&self) -> &[Incoming] {
+        match self {
+            Self::Send { messages, .. } => messages,
+            Self::Enlist { operation, .. } => match &**operation {
+                Operation::Send { messages, .. } => messages,
+                _ => &[],
+            },
+            Self::Publish { publication, .. } => std::slice::from_ref(&publication.message),
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn messages_mut(&mut self) -> &mut [Incoming] {
+        match self {
+            Self::Send { messages, .. } => messages,
+            Self::Enlist { operation, .. } => match &mut **operation {
+                Operation::Send { messages, .. } => messages,
+                _ => &mut [],
+            },
+            Self::Publish { publication, .. } => std::slice::from_mut(&mut publication.message),
+            _ => &mut [],
         }
     }
 

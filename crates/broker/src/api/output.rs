@@ -78,14 +78,47 @@ pub struct Browsed {
     pub state: MessageState,
     /// The encoded message as it was received.
     pub payload: Bytes,
+    /// What has become of it besides since it was received, if anything has.
+    pub additions: Option<Box<Additions>>,
+}
+
+/// What has become of a message since it was received.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Additions {
     /// Application properties to add or overwrite: key and encoded AMQP value.
     pub changes: Vec<(String, Bytes)>,
     /// Message annotations to add or overwrite; a null hides one.
     pub annotations: Vec<(String, Bytes)>,
     /// What it has died of before it came here.
-    pub deaths: Option<Box<Deaths>>,
+    pub deaths: Option<Deaths>,
     /// The entity out of whose dead-letter queue it was forwarded.
     pub dead_letter_source: Option<String>,
+}
+
+impl Browsed {
+    /// See [`Additions::changes`].
+    #[must_use]
+    pub fn changes(&self) -> &[(String, Bytes)] {
+        self.additions.as_ref().map_or(&[], |it| &it.changes)
+    }
+
+    /// See [`Additions::annotations`].
+    #[must_use]
+    pub fn annotations(&self) -> &[(String, Bytes)] {
+        self.additions.as_ref().map_or(&[], |it| &it.annotations)
+    }
+
+    /// See [`Additions::deaths`].
+    #[must_use]
+    pub fn deaths(&self) -> Option<&Deaths> {
+        self.additions.as_ref()?.deaths.as_ref()
+    }
+
+    /// See [`Additions::dead_letter_source`].
+    #[must_use]
+    pub fn dead_letter_source(&self) -> Option<&str> {
+        self.additions.as_ref()?.dead_letter_source.as_deref()
+    }
 }
 
 /// A message handed to a receiver.
@@ -111,7 +144,7 @@ impl Delivery {
     #[must_use]
     pub fn size(&self) -> usize {
         let message = &self.message;
-        let changes = message.changes.iter().chain(&message.annotations);
+        let changes = message.changes().iter().chain(message.annotations());
         let changes: usize = changes.map(|(key, value)| key.len() + value.len()).sum();
         self.message.payload.len() + changes + 256
     }
@@ -280,7 +313,7 @@ pub enum Output {
     /// The receiver is attached to its subscription, or has none.
     Subscribed {
         receiver: ReceiverId,
-        result: Result<Subscribed, SubscribeError>,
+        result: Box<Result<Subscribed, SubscribeError>>,
     },
     /// The receiver holds the session for so long. Credit it has named before counts.
     SessionAccepted {

@@ -259,7 +259,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             directory,
             request,
             transaction,
-            operation,
+            *operation,
             scope,
             refusal,
             cx,

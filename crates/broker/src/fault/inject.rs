@@ -189,13 +189,13 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
         }
         | Command::Renew {
             subqueue, tokens, ..
-        }
-        | Command::Enlist {
-            operation: Operation::Settle {
-                subqueue, tokens, ..
-            },
-            ..
         } => (*subqueue, tokens.as_slice()),
+        Command::Enlist { operation, .. } => match &**operation {
+            Operation::Settle {
+                subqueue, tokens, ..
+            } => (*subqueue, tokens.as_slice()),
+            _ => return,
+        },
         _ => return,
     };
     let Some(queue) = directory.get_mut(subqueue.entity) else {
@@ -211,14 +211,14 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
 
 /// A completion that leaves the message there.
 fn abandoning(mut command: Command) -> Command {
-    if let Command::Settle { outcome, .. }
-    | Command::SettleMany { outcome, .. }
-    | Command::Enlist {
-        operation: Operation::Settle { outcome, .. },
-        ..
-    } = &mut command
-    {
-        *outcome = Outcome::abandon(Vec::new());
-    }
+    let outcome = match &mut command {
+        Command::Settle { outcome, .. } | Command::SettleMany { outcome, .. } => outcome,
+        Command::Enlist { operation, .. } => match &mut **operation {
+            Operation::Settle { outcome, .. } => outcome,
+            _ => return command,
+        },
+        _ => return command,
+    };
+    *outcome = Outcome::abandon(Vec::new());
     command
 }

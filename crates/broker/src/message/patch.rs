@@ -12,6 +12,7 @@ use amqp::{Value, decode, encode};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::api::death::Deaths;
+use crate::api::output::Additions;
 use crate::message::route::Route;
 
 /// Properties to add or overwrite: key and encoded AMQP value.
@@ -134,9 +135,14 @@ impl Patch {
         &self.annotations
     }
 
-    /// The changes as a receiver is told.
-    pub(crate) fn changes(&self) -> &Changes {
-        &self.changes
+    /// All that a receiver is told of it.
+    pub(crate) fn additions(&self) -> Additions {
+        Additions {
+            changes: self.changes.clone(),
+            annotations: self.annotations.clone(),
+            deaths: self.deaths.clone(),
+            dead_letter_source: self.source.clone(),
+        }
     }
 
     /// `payload` with these changes made to its application properties.
@@ -331,7 +337,7 @@ mod tests {
         let old = Patch::merged(None, vec![change("a", "1"), change("b", "2")]).unwrap();
         let new = Patch::merged(Some(&old), vec![change("c", "3"), change("a", "4")]).unwrap();
         let expected = vec![change("a", "4"), change("b", "2"), change("c", "3")];
-        assert_eq!(new.changes(), &expected);
+        assert_eq!(new.changes, expected);
     }
 
     #[test]

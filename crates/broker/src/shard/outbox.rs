@@ -149,10 +149,7 @@ mod tests {
             acquired_count: 0,
             state: MessageState::Active,
             payload: Bytes::new(),
-            changes: Vec::new(),
-            annotations: Vec::new(),
-            deaths: None,
-            dead_letter_source: None,
+            additions: None,
         };
         Output::Deliver {
             receiver: receiver(connection),

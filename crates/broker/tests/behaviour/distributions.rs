@@ -225,10 +225,10 @@ fn a_transaction_carries_what_was_said_of_its_messages() {
     world.turn(Command::Enlist {
         request: ask(1),
         transaction,
-        operation: Operation::Send {
+        operation: Box::new(Operation::Send {
             entity: TOPIC,
             messages: vec![message(1, Some(&rules)), message(2, Some(&rules))],
-        },
+        }),
         scope: None,
         refusal: Refusal::Misread,
     });

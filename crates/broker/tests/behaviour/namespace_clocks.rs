@@ -285,7 +285,7 @@ fn a_transaction_times_out_in_one_namespace_alone() {
             Command::Enlist {
                 request,
                 transaction,
-                operation: Operation::Send { entity, messages },
+                operation: Box::new(Operation::Send { entity, messages }),
                 scope: None,
                 refusal: Refusal::Told,
             },

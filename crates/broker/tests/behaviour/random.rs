@@ -727,7 +727,11 @@ fn is_dead(part: Part) -> bool {
 }
 
 fn keys(message: &Browsed) -> Vec<String> {
-    let mut keys: Vec<_> = message.changes.iter().map(|(key, _)| key.clone()).collect();
+    let mut keys: Vec<_> = message
+        .changes()
+        .iter()
+        .map(|(key, _)| key.clone())
+        .collect();
     keys.retain(|key| key != "DeadLetterErrorDescription");
     keys.sort();
     keys

@@ -513,7 +513,7 @@ impl Run {
         self.turn(Command::Enlist {
             request,
             transaction,
-            operation,
+            operation: Box::new(operation),
             scope: None,
             refusal: Refusal::Told,
         });

@@ -367,7 +367,7 @@ impl Stage {
         self.turn(vec![Command::Enlist {
             request,
             transaction,
-            operation,
+            operation: Box::new(operation),
             scope: named(args, "scope=").map(|name| self.named_entity(name)),
             refusal: if args.contains(&"unheard") {
                 Refusal::Untold
@@ -832,21 +832,21 @@ fn browsed(message: &Browsed) -> String {
     if message.state != broker::MessageState::Active {
         write!(text, " {:?}", message.state).unwrap();
     }
-    for (key, value) in message.changes.iter().chain(&message.annotations) {
+    for (key, value) in message.changes().iter().chain(message.annotations()) {
         write!(text, " {key}={:?}", text_of(value)).unwrap();
     }
     if message.enqueued_number != message.number {
         write!(text, " first {}", message.enqueued_number).unwrap();
     }
     // Of what has come by a router; of what was forwarded the source is told.
-    let mut annotations = message.annotations.iter();
+    let mut annotations = message.annotations().iter();
     let is_routed = annotations.any(|(key, _)| key == broker::ROUTER);
-    let deaths = message.deaths.iter().filter(|_| is_routed);
-    for death in deaths.flat_map(|deaths| &deaths.list) {
+    let deaths = message.deaths().filter(|_| is_routed);
+    for death in deaths.iter().flat_map(|deaths| &deaths.list) {
         let (queue, reason, count) = (&death.queue, death.reason, death.count);
         write!(text, " died in {queue} {reason:?} {count}").unwrap();
     }
-    if let Some(source) = &message.dead_letter_source {
+    if let Some(source) = message.dead_letter_source() {
         write!(text, " from dead letters of {source}").unwrap();
     }
     if let Some(expires) = message.expires {

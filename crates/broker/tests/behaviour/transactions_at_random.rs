@@ -315,10 +315,10 @@ impl Model {
         self.turn(Command::Enlist {
             request,
             transaction,
-            operation: Operation::Send {
+            operation: Box::new(Operation::Send {
                 entity: OTHER,
                 messages: ids.iter().map(|id| message(Some(*id))).collect(),
-            },
+            }),
             scope: None,
             refusal: Refusal::Told,
         });
@@ -332,7 +332,7 @@ impl Model {
         self.turn(Command::Enlist {
             request,
             transaction,
-            operation: Operation::Settle {
+            operation: Box::new(Operation::Settle {
                 subqueue: SubqueueId {
                     entity: QUEUE,
                     subqueue: Subqueue::Main,
@@ -341,7 +341,7 @@ impl Model {
                 tokens: vec![self.given[given].token],
                 outcome: outcome(verb),
                 on_rollback: None,
-            },
+            }),
             scope: None,
             refusal: Refusal::Told,
         });
@@ -359,10 +359,10 @@ impl Model {
         self.turn(Command::Enlist {
             request,
             transaction,
-            operation: Operation::Send {
+            operation: Box::new(Operation::Send {
                 entity: LATER,
                 messages: vec![scheduled; count],
-            },
+            }),
             scope: None,
             refusal: Refusal::Told,
         });
@@ -382,10 +382,10 @@ impl Model {
         self.turn(Command::Enlist {
             request,
             transaction,
-            operation: Operation::Cancel {
+            operation: Box::new(Operation::Cancel {
                 entity: LATER,
                 numbers: vec![SequenceNumber(number)],
-            },
+            }),
             scope: None,
             refusal: Refusal::Told,
         });

@@ -45,7 +45,7 @@ pub(crate) fn encode<'a>(
     write_header(head, message, &payload[sections.header.clone()]);
     let section = &payload[sections.message_annotations.clone()];
     write_annotations(head, message, queue, section);
-    let changes = || message.changes.iter().filter(|(name, _)| !is_why(name));
+    let changes = || message.changes().iter().filter(|(name, _)| !is_why(name));
     if changes().next().is_none() {
         return [&head[..], &payload[sections.bare()]];
     }
@@ -71,7 +71,7 @@ fn is_why(name: &str) -> bool {
 
 /// Failed deliveries in the queues that it has died in.
 fn failed_before(message: &Browsed) -> u32 {
-    message.deaths.as_ref().map_or(0, |deaths| deaths.failed)
+    message.deaths().map_or(0, |deaths| deaths.failed)
 }
 
 /// The publisher's header, its time to live not counted down.
@@ -80,7 +80,7 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
         [] => Header::default(),
         section => Header::decode(section).unwrap_or_default(),
     };
-    let deaths = message.deaths.as_deref();
+    let deaths = message.deaths();
     let header = Header {
         // A message that has died has no time to live of its own any more.
         ttl: sent.ttl.filter(|_| deaths.is_none()),
@@ -98,7 +98,7 @@ fn write_header(head: &mut BytesMut, message: &Browsed, section: &[u8]) {
 fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, section: &[u8]) {
     encode::descriptor(head, MESSAGE_ANNOTATIONS);
     let start = encode::map32_begin(head);
-    let changes = || message.annotations.iter();
+    let changes = || message.annotations().iter();
     let mut is_routed = changes().any(|(name, _)| name == ROUTER);
     let mut entries = items::copy_entries(head, section, |key, _| {
         is_routed |= key == ROUTER;
@@ -127,7 +127,7 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
             put(name, &|out| encode::long(out, count.into()));
         }
     }
-    if let Some(deaths) = &message.deaths {
+    if let Some(deaths) = message.deaths() {
         deaths::write(&mut put, &deaths.list);
     }
     write_reason(&mut put, message);
@@ -137,9 +137,9 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
 /// Why a message of a dead-letter queue is there; of one that has left it, what its deaths do not
 /// say: a reason in the words of a client.
 fn write_reason(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), message: &Browsed) {
-    let reason = message.changes.iter().find(|(key, _)| key == REASON);
+    let reason = message.changes().iter().find(|(key, _)| key == REASON);
     let reason = reason.and_then(|(_, value)| items::text(value));
-    if message.deaths.is_some() && reason.is_none_or(|reason| REASONS.contains(&reason)) {
+    if message.deaths().is_some() && reason.is_none_or(|reason| REASONS.contains(&reason)) {
         return;
     }
     let names = [
@@ -147,7 +147,7 @@ fn write_reason(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), message: &Br
         (DESCRIPTION, DESCRIPTION_ANNOTATION),
     ];
     for (name, annotation) in names {
-        let mut changes = message.changes.iter();
+        let mut changes = message.changes().iter();
         if let Some((_, value)) = changes.find(|(key, _)| key == name) {
             put(annotation, &|out| out.extend_from_slice(value));
         }

@@ -221,10 +221,10 @@ fn leave_open(shop: &mut Shop) {
     shop.tell(Command::Enlist {
         request: REQUEST,
         transaction: *transaction,
-        operation: Operation::Send {
+        operation: Box::new(Operation::Send {
             entity: shop.id("orders"),
             messages: vec![incoming("never", b"small")],
-        },
+        }),
         scope: None,
         refusal: Refusal::Told,
     });
@@ -323,11 +323,11 @@ fn available_dead_and_deferred_messages_are_there() {
         ];
         assert!(payloads(&available) == expected, "other messages");
         let changes = [("why".to_owned(), Bytes::from_static(b"\xa1\x04late"))];
-        assert_eq!(available[0].message.changes, changes);
+        assert_eq!(available[0].message.changes(), changes);
         assert_eq!(available[0].message.delivery_count, 1);
         let dead = shop.receive("orders", Subqueue::DeadLetter);
         assert_eq!(payloads(&dead), [message("dead", b"small")]);
-        assert_eq!(dead[0].message.changes, changes);
+        assert_eq!(dead[0].message.changes(), changes);
         let said = shop.tell(Command::ReceiveDeferred {
             request: REQUEST,
             subqueue: SubqueueId {

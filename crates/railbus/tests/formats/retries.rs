@@ -43,7 +43,7 @@ fn a_message_that_was_abandoned_for_later_returns_as_it_was() {
         let returned = shop.receive(PATH, Subqueue::Main).remove(0);
         assert_eq!(returned.message.payload, message("waits", b"small"));
         assert_eq!(returned.message.delivery_count, 1);
-        assert_eq!(returned.message.changes.len(), 1);
+        assert_eq!(returned.message.changes().len(), 1);
         shop.close();
     }
 }

@@ -65,20 +65,21 @@ impl Client {
         owner.is_some_and(|owner| owner.has_links())
     }
 
-    /// Passes on an event of a link that the other dialect owns; returns any other event.
-    pub(crate) fn pass_event(&mut self, event: Event) -> Option<Event> {
-        if !self.has_others() || !link_of(&event).is_some_and(|link| self.is_others(link)) {
-            return Some(event);
-        }
+    /// Whether an event is of a link that the other dialect owns.
+    pub(crate) fn is_event_of_others(&self, event: &Event) -> bool {
+        self.has_others() && link_of(event).is_some_and(|link| self.is_others(link))
+    }
+
+    /// Passes on an event of a link that the other dialect owns.
+    pub(crate) fn pass_event(&mut self, event: Event) {
         self.note_findings();
         self.with_owner(|owner, cx| owner.handle_event(cx, event));
         self.start_idle_timer();
-        None
     }
 
-    /// Passes on an output for a link or a request of the other dialect; returns any other output.
-    pub(crate) fn pass_output(&mut self, output: Output) -> Option<Output> {
-        let is_others = match &output {
+    /// Whether an output is for a link or a request of the other dialect.
+    pub(crate) fn is_output_of_others(&self, output: &Output) -> bool {
+        match output {
             Output::Deliver { receiver, .. }
             | Output::Drained { receiver }
             | Output::DeliveryTimedOut { receiver, .. }
@@ -93,13 +94,13 @@ impl Client {
             | Output::Deleted { request, .. }
             | Output::Administered { request, .. } => owner_token(*request).is_some(),
             _ => false,
-        };
-        if !is_others {
-            return Some(output);
         }
+    }
+
+    /// Passes on an output for a link or a request of the other dialect.
+    pub(crate) fn pass_output(&mut self, output: Output) {
         self.with_owner(|owner, cx| owner.handle_output(cx, output));
         self.start_idle_timer();
-        None
     }
 
     /// Has the other dialect check its links.

@@ -45,7 +45,7 @@ impl Client {
             Output::Administered { request, result } => {
                 self.handle_administered(request, *result);
             }
-            Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, result),
+            Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, *result),
             // The directory tells of the first three. Nothing here publishes to routers, no lock
             // lasts with its link, and a dropped connection is told nothing.
             Output::EntityChanged(_)

@@ -151,12 +151,12 @@ fn write_changed(
         write_properties(head, section, message, given_id);
         untouched = ends.properties;
     }
-    if !message.changes.is_empty() {
+    if !message.changes().is_empty() {
         head.extend_from_slice(&payload[untouched..ends.properties]);
         write_application_properties(
             head,
             &payload[sections.application_properties.clone()],
-            &message.changes,
+            message.changes(),
         );
         untouched = ends.application_properties;
     }

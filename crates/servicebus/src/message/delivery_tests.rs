@@ -2,7 +2,7 @@
 
 use amqp::message::{Properties, decode_map_section, descriptor, encode_map_section};
 use amqp::{Symbol, Value};
-use broker::{MessageState, Wall};
+use broker::{Additions, MessageState, Wall};
 use bytes::Bytes;
 use dialect::MessageIds;
 use store::SequenceNumber;
@@ -32,11 +32,15 @@ fn browsed(payload: impl Into<Bytes>) -> Browsed {
         acquired_count: 0,
         state: MessageState::Active,
         payload: payload.into(),
-        changes: Vec::new(),
-        annotations: Vec::new(),
-        deaths: None,
-        dead_letter_source: None,
+        additions: None,
     }
+}
+
+fn changed(changes: Vec<(String, Bytes)>) -> Option<Box<Additions>> {
+    Some(Box::new(Additions {
+        changes,
+        ..Additions::default()
+    }))
 }
 
 /// Received and deleted, or browsed.
@@ -263,7 +267,7 @@ fn changed_application_properties_are_merged_and_nothing_else_moves() {
     ];
     let message = encoded(
         &Browsed {
-            changes,
+            additions: changed(changes),
             ..browsed(bare.clone())
         },
         locked(),
@@ -284,7 +288,7 @@ fn changed_application_properties_are_merged_and_nothing_else_moves() {
 fn changes_and_expiry_go_together_and_properties_come_first() {
     let changes = vec![("n".to_owned(), Bytes::from_static(b"\x40"))];
     let message = Browsed {
-        changes,
+        additions: changed(changes),
         ttl_ms: Some(1),
         expires: Some(Wall(9)),
         ..browsed(BODY)
@@ -324,7 +328,7 @@ proptest::proptest! {
         let message = Browsed {
             ttl_ms: expires,
             expires: expires.map(Wall),
-            changes: vec![("n".to_owned(), Bytes::from_static(b"\x40"))],
+            additions: changed(vec![("n".to_owned(), Bytes::from_static(b"\x40"))]),
             ..browsed(payload.clone())
         };
         let out = encoded(&message, locked());

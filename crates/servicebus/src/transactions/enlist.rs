@@ -67,7 +67,7 @@ pub(crate) fn enlist_command(
     Command::Enlist {
         request,
         transaction,
-        operation,
+        operation: Box::new(operation),
         scope,
         refusal: Refusal::Told,
     }
@@ -110,7 +110,7 @@ impl Client {
         self.command(Command::Enlist {
             request,
             transaction,
-            operation,
+            operation: Box::new(operation),
             scope,
             refusal: if disposition.settled {
                 Refusal::Untold

@@ -223,10 +223,7 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         acquired_count: 0,
         state: broker::MessageState::Active,
         payload: message("beyond the credit"),
-        changes: Vec::new(),
-        annotations: Vec::new(),
-        deaths: None,
-        dead_letter_source: None,
+        additions: None,
     };
     let token = broker::LockToken(5);
     let delivery = Box::new(broker::Delivery {

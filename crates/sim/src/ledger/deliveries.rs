@@ -209,7 +209,7 @@ impl Ledger {
 pub(super) fn from_dead_letters(delivery: &Delivery) -> bool {
     delivery
         .message
-        .changes
+        .changes()
         .iter()
         .any(|(key, _)| key == "DeadLetterReason")
 }

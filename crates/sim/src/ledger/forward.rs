@@ -145,7 +145,7 @@ impl Ledger {
             Way::Link(receiver) => self.clients.source(receiver).map(|source| source.0),
             Way::Number(..) => None,
         };
-        let same = message.dead_letter_source.as_deref() == entry.source;
+        let same = message.dead_letter_source() == entry.source;
         if over == Some(here) && !same {
             let what = format!("message {id} does not say that it was {:?}", entry.source);
             return Err(Violation::new("I12", what));

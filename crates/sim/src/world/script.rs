@@ -381,7 +381,7 @@ impl Script {
         self.play(vec![Command::Enlist {
             request,
             transaction,
-            operation,
+            operation: Box::new(operation),
             scope: None,
             refusal: Refusal::Told,
         }])

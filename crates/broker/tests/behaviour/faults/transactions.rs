@@ -51,7 +51,7 @@ fn enlist(
     world.turn(Command::Enlist {
         request: asking(11),
         transaction,
-        operation,
+        operation: Box::new(operation),
         scope: None,
         refusal,
     })

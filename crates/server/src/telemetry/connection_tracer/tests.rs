@@ -53,7 +53,7 @@ impl Setup {
         self.tracer.begin(&[Command::Enlist {
             request: request(token),
             transaction: TRANSACTION,
-            operation,
+            operation: Box::new(operation),
             scope: None,
             refusal: Refusal::Told,
         }]);

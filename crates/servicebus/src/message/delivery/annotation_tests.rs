@@ -81,7 +81,10 @@ fn a_forwarded_message_tells_its_first_number_and_the_dead_letters_source_in_low
     let forwarded = Browsed {
         was_forwarded: true,
         enqueued_number: SequenceNumber(7),
-        dead_letter_source: Some("Orders/Subscriptions/Big".to_owned()),
+        additions: Some(Box::new(Additions {
+            dead_letter_source: Some("Orders/Subscriptions/Big".to_owned()),
+            ..Additions::default()
+        })),
         ..annotated()
     };
     let expected = [
@@ -94,9 +97,7 @@ fn a_forwarded_message_tells_its_first_number_and_the_dead_letters_source_in_low
     check_annotations(&forwarded, UNLOCKED, &expected);
     let copied = Browsed {
         was_forwarded: false,
-        annotations: Vec::new(),
-        deaths: None,
-        dead_letter_source: None,
+        additions: None,
         ..forwarded
     };
     check_annotations(&copied, UNLOCKED, &[]);

@@ -108,7 +108,7 @@ pub(super) fn write_message<'a>(
             entries += 1;
         }
     }
-    if let Some(source) = &message.dead_letter_source {
+    if let Some(source) = message.dead_letter_source() {
         head.extend_from_slice(DEADLETTER_SOURCE);
         encode::string(head, &source.to_lowercase());
         entries += 1;

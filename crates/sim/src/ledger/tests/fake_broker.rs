@@ -354,9 +354,6 @@ impl FakeBroker {
             was_forwarded: false,
             was_scheduled: false,
             lock: Some(broker::LockTime::Own(LOCK)),
-            annotations: Vec::new(),
-            deaths: None,
-            dead_letter_source: None,
             enqueued: Wall(row.enqueued_ms),
             ttl_ms: Some(row.ttl_ms),
             expires: Some(Wall(row.expires_ms)),
@@ -364,7 +361,7 @@ impl FakeBroker {
             acquired_count: 0,
             state: MessageState::Active,
             payload,
-            changes: Vec::new(),
+            additions: None,
         };
         let delivery = Box::new(Delivery {
             entity: store::EntityId(0),

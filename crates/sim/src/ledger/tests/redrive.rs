@@ -1,8 +1,8 @@
 //! Redrives: a dead letter goes back whole, once, by the word of its holder, and begins anew.
 
 use broker::{
-    Access, Command, LockToken, Output, ReceiveMode, ReceiverId, RequestId, SettleError, Subqueue,
-    SubqueueId,
+    Access, Additions, Command, LockToken, Output, ReceiveMode, ReceiverId, RequestId, SettleError,
+    Subqueue, SubqueueId,
 };
 use store::{Part, Write};
 
@@ -100,7 +100,10 @@ fn lock(fake: &mut FakeBroker, id: MessageId) -> Result<(), Violation> {
         return Ok(());
     };
     let reason = ("DeadLetterReason".to_owned(), bytes::Bytes::new());
-    delivery.message.changes = vec![reason];
+    delivery.message.additions = Some(Box::new(Additions {
+        changes: vec![reason],
+        ..Additions::default()
+    }));
     let receiver = REJECTER;
     fake.turn(&[attach], vec![], &[Output::Deliver { receiver, delivery }])
 }

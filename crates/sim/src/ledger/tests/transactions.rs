@@ -41,10 +41,10 @@ fn enlist(fake: &mut FakeBroker, scope: u64) -> (RequestId, Command) {
     let enlist = Command::Enlist {
         request,
         transaction: ONE,
-        operation: Operation::Send {
+        operation: Box::new(Operation::Send {
             entity: QUEUE,
             messages,
-        },
+        }),
         scope: Some(EntityId(scope)),
         refusal: Refusal::Told,
     };

@@ -33,9 +33,6 @@ fn delivery() -> Output {
         was_forwarded: false,
         was_scheduled: false,
         lock: Some(LockTime::Own(LOCK)),
-        annotations: Vec::new(),
-        deaths: None,
-        dead_letter_source: None,
         enqueued: Wall(0),
         ttl_ms: None,
         expires: None,
@@ -43,7 +40,7 @@ fn delivery() -> Output {
         acquired_count: 0,
         state: MessageState::Active,
         payload: Bytes::copy_from_slice(&ID.to_be_bytes()),
-        changes: Vec::new(),
+        additions: None,
     };
     Output::Deliver {
         receiver: receiver_of(LINK),
