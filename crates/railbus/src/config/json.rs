@@ -79,8 +79,9 @@ fn check_keys(value: &Cursor<'_>) -> Result<(), Error> {
     for member in &object.properties {
         let name = member.name.as_str();
         let member = value.step(name, &member.value);
-        if let Some(first) = seen.insert(name, member.line()) {
-            return Err(member.twice(name, first));
+        // Counting lines takes as long as the file is, so that is left to the error.
+        if let Some(first) = seen.insert(name, member.value) {
+            return Err(member.twice(name, line_of(value.text, first.start())));
         }
         check_keys(&member)?;
     }
