@@ -11,6 +11,7 @@ use crate::dialect::Dialect;
 use crate::fields::{Fields, PropertyLookup, same_name};
 use crate::message::Message;
 use crate::property::Property;
+use crate::session_id::fold_session_id;
 use crate::ticks;
 use crate::tree::Path;
 use crate::value::{Value, ValueKind};
@@ -180,7 +181,8 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
         let agrees = match (&key, &session) {
             (Value::Unknown, _) | (_, Value::Unknown) => true,
             (Value::Text(key), Value::Text(session)) => {
-                session.is_empty() || folded(key).eq(folded(session))
+                let (key, id) = (key.as_bytes(), session.as_bytes());
+                session.is_empty() || fold_session_id(key) == fold_session_id(id)
             }
             _ => key == session,
         };
@@ -189,14 +191,6 @@ impl<'m, 'b> ModifiedMessage<'m, 'b> {
         }
         Err(ActionError::PartitionKeyDiffers)
     }
-}
-
-/// A session's id after simple Unicode case folding. (docs/spec/entities.md#18)
-fn folded(id: &str) -> impl Iterator<Item = char> {
-    id.chars().map(|c| {
-        let folded = unicode_case_mapping::case_folded(c);
-        folded.map_or(c, |code| char::from_u32(code.get()).unwrap_or(c))
-    })
 }
 
 /// The ticks of a time to live, which is a duration or its text. (docs/spec/entities.md#17.10)

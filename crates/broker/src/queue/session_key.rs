@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use filter::fold_session_id;
 use serde::{Deserialize, Serialize};
 use store::{EntryKey, Part, SequenceNumber};
 
@@ -28,7 +29,7 @@ impl SessionIds {
     pub(crate) fn key(self, id: &[u8]) -> SessionKey {
         let folded = match self {
             Self::Exact => Cow::Borrowed(id),
-            Self::Folded => folded(id),
+            Self::Folded => fold_session_id(id),
         };
         SessionKey {
             hash: mixed(fnv(FNV_BASIS, &folded)),
@@ -45,28 +46,7 @@ impl SessionIds {
 /// Whether two ids name one session: they differ in letter case at most.
 #[must_use]
 pub fn is_same_session(one: &[u8], other: &[u8]) -> bool {
-    one == other || folded(one) == folded(other)
-}
-
-/// The id after simple Unicode case folding.
-fn folded(id: &[u8]) -> Cow<'_, [u8]> {
-    let fold = |c: char| {
-        let folded = unicode_case_mapping::case_folded(c);
-        folded.map_or(c, |code| char::from_u32(code.get()).unwrap_or(c))
-    };
-    if id.is_ascii() {
-        return match id.iter().any(u8::is_ascii_uppercase) {
-            true => Cow::Owned(id.to_ascii_lowercase()),
-            false => Cow::Borrowed(id),
-        };
-    }
-    match std::str::from_utf8(id) {
-        Ok(text) if text.chars().any(|c| fold(c) != c) => {
-            Cow::Owned(text.chars().map(fold).collect::<String>().into_bytes())
-        }
-        // Ids are AMQP strings; what a damaged store made of one stays as it is.
-        _ => Cow::Borrowed(id),
-    }
+    one == other || fold_session_id(one) == fold_session_id(other)
 }
 
 /// A session of one queue. Keys are ordered by hash.
@@ -107,7 +87,7 @@ impl SessionKey {
     pub(crate) fn is_of(&self, id: &[u8]) -> bool {
         match self.ids {
             SessionIds::Exact => *self.id == *id,
-            SessionIds::Folded => *self.id == *id || *self.compared() == *folded(id),
+            SessionIds::Folded => *self.id == *id || *self.compared() == *fold_session_id(id),
         }
     }
 
