@@ -102,8 +102,11 @@ impl Settings {
         let entities = entities(entities_file, of_settings, config.sku.unwrap_or_default())?;
         let memory = check_memory(arguments, &config)?;
         let data = data(arguments, &config, resolve);
-        let broker = broker(arguments, &config, memory / 8, &data)?;
         let mut connections = connections(arguments, &config)?;
+        let broker = BrokerSettings {
+            max_message_size: connections.max_message_size,
+            ..broker(arguments, &config, memory / 8, &data)?
+        };
         let admin = admin(&config, connections.max_message_size, host.as_ref());
         connections.namespace.clone_from(&admin.namespace);
         let telemetry = Telemetry::resolve(&config.telemetry, |name| std::env::var(name).ok())?;

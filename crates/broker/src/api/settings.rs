@@ -290,6 +290,8 @@ pub struct BrokerSettings {
     pub session_count_on_disconnect: SessionCountOnDisconnect,
     pub forward_failures: ForwardFailures,
     pub forward_retry: ForwardRetry,
+    /// The largest message, in bytes, that is forwarded into an entity without a limit of its own.
+    pub max_message_size: u64,
     /// Most available messages of one subqueue known in memory.
     pub window: usize,
     /// The same of one held session to begin with. A holder that takes more of it gets more, while
@@ -387,6 +389,7 @@ impl Default for BrokerSettings {
             session_count_on_disconnect: SessionCountOnDisconnect::Keep,
             forward_failures: ForwardFailures::Transfer,
             forward_retry: ForwardRetry::default(),
+            max_message_size: u64::MAX,
             window: 65_536,
             session_window: 256,
             body_bytes: 16 << 20,

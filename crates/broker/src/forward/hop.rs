@@ -214,7 +214,11 @@ fn is_duplicate(queue: &Queue, id: IdHash, known: &Known, cx: &Context<'_>) -> b
 fn check_arriving_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Admission> {
     let size = u64::from(transfer.entry.row.size);
     let below = enqueue::below(queue, cx);
-    let checked = enqueue::check_sizes(queue, [size].into_iter(), below);
+    let own = queue.settings.max_message_size;
+    // A sender is held to the default by its link. (docs/spec/entities.md#2.1)
+    let limit = own.unwrap_or(cx.shared.settings.max_message_size);
+    let checked = enqueue::check_size(size, limit)
+        .and_then(|()| enqueue::check_sizes(queue, [size].into_iter(), below));
     let error = checked.and_then(|()| length::check(queue, 1, size)).err()?;
     let error = ForwardError::of_size(queue.path.clone(), &error);
     Some(Admission::Failed(match error {

@@ -168,12 +168,9 @@ pub(crate) fn check_sizes(
     held: u64,
 ) -> Result<(), SendError> {
     let limit = queue.settings.max_message_size.unwrap_or(MAX_MESSAGE_SIZE);
-    let most = limit.saturating_add(MAX_GROWTH).min(MAX_MESSAGE_SIZE);
     let mut sum = 0_u64;
     for size in sizes {
-        if size > most {
-            return Err(SendError::TooLarge { size, limit });
-        }
+        check_size(size, limit)?;
         sum = sum.saturating_add(size);
     }
     let size = queue.bytes().saturating_add(held);
@@ -182,6 +179,15 @@ pub(crate) fn check_sizes(
         return Err(SendError::QuotaExceeded { size, limit });
     }
     Ok(())
+}
+
+/// Whether a message of `size` fits where `limit` holds.
+pub(crate) fn check_size(size: u64, limit: u64) -> Result<(), SendError> {
+    let most = limit.saturating_add(MAX_GROWTH).min(MAX_MESSAGE_SIZE);
+    match size > most {
+        true => Err(SendError::TooLarge { size, limit }),
+        false => Ok(()),
+    }
 }
 
 /// Whether a message is to become available later.

@@ -684,6 +684,35 @@ fn a_dead_letter_that_is_too_large_stays_and_the_next_goes_on() {
 }
 
 #[test]
+fn the_default_limit_holds_for_what_is_forwarded_where_the_destination_has_none() {
+    check_with(
+        BrokerSettings {
+            max_message_size: 1,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue name=d
+        0s queue name=large max-message=2
+        0s queue name=a forward=d max-message=2
+        0s queue name=b forward=large max-message=2
+        0s send in=a bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb x
+        0s send in=b bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+        1s counters in=d
+        1s counters in=large
+        1s attach r1 in=a transfer
+        1s limit r1 10
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #1
+            1s active 1 dead 0 deferred 0 bytes 1
+            1s active 1 dead 0 deferred 0 bytes 66
+            1s r1 gets #1 bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb DeadLetterReason="TooLarge" DeadLetterErrorDescription="a message of 66 bytes is larger than the 1 of 'd'" until 31s
+        "#]],
+    );
+}
+
+#[test]
 fn messages_that_can_not_go_on_do_not_fill_the_window() {
     check_with(
         BrokerSettings {

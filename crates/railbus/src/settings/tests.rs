@@ -104,6 +104,10 @@ fn a_premium_namespace_takes_messages_of_a_mebibyte_by_default() {
             server.admin.max_message_size, server.connections.max_message_size,
             "what is taken is shown"
         );
+        assert_eq!(
+            server.broker.max_message_size, server.connections.max_message_size,
+            "and holds for what is forwarded"
+        );
         server.connections.max_message_size
     };
     assert_eq!(limit(""), 262_144);
