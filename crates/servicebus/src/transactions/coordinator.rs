@@ -34,6 +34,13 @@ const REJECTED: &str = "amqp:rejected:list";
 const DECLARE: (u64, &str) = (0x31, "amqp:declare:list");
 const DISCHARGE: (u64, &str) = (0x32, "amqp:discharge:list");
 
+/// What a client may ask of a coordinator and gets. [AMQP 4.5.7; docs/spec/amqp.md#8]
+const CAPABILITIES: [&str; 3] = [
+    "amqp:local-transactions",
+    "amqp:multi-txns-per-ssn",
+    "amqp:multi-ssns-per-txn",
+];
+
 /// A request to a coordinator.
 #[derive(Debug, Eq, PartialEq)]
 enum Request {
@@ -74,8 +81,11 @@ impl Client {
         };
         self.links.insert(link, coordinator);
         self.note_session_scope(session, link);
-        self.connection
-            .accept(link, attach_reply::reply(attach, MAX_CONTROL));
+        let mut reply = attach_reply::reply(attach, MAX_CONTROL);
+        if let Some(TargetTerminus::Coordinator(capabilities)) = reply.target.as_deref_mut() {
+            capabilities.retain(|it| CAPABILITIES.contains(&it.as_str()));
+        }
+        self.connection.accept(link, reply);
         self.connection.set_credit(link, COORDINATOR_CREDIT, false);
     }
 

@@ -209,6 +209,22 @@ fn a_coordinator_is_let_in_and_echoed() {
 }
 
 #[test]
+fn a_coordinator_has_no_capability_that_is_not_served() {
+    let mut world = World::new();
+    let session = world.session();
+    let wanted = [
+        "amqp:distributed-transactions",
+        "amqp:local-transactions",
+        "amqp:promotable-transactions",
+    ];
+    let attach = coordinator_attach(wanted.map(Symbol::new).to_vec());
+    let link = world.attach(session, attach);
+    let local = vec![Symbol::new("amqp:local-transactions")];
+    let target = Some(Box::new(TargetTerminus::Coordinator(local)));
+    assert_eq!(world.reply(link).target, target);
+}
+
+#[test]
 fn a_coordinator_needs_no_right() {
     let mut world = World::with(Login::Mechanism("ANONYMOUS"), |_| {});
     let link = coordinator(&mut world);
