@@ -31,7 +31,9 @@ impl Client {
             return Err(errors::no_address());
         }
         let (name, client_id) = to_unsubscribe(&request.attach, &self.jms.connection.client_id);
-        let name = client_affine_name(name, &client_id, true).map_err(|_| errors::no_address())?;
+        // There is no subscription of a name that none can have.
+        let missing = |_| errors::entity_missing(&self.resource(name));
+        let name = client_affine_name(name, &client_id, true).map_err(missing)?;
         let order = Order::FindDurable { name: name.clone() };
         let link = request.link;
         self.wait_for_jms(request, Wanted::Unsubscribe(name));

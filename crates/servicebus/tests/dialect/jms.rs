@@ -316,8 +316,10 @@ fn a_link_without_a_source_finds_the_subscription_and_its_close_deletes_it() {
     assert_eq!(source.capabilities, symbols(&["topic"]));
     assert_eq!(close(&mut world, link), None);
     assert!(subscriptions(&world).is_empty());
-    let error = world.refusal(unsubscriber("s", &[]));
-    assert_eq!(error.condition.as_str(), "amqp:not-found");
+    for missing in ["s", "no/name", &"long".repeat(20)] {
+        let error = world.refusal(unsubscriber(missing, &[]));
+        assert_eq!(error.condition.as_str(), "amqp:not-found", "{missing}");
+    }
 }
 
 #[test]
