@@ -11,7 +11,7 @@ pub(crate) mod pending_attach;
 pub(crate) mod receiver_source;
 pub(crate) mod requested_session;
 pub(crate) mod session_attach;
-mod transfer_destination;
+pub(crate) mod transfer_destination;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -230,6 +230,7 @@ impl Client {
             credit_window: CreditWindow::new(self.settings.sender_credit),
             max_message_size,
         });
+        transfer_destination::check_none(&request.attach)?;
         let reply = attach_reply::reply(&request.attach, max_message_size);
         // The right to send is checked for each message.
         self.accept(request, reply, RequiredRight::Nothing, "", None, kind);
@@ -298,9 +299,11 @@ impl Client {
         entity_ref: &EntityRef,
         receiver_source: &ReceiverSource,
     ) -> Receiver {
-        let mode = match request.attach.snd_settle_mode {
-            Some(SenderSettleMode::Settled) => ReceiveMode::ReceiveAndDelete,
-            _ => ReceiveMode::PeekLock,
+        // A browser is given copies: there is nothing to settle. (docs/spec/amqp.md#3.3)
+        let is_settled = request.attach.snd_settle_mode == Some(SenderSettleMode::Settled);
+        let mode = match is_settled || receiver_source.browses {
+            true => ReceiveMode::ReceiveAndDelete,
+            false => ReceiveMode::PeekLock,
         };
         let source = request.attach.source.as_ref();
         Receiver {

@@ -18,6 +18,7 @@ use crate::attach::dynamic_terminus;
 use crate::attach::pending_attach::AttachRequest;
 use crate::attach::receiver_source::ReceiverSource;
 use crate::attach::requested_session::{self, RequestedSession};
+use crate::attach::transfer_destination;
 use crate::client::Client;
 use crate::errors;
 use crate::links::dynamic_nodes::{PendingNode, Wanted};
@@ -72,10 +73,12 @@ impl Client {
     }
 
     fn wait_for_node(&mut self, request: AttachRequest, wanted: Wanted) -> Result<(), Error> {
-        let is_receiver = request.attach.role == Role::Receiver;
-        let receiver_source = match is_receiver {
-            true => Some(self.plain_receiver_source(&request)?),
-            false => None,
+        let receiver_source = match request.attach.role {
+            Role::Receiver => Some(self.plain_receiver_source(&request)?),
+            Role::Sender => {
+                transfer_destination::check_none(&request.attach)?;
+                None
+            }
         };
         let link = request.link;
         let pending = PendingNode {

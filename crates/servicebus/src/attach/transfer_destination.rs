@@ -14,6 +14,19 @@ use crate::errors;
 const MAX_PATH: usize = 260;
 const PROPERTY: &str = "com.microsoft:transfer-destination-address";
 
+/// Refuses an attach that names one where messages are stored in no entity that they could be sent
+/// via: they would stay where they are not meant to be.
+pub(crate) fn check_none(attach: &Attach) -> Result<(), Error> {
+    let properties = attach.properties.as_deref().unwrap_or_default();
+    match amqp::value::lookup(properties, PROPERTY) {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => Err(errors::bad_argument(format!(
+            "The property '{PROPERTY}' is for links to queues and topics, not for dynamic nodes or \
+             links without an address."
+        ))),
+    }
+}
+
 /// The address that an attach names, if it does.
 pub(super) fn of(attach: &Attach) -> Result<Option<EntityAddress>, Error> {
     let properties = attach.properties.as_deref().unwrap_or_default();

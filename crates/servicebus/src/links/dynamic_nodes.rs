@@ -2,9 +2,10 @@
 //! (docs/spec/amqp.md#3.7, #3.8)
 //!
 //! A link that made a node and was detached without being closed keeps it until its session ends.
+//! The right of the connection that made a node lasts as long as the connection.
 //! Invariant: the broker has a link of a node exactly as long as it is here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use broker::{LifetimePolicy, Subqueue};
 use endpoint::{LinkId, SessionId};
@@ -13,11 +14,14 @@ use store::EntityId;
 use crate::attach::pending_attach::AttachRequest;
 use crate::attach::receiver_source::ReceiverSource;
 
+/// How many of the nodes that a connection has made are remembered as its own, the last ones. It is
+/// more than a connection can have at a time by default.
+const REMEMBERED: usize = 4_096;
+
 /// A link that uses a node.
 #[derive(Debug)]
 struct NodeUser {
     session: SessionId,
-    node: EntityId,
     is_maker: bool,
 }
 
@@ -44,6 +48,8 @@ pub(crate) struct PendingNode {
 pub(crate) struct DynamicNodes {
     pub(crate) pending: BTreeMap<LinkId, Box<PendingNode>>,
     users: BTreeMap<LinkId, NodeUser>,
+    /// Those that the connection has made, some of which are gone. Their ids come but once.
+    made: VecDeque<EntityId>,
 }
 
 impl DynamicNodes {
@@ -52,16 +58,20 @@ impl DynamicNodes {
         let is_maker = matches!(pending.wanted, Wanted::New(_));
         let user = NodeUser {
             session: pending.request.session,
-            node,
             is_maker,
         };
         self.users.insert(link, user);
+        if is_maker {
+            if self.made.len() == REMEMBERED {
+                self.made.pop_front();
+            }
+            self.made.push_back(node);
+        }
     }
 
     /// Whether this connection made a node.
     pub(crate) fn is_own(&self, node: EntityId) -> bool {
-        let mut users = self.users.values();
-        users.any(|user| user.is_maker && user.node == node)
+        self.made.contains(&node)
     }
 
     /// A link is detached, or `over`. Returns whether it uses its node no more.

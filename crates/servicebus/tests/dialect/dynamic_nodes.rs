@@ -217,6 +217,24 @@ fn a_node_without_links_goes_if_its_policy_says_so() {
 }
 
 #[test]
+fn the_right_of_the_connection_that_made_a_node_outlives_the_link() {
+    let mut world = World::new();
+    let (maker, address) = make(&mut world, dynamic_receiver("replies", Some(policy(0x2c))));
+    let (_, producer) = world.sender(&address);
+    let mut rules = crate::world::rules();
+    rules.rules.retain(|rule| rule.name != "root");
+    world.replace_rules(rules);
+    world.client.detach(maker, true, None);
+    world.pump();
+    world.send(producer, &message("a"));
+    let consumer = world.receiver(&address, UNSETTLED, 1);
+    assert_eq!(world.received(consumer).len(), 1);
+    let foreign = node_of_another(&mut world, false);
+    let error = world.refusal(receiver(&foreign, UNSETTLED));
+    assert_eq!(error.condition, "amqp:unauthorized-access");
+}
+
+#[test]
 fn wrong_requests_are_refused_with_their_errors() {
     let properties = |value: Value| Some(vec![(symbol("lifetime-policy"), value)]);
     let modes = |value: Value| Some(vec![(symbol("supported-dist-modes"), value)]);
@@ -365,4 +383,20 @@ fn the_limit_of_a_connection_is_told() {
     }
     let error = world.refusal(dynamic_receiver("one more", None));
     assert_eq!(error.condition, "amqp:resource-limit-exceeded");
+}
+
+#[test]
+fn a_transfer_destination_is_refused() {
+    let mut world = World::new();
+    let (_, address) = make(&mut world, creator("temp", "temporary-queue"));
+    let to_node = crate::send_via::via(&address, "orders2");
+    let properties = to_node.properties.clone();
+    let making = Attach {
+        properties,
+        ..creator("another", "temporary-queue")
+    };
+    for attach in [to_node, making] {
+        let error = world.refusal(attach);
+        assert_eq!(error.condition, "com.microsoft:argument-error");
+    }
 }

@@ -184,3 +184,14 @@ fn the_relay_is_offered_to_clients_that_desire_it() {
     assert!(offered(true, Vec::new()).is_empty());
     assert!(offered(false, desired()).is_empty());
 }
+
+#[test]
+fn a_transfer_destination_is_refused() {
+    let mut world = world();
+    let attach = Attach {
+        target: Some(Box::new(target(None))),
+        ..crate::send_via::via("anonymous", "orders2")
+    };
+    let error = world.refusal(attach);
+    assert_eq!(error.condition, "com.microsoft:argument-error");
+}
