@@ -227,9 +227,6 @@ impl Client {
         let Some(receiver) = self.settling_receiver(disposition.link) else {
             return;
         };
-        if receiver.browses {
-            return self.settle_browsed(disposition);
-        }
         let named = transactions::of_state(disposition.state.as_ref());
         if disposition.settled && named.is_some() && enlisted_in == named {
             // Nothing new: the client forgets a delivery that it has put into the transaction. Any
@@ -250,24 +247,6 @@ impl Client {
                 Some(transaction) => self.enlist(disposition, transaction, outcome, settlement),
             },
             Err(error) => self.refuse_disposition(disposition, transaction, error),
-        }
-    }
-
-    /// Settles a browsed copy with the outcome of the client; it has no effect on the message.
-    fn settle_browsed(&mut self, disposition: &ReceivedDisposition) {
-        let Some(receiver) = self.settling_receiver(disposition.link) else {
-            return;
-        };
-        let session = receiver.session;
-        let is_terminal = !matches!(
-            disposition.state,
-            None | Some(DeliveryState::Received { .. })
-        );
-        if let Some(state) = disposition.state.clone().filter(|_| is_terminal)
-            && !disposition.settled
-        {
-            self.connection
-                .settle_sent(session, disposition.delivery_id, state, true);
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Receiver {
     pub(crate) entity: EntityId,
     pub(crate) subqueue: Subqueue,
     pub(crate) mode: ReceiveMode,
-    /// Whether it browses: its dispositions have no effect on messages.
+    /// Whether it browses: its deliveries are copies, and settled.
     pub(crate) browses: bool,
     /// The session that it holds.
     pub(crate) held_session: Option<Bytes>,
@@ -58,8 +58,7 @@ impl Receiver {
 
     /// Whether it keeps a delivery that has no credit, instead of returning it.
     pub(crate) fn holds(&self) -> bool {
-        let takes_locks = self.mode == ReceiveMode::PeekLock && !self.browses;
-        !takes_locks || self.credit.is_draining()
+        self.mode == ReceiveMode::ReceiveAndDelete || self.credit.is_draining()
     }
 }
 
