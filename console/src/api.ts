@@ -44,10 +44,11 @@ export interface Overview {
   entities: { queues: number; topics: number; subscriptions: number };
   messages: Record<"active" | "locked" | "dead-letter" | "deferred" | "scheduled" | "bytes", number>;
   traffic: Record<"arrived" | "delivered" | "completed" | "expired", number>;
-  /** This and the next two are there in the default namespace alone. */
+  /** This and the next three are there in the default namespace alone. */
   connections?: number;
   refused?: { connections: number; credentials: number };
   commits?: { groups: number; microseconds: number };
+  "free-bytes"?: number;
   "fault-rules": number;
   backlogs: Counts[];
   "dead-letters": Counts[];

@@ -2,6 +2,11 @@
 "use strict";
 
 const assert = require("node:assert/strict");
+const { generateKeyPairSync, sign } = require("node:crypto");
+const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
+const { tmpdir } = require("node:os");
+const { join } = require("node:path");
+const runner = require("node:test");
 const { ask, checkAccess, entity, signIn, test, visit } = require("./support.js");
 
 const CONFIG = `
@@ -120,3 +125,49 @@ test("a session of another broker is none here", async ({ broker, open }) => {
   assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
   assert.ok(broker.address);
 }, { config: CONFIG });
+
+const ISSUER = "https://issuer.example";
+const keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const folder = mkdtempSync(join(tmpdir(), "railbus-console-issuer-"));
+runner.after(() => rmSync(folder, { recursive: true }));
+const keySet = join(folder, "keys.json");
+writeFileSync(keySet, JSON.stringify({ keys: [{ ...keys.publicKey.export({ format: "jwk" }), kid: "one", use: "sig" }] }));
+const TRUSTING = `[[auth.issuers]]\nissuer = "${ISSUER}"\njwks-file = "${keySet}"\n`;
+
+/** A token of the issuer, for `seconds` from now on. */
+function token(role, seconds = 3600) {
+  const encoded = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const exp = Math.floor(Date.now() / 1000) + seconds;
+  const claims = { iss: ISSUER, aud: "https://servicebus.azure.net", roles: [role], exp };
+  const text = `${encoded({ alg: "ES256", typ: "JWT", kid: "one" })}.${encoded(claims)}`;
+  const signature = sign("sha256", Buffer.from(text), { key: keys.privateKey, dsaEncoding: "ieee-p1363" });
+  return `${text}.${signature.toString("base64url")}`;
+}
+
+test("a token of an issuer signs in with the rights of its roles", async ({ broker, open }) => {
+  const page = await open();
+  for (const bad of [token("Listen", -3600), `${token("Listen").slice(0, -8)}AAAAAAAA`, "no.to.ken"]) {
+    await signIn(page, bad);
+    await page.getByRole("alert").waitFor();
+    assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
+    await page.reload();
+  }
+  const listener = token("Listen");
+  await signIn(page, listener);
+  await page.getByText("Longest backlogs").waitFor();
+  await page.getByText("Free on the disk").waitFor();
+  await page.reload();
+  await page.getByText("Longest backlogs").waitFor();
+  assert.equal(await page.getByRole("link", { name: "Settings", exact: true }).count(), 0);
+  assert.equal(await ask(page, "GET", "entities/orders/messages"), 200);
+  assert.equal(await ask(page, "DELETE", "entities/orders"), 401);
+  const [cookie] = await page.context().cookies(`${broker.url}$railbus/`);
+  assert.ok(cookie.httpOnly && cookie.sameSite === "Strict");
+  // The browser does not keep the token itself.
+  const kept = await page.evaluate(() => JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }]));
+  assert.ok(![kept, cookie.value].some((text) => text.includes(listener.split(".")[2])));
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(page, token("Manage"));
+  await page.getByRole("link", { name: "Settings", exact: true }).waitFor();
+  assert.equal(await ask(page, "DELETE", "entities/audit"), 200);
+}, { config: TRUSTING });

@@ -168,7 +168,7 @@ fn a_key_that_listens_to_a_queue_sees_that_alone() {
     assert_eq!(overview["messages"]["active"], 1);
     assert_eq!(owner.get("overview")["messages"]["active"], 2);
     // These are the broker's.
-    for name in ["connections", "commits", "refused"] {
+    for name in ["connections", "commits", "refused", "free-bytes"] {
         assert!(overview.get(name).is_none(), "{name}");
     }
     page.check(

@@ -69,6 +69,9 @@ export function Overview({ hasNamespaces }: { hasNamespaces: boolean }) {
             values={points.map((point) => point.commit ?? 0)}
           />
         )}
+        {overview["free-bytes"] !== undefined && (
+          <Figure name="Free on the disk" value={bytes(overview["free-bytes"])} note="in the data directory's file system" />
+        )}
         {overview.connections !== undefined && overview.refused && (
           <Figure
             name="Connections"

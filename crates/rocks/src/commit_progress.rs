@@ -8,12 +8,16 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use store::{CommitId, StoreError};
 
+use crate::disk_space::DiskSpace;
+
 /// Shared between the committer, the store and its readers.
 #[derive(Default)]
 pub(crate) struct CommitProgress {
     durable: AtomicU64,
     applied: AtomicU64,
     nearly_full: AtomicBool,
+    /// Bytes that may still be written.
+    free: AtomicU64,
     /// Set together with `failure`, so that looking at it costs nothing.
     failed: AtomicBool,
     failure: Mutex<Option<StoreError>>,
@@ -64,8 +68,15 @@ impl CommitProgress {
         self.nearly_full.load(Ordering::Relaxed)
     }
 
-    /// Returns whether that is news.
-    pub fn set_nearly_full(&self, nearly_full: bool) -> bool {
+    /// Bytes that may still be written, as of the last look.
+    pub fn free(&self) -> u64 {
+        self.free.load(Ordering::Relaxed)
+    }
+
+    /// Takes over what is known of the disk. Returns whether it being nearly full is news.
+    pub fn set_space(&self, space: &DiskSpace) -> bool {
+        self.free.store(space.free(), Ordering::Relaxed);
+        let nearly_full = space.is_nearly_full();
         self.nearly_full.swap(nearly_full, Ordering::Relaxed) != nearly_full
     }
 

@@ -216,7 +216,7 @@ impl Commits {
         if let Err(error) = asked {
             tracing::warn!(%error, "the file system does not say how much is free");
         }
-        self.progress.set_nearly_full(self.space.is_nearly_full())
+        self.progress.set_space(&self.space)
     }
 }
 

@@ -59,8 +59,13 @@ impl DiskSpace {
         self.nearly_full
     }
 
+    /// What is left of the last answer.
+    pub fn free(&self) -> u64 {
+        self.free.saturating_sub(self.written)
+    }
+
     fn judge(&mut self) {
-        let free = self.free.saturating_sub(self.written);
+        let free = self.free();
         // An eighth more is needed to leave the state than to enter it, so that it does not flap.
         let mark = if self.nearly_full {
             self.mark + self.mark / 8
@@ -137,6 +142,7 @@ mod tests {
     fn written_bytes_count_as_gone_until_the_next_answer() {
         let mut space = space(10_000, 4_000);
         space.spend(6_000).expect("not asked yet");
+        assert_eq!(space.free(), 4_000);
         assert!(!space.is_nearly_full());
         space.spend(1).expect("not asked yet");
         assert!(space.is_nearly_full());

@@ -75,7 +75,7 @@ impl RocksStore {
         let asking = |error| io_error("asking for free space at", path, &error);
         let space = DiskSpace::new(layout.root(), options.reserve()).map_err(asking)?;
         let progress = Arc::new(CommitProgress::default());
-        progress.set_nearly_full(space.is_nearly_full());
+        progress.set_space(&space);
         let statistics = Arc::new(Statistics::default());
         let unapplied = Arc::new(Unapplied::default());
         let (database, files) = (open_store.database.clone(), open_store.files.clone());
@@ -251,6 +251,10 @@ impl Store for RocksStore {
             open_store: Arc::downgrade(&self.open_store),
             reserve: self.reserve,
         }))
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        Some(self.progress.free())
     }
 
     fn statistics(&self) -> store::Statistics {

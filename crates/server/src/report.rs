@@ -40,4 +40,6 @@ pub struct Report {
     pub injected_faults: u64,
     pub commits: store::Statistics,
     pub nearly_full: bool,
+    /// What may still be written to the disk, if the store has files.
+    pub free_bytes: Option<u64>,
 }

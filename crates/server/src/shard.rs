@@ -255,6 +255,7 @@ impl ShardTask {
             usage: self.usage,
             commits: store.statistics(),
             nearly_full: store.is_nearly_full(),
+            free_bytes: store.free_bytes(),
         }
     }
 

@@ -67,6 +67,12 @@ pub trait Store: Send {
     /// Whether sends should be refused so that settlements can go on. (Architecture: disk full)
     fn is_nearly_full(&self) -> bool;
 
+    /// What may still be written to the disk, in bytes, as of the last look at it; `None` if the
+    /// store has no files.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// A reader for data that is not in memory. Reading blocks, so it runs outside the shard task.
     fn reader(&self) -> Arc<dyn Reader>;
 

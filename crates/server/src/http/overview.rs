@@ -140,6 +140,9 @@ fn add_broker(overview: &mut Json, report: &Report, server: &ServerState) {
         "groups": report.commits.groups,
         "microseconds": report.commits.commit_us_sum,
     });
+    if let Some(free) = report.free_bytes {
+        overview["free-bytes"] = free.into();
+    }
     overview["alarms"] = json!(alarms::of(report));
 }
 

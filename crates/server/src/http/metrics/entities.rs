@@ -247,6 +247,7 @@ mod tests {
             usage: crate::task_usage::TaskUsage::default(),
             commits: Statistics::default(),
             nearly_full: false,
+            free_bytes: None,
         };
         add(&mut page, &report, &|id| {
             (id != NamespaceId(0)).then(|| "shop".to_owned())
