@@ -22,6 +22,7 @@ use crate::api::rule::{RuleDescription, RuleError, RuleSnapshot};
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;
+use crate::message::patch;
 
 pub use crate::api::error::{RequestError, SendError, SessionError, SettleError, TransactionError};
 
@@ -118,6 +119,13 @@ impl Browsed {
     #[must_use]
     pub fn dead_letter_source(&self) -> Option<&str> {
         self.additions.as_ref()?.dead_letter_source.as_deref()
+    }
+
+    /// The encoded message as filters see it: with its changed application properties, and without
+    /// what is added when it is handed out.
+    #[must_use]
+    pub fn seen_by_filters(&self) -> Bytes {
+        patch::applied(self.changes(), &self.payload)
     }
 }
 

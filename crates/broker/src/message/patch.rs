@@ -147,35 +147,7 @@ impl Patch {
 
     /// `payload` with these changes made to its application properties.
     pub(crate) fn applied(&self, payload: &Bytes) -> Bytes {
-        self.apply(payload).unwrap_or_else(|| payload.clone())
-    }
-
-    fn apply(&self, payload: &Bytes) -> Option<Bytes> {
-        let sections = Sections::scan(payload).ok()?;
-        let range = sections.application_properties;
-        let mut properties = match payload.get(range.clone())? {
-            [] => Vec::new(),
-            section => match decode::value(&payload.slice_ref(section)).ok()? {
-                Value::Described(described) => match described.1 {
-                    Value::Map(map) => map,
-                    _ => return None,
-                },
-                _ => return None,
-            },
-        };
-        for (key, value) in &self.changes {
-            let value = decode::value(value).ok()?;
-            let key = Value::String(key.clone());
-            match properties.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, known)) => *known = value,
-                None => properties.push((key, value)),
-            }
-        }
-        let mut out = BytesMut::with_capacity(payload.len() + self.bytes());
-        out.extend_from_slice(&payload[..range.start]);
-        encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &properties);
-        out.extend_from_slice(&payload[range.end..]);
-        Some(out.freeze())
+        applied(&self.changes, payload)
     }
 
     /// As the store keeps it: for each change the key's length in 2 bytes, the key, the value's
@@ -291,6 +263,39 @@ fn take(rest: &mut Bytes, len: usize) -> Option<Bytes> {
     (len <= rest.len()).then(|| rest.split_to(len))
 }
 
+/// `payload` with changes made to its application properties.
+pub(crate) fn applied(changes: &[(String, Bytes)], payload: &Bytes) -> Bytes {
+    apply(changes, payload).unwrap_or_else(|| payload.clone())
+}
+
+fn apply(changes: &[(String, Bytes)], payload: &Bytes) -> Option<Bytes> {
+    let sections = Sections::scan(payload).ok()?;
+    let range = sections.application_properties;
+    let mut properties = match payload.get(range.clone())? {
+        [] => Vec::new(),
+        section => match decode::value(&payload.slice_ref(section)).ok()? {
+            Value::Described(described) => match described.1 {
+                Value::Map(map) => map,
+                _ => return None,
+            },
+            _ => return None,
+        },
+    };
+    for (key, value) in changes {
+        let value = decode::value(value).ok()?;
+        let key = Value::String(key.clone());
+        match properties.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, known)) => *known = value,
+            None => properties.push((key, value)),
+        }
+    }
+    let mut out = BytesMut::with_capacity(payload.len() + encoded_len(changes));
+    out.extend_from_slice(&payload[..range.start]);
+    encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &properties);
+    out.extend_from_slice(&payload[range.end..]);
+    Some(out.freeze())
+}
+
 fn check(len: usize) -> Result<(), TooLarge> {
     if len <= MAX_BYTES {
         Ok(())
@@ -299,7 +304,7 @@ fn check(len: usize) -> Result<(), TooLarge> {
     }
 }
 
-fn encoded_len(changes: &Changes) -> usize {
+fn encoded_len(changes: &[(String, Bytes)]) -> usize {
     changes.iter().fold(0_usize, |sum, (key, value)| {
         // A key that could not be written must not pass as one that fits.
         let key_len = if key.len() > usize::from(u16::MAX) {

@@ -10,12 +10,12 @@ use broker::{
     ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityKind, Expiry, LockTime,
     MessageState, QueueInfo, Status, Subqueue,
 };
-use filter::{Facts, Message};
+use filter::Message;
 use hyper::StatusCode;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::messages::{MessagePart, browse};
+use super::messages::{MessagePart, browse, facts};
 use super::{ApiError, ResourcePath, show};
 use crate::http::query;
 use crate::messages::DecodedMessage;
@@ -366,18 +366,8 @@ impl Place<'_> {
 
 /// Whether the filters of all receivers that ask for messages leave a message out, and which.
 fn filtered(receivers: &[&ActiveReceiver], message: &Browsed) -> Option<String> {
-    let encoded = servicebus::browsed(message);
-    let signed = |number: u64| i64::try_from(number).ok();
-    let facts = Facts {
-        enqueued_time_ms: signed(message.enqueued.0),
-        expires_at_ms: message.expires.and_then(|expires| signed(expires.0)),
-        sequence_number: signed(message.number.0),
-        enqueued_sequence_number: signed(message.enqueued_number.0),
-        delivery_count: Some(message.delivery_count),
-        state: Some(0),
-        ..Facts::default()
-    };
-    let read = Message::read(&encoded, facts).ok()?;
+    let encoded = message.seen_by_filters();
+    let read = Message::read(&encoded, facts(message)).ok()?;
     let asking = receivers
         .iter()
         .filter(|it| it.credit > 0 && !it.is_blocked);

@@ -211,25 +211,63 @@ fn one(message: &Browsed, body_bytes: usize) -> Json {
     }
 }
 
-/// Whether a condition is true of a message as it is shown.
+/// Whether a condition is true of a message, as it is of one that a receiver selects.
 pub fn matches(selector: &Selector, message: &Browsed) -> bool {
+    let encoded = message.seen_by_filters();
+    let read = Message::read(&encoded, facts(message));
+    read.is_ok_and(|message| selector.selects(&message))
+}
+
+/// What filters see of a message beside its encoded form.
+pub fn facts(message: &Browsed) -> Facts<'_> {
     let signed = |value: u64| i64::try_from(value).ok();
-    let facts = Facts {
+    Facts {
         enqueued_time_ms: signed(message.enqueued.0),
         expires_at_ms: message.expires.and_then(|at| signed(at.0)),
         sequence_number: signed(message.number.0),
         enqueued_sequence_number: signed(message.enqueued_number.0),
         delivery_count: Some(message.delivery_count),
         state: Some(message.state as i32),
+        dead_letter_source: message.dead_letter_source(),
         ..Facts::default()
-    };
-    let encoded = servicebus::browsed(message);
-    Message::read(&encoded, facts).is_ok_and(|message| selector.selects(&message))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use broker::{Additions, Wall};
+    use bytes::Bytes;
+
     use super::*;
+
+    #[test]
+    fn a_condition_sees_a_message_as_a_receivers_selector_does() {
+        // The application property `n` is 1 and was changed to 2.
+        let sections = b"\x00\x53\x74\xc1\x06\x02\xa1\x01n\x54\x01\x00\x53\x75\xa0\x01x";
+        let message = Browsed {
+            number: SequenceNumber(1),
+            enqueued_number: SequenceNumber(1),
+            was_forwarded: true,
+            was_scheduled: false,
+            lock: None,
+            enqueued: Wall(0),
+            ttl_ms: None,
+            expires: None,
+            delivery_count: 0,
+            state: MessageState::Active,
+            payload: Bytes::from_static(sections),
+            acquired_count: 0,
+            additions: Some(Box::new(Additions {
+                changes: vec![("n".to_owned(), Bytes::from_static(b"\x54\x02"))],
+                dead_letter_source: Some("orders".to_owned()),
+                ..Additions::default()
+            })),
+        };
+        for condition in ["n = 2", "sys.DeadLetterSource = 'orders'", "sys.Size < 40"] {
+            let selector = Selector::of_filter(condition).unwrap();
+            assert!(matches(&selector, &message), "{condition}");
+        }
+    }
 
     fn check(query: &str, expected: Result<(MessagePart, u64, u64), &str>) {
         let parsed = Range::parse(query);
