@@ -428,7 +428,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             return;
         }
         let batch = Message::Commands(commands);
-        if self.server.inbox.send(batch).await.is_err() {
+        let shard = self.server.placement.of(self.namespace);
+        if shard.send(batch).await.is_err() {
             self.is_gone = true;
         }
     }

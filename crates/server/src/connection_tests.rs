@@ -20,6 +20,7 @@ use crate::counts::Counts;
 use crate::guess_limiter::GuessLimiter;
 use crate::namespace_registry::NamespaceRegistry;
 use crate::options::PlaintextPolicy;
+use crate::placement::Placement;
 use crate::refusals::RefusalLog;
 use crate::server_state::LiveSettings;
 
@@ -163,7 +164,7 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         backups: None,
         key_demand: Arc::default(),
         development_issuer: None,
-        inbox,
+        placement: Placement::on_one(inbox),
         tracer: None,
         command_stager: None,
         next_connection: AtomicU64::new(1),

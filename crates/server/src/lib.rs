@@ -39,6 +39,7 @@ mod namespace_view;
 mod open_connections;
 mod options;
 mod output_buffer;
+mod placement;
 mod random;
 mod refusals;
 mod report;

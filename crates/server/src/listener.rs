@@ -17,6 +17,7 @@ use std::time::Duration;
 use broker::{Command, ConnectionId, Output};
 use bytes::{Bytes, BytesMut};
 use dialect::{ClockReading, Dialect};
+use store::NamespaceId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -333,7 +334,8 @@ impl AcceptedConnection {
             connection: id,
             sender,
         };
-        if server.inbox.send(open).await.is_err() {
+        let shard = server.placement.of(NamespaceId::default());
+        if shard.send(open).await.is_err() {
             return;
         }
         let client = self.dialect(id, handshake, since);
@@ -342,8 +344,8 @@ impl AcceptedConnection {
         }
         // The inbox is closed only when the shard has failed or stopped.
         let gone = Message::Commands(vec![Command::Disconnect { connection: id }]);
-        drop(server.inbox.send(gone).await);
-        drop(server.inbox.send(Message::Close { connection: id }).await);
+        drop(shard.send(gone).await);
+        drop(shard.send(Message::Close { connection: id }).await);
     }
 
     fn dialect(

@@ -30,6 +30,7 @@ use crate::issuer_keys;
 use crate::listener;
 use crate::namespace_registry::NamespaceRegistry;
 use crate::options::Options;
+use crate::placement::Placement;
 use crate::refusals::RefusalLog;
 use crate::server_handle::ServerHandle;
 use crate::server_state::{LiveSettings, ServerState};
@@ -151,7 +152,7 @@ impl BoundServer {
             backups: backups.map(|(directory, backup)| Backups { directory, backup }),
             key_demand: Arc::default(),
             development_issuer: options.development_issuer,
-            inbox: inbox.clone(),
+            placement: Placement::on_one(inbox.clone()),
             tracer: traces.then(|| Arc::new(tracer)),
             command_stager,
             next_connection: AtomicU64::new(1),

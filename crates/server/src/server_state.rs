@@ -23,9 +23,10 @@ use crate::http::events::Viewers;
 use crate::namespace_registry::NamespaceRegistry;
 use crate::open_connections::OpenConnections;
 use crate::options::{Certificate, Limits, PlaintextPolicy};
+use crate::placement::Placement;
 use crate::refusals::RefusalLog;
 use crate::sessions::Sessions;
-use crate::shard::{DirectoryReceiver, Inbox};
+use crate::shard::DirectoryReceiver;
 use crate::staging::CommandStager;
 use crate::telemetry::Tracer;
 
@@ -53,7 +54,7 @@ pub struct ServerState {
     pub key_demand: Arc<Notify>,
     /// Makes tokens for clients on this machine while the development key is in force.
     pub development_issuer: Option<DevelopmentIssuer>,
-    pub inbox: Inbox,
+    pub placement: Placement,
     /// Takes spans, if a collector of traces is configured.
     pub tracer: Option<Arc<Tracer>>,
     /// For large messages.

@@ -100,7 +100,7 @@ impl ShardClient {
     /// rules know it by the name of its request's caller.
     pub async fn connect_to(server: &NamespaceView, locks: LocksAtEnd) -> Result<Self, ShardError> {
         let connection = ConnectionId(server.next_connection.fetch_add(1, Ordering::Relaxed));
-        let mut client = Self::open(&server.inbox, connection).await?;
+        let mut client = Self::open(server.placement.of(server.namespace()), connection).await?;
         client.enter(server.namespace());
         client.locks = locks;
         client.command_stager.clone_from(&server.command_stager);

@@ -111,7 +111,8 @@ async fn ask(
     server: &NamespaceView,
 ) -> Response {
     let question = |answer| Message::Clock(namespace, request, answer);
-    match ask_task(&server.inbox, question).await {
+    let shard = server.placement.of(namespace.unwrap_or_default());
+    match ask_task(shard, question).await {
         Ok(Ok(reading)) => show(&reading),
         Ok(Err(refusal)) => {
             let status = match refusal {

@@ -53,7 +53,7 @@ pub enum PageError {
 
 /// The page as text.
 pub async fn page(server: &ServerState) -> Result<String, PageError> {
-    let report = ask_task(&server.inbox, |answer| {
+    let report = ask_task(server.placement.of_broker(), |answer| {
         Message::Measure(Measured::Oldest(MEASURED_ENTITIES), answer)
     })
     .await?;
