@@ -1,5 +1,8 @@
 //! Faults on purpose: each effect as a client of the real process sees it.
 
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+
 use access::Secret;
 use amqp::{DeliveryState, Error, Role};
 use broker::Wall;
@@ -185,4 +188,63 @@ fn rules_of_railbus_toml_hold_from_the_start_and_again_after_a_restart() {
         text.contains("faults[0].effect: unknown variant `explode`"),
         "{text}"
     );
+}
+
+/// What a request is answered; nothing if the connection ends without an answer.
+fn raw(broker: &Broker, head: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(broker.address()).unwrap();
+    let length = body.len();
+    let request =
+        format!("{head} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn active_over_http(broker: &Broker) -> u64 {
+    let (status, text) = http::request(
+        broker.address(),
+        "GET",
+        "/$railbus/entities/orders",
+        &[],
+        "",
+    );
+    assert_eq!(status, 200, "{text}");
+    let entity: Json = serde_json::from_str(&text).unwrap();
+    entity["active"].as_u64().unwrap()
+}
+
+#[test]
+fn an_http_request_is_refused_or_dropped_by_its_method_and_path() {
+    let broker = Setup::new().start();
+    let sends = || json!({"http": "post /{entity}/messages"});
+    inject(&broker, &json!({"refuse": "server-busy"}), sends());
+    assert!(raw(&broker, "GET /$railbus/overview", "").starts_with("HTTP/1.1 200 "));
+    let refused = raw(&broker, "POST /orders/messages", "lost");
+    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    assert!(refused.contains("<Code>503</Code>"), "{refused}");
+    for (time, left) in [("before", 0), ("after", 1)] {
+        inject(&broker, &json!({"disconnect": time}), sends());
+        assert_eq!(raw(&broker, "POST /orders/messages", "x"), "", "{time}");
+        assert_eq!(active_over_http(&broker), left, "{time}");
+    }
+    let sent = raw(&broker, "POST /orders/messages", "again");
+    assert!(sent.starts_with("HTTP/1.1 201 "), "{sent}");
+
+    // The broker's own interface has errors of its own; rules can be taken away whatever they say.
+    inject(
+        &broker,
+        &json!({"refuse": "not-found"}),
+        json!({"http": "* /**"}),
+    );
+    let refused = raw(&broker, "GET /%24railbus/overview", "");
+    assert!(refused.starts_with("HTTP/1.1 404 "), "{refused}");
+    assert!(refused.contains("{\"error\":\"the entity is not found, as a fault rule says\"}"));
+    assert_eq!(ask(&broker, "DELETE", FAULTS, &json!({})).0, 200);
+    let bad = json!({"name": "a", "effect": "lose-lock", "match": {"http": "GET /"}});
+    let (status, text) = ask(&broker, "POST", FAULTS, &bad);
+    assert_eq!(status, 400);
+    assert!(text.contains("the effect of a rule with http"), "{text}");
 }

@@ -19,6 +19,7 @@ pub(crate) mod entity_error;
 pub(crate) mod error;
 pub(crate) mod fault;
 pub(crate) mod forward_error;
+pub(crate) mod http_pattern;
 pub(crate) mod info;
 pub(crate) mod kind;
 pub(crate) mod latency;

@@ -14,6 +14,7 @@ use store::{EntityId, MessageRow, NamespaceId, Recovery, StoreError};
 
 use crate::api::activity::Activity;
 use crate::api::command::Command;
+use crate::api::fault::{HttpFault, HttpRequest};
 use crate::api::forward_error::DescribeForwardError;
 use crate::api::info::{Deadline, QueueInfo};
 use crate::api::namespace::NamespaceChange;
@@ -264,6 +265,18 @@ impl Broker {
     #[must_use]
     pub fn faults_name_clients(&self) -> bool {
         self.directory.faults.name_clients()
+    }
+
+    /// Whether a fault rule is for HTTP requests, so that they have to be shown.
+    #[must_use]
+    pub fn faults_match_http(&self) -> bool {
+        self.directory.faults.match_http()
+    }
+
+    /// What a fault rule does to an HTTP request, before it is carried out.
+    pub fn http_fault(&mut self, request: &HttpRequest, now: Now) -> Option<HttpFault> {
+        let now = self.now_in(request.namespace, now);
+        self.directory.faults.choose_http(request, now)
     }
 
     /// How many fault rules each namespace has, if it has some, and how many operations have failed

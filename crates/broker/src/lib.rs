@@ -42,7 +42,8 @@ pub use api::delayed_retry::{DelayedRetry, RetriedMessages};
 pub use api::entity_error::EntityError;
 pub use api::fault::{
     ClientNames, DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation,
-    FaultRule, InjectedEnd, InjectedError, MAX_FAULTS, Requester, check_faults,
+    FaultRule, HttpFault, HttpRequest, InjectedEnd, InjectedError, MAX_FAULTS, Requester,
+    check_faults,
 };
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{

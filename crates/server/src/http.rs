@@ -43,7 +43,6 @@ pub mod session;
 mod snapshots;
 mod upgrade;
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -53,6 +52,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use bytes::Bytes;
 
 use access::{Locality, Operation, Unauthorized};
+use broker::{DisconnectTime, HttpFault};
 use dialect::Severity;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -72,6 +72,7 @@ use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
 use console::ConsoleFile;
+use faults::Dropped;
 pub use metrics::page as metrics_page;
 use namespace_path::NamespacePath;
 pub use origin::is_loopback_host;
@@ -161,6 +162,9 @@ where
                 Err(error) => answer::bad_head(error),
             };
             heads.end_request();
+            if let Some(dropped) = response.extensions().get::<Dropped>() {
+                return Err(*dropped);
+            }
             server.counts.answer(response.status());
             log_refusal((&method, &uri), &response, &server, transport);
             delay_refusal(&response, &server, transport, permit).await;
@@ -168,7 +172,7 @@ where
                 agreed.store(true, Ordering::Relaxed);
             }
             note_failure(&mut response, &failures);
-            Ok::<_, Infallible>(response)
+            Ok(response)
         })
     });
     let mut connection = http1::Builder::new()
@@ -290,9 +294,19 @@ async fn admit(
     if names_other_host(&request, server, transport) {
         return early_refusal::in_form_of(&request, server, answer::other_host());
     }
-    match upgrade::respond(&request, server, transport.is_loopback) {
+    let fault = faults::of_request(&request, server, transport).await;
+    match fault {
+        Some(HttpFault::Refuse(error)) => return faults::refused(&request, error, server),
+        Some(HttpFault::Disconnect(DisconnectTime::Before)) => return faults::dropped(),
+        Some(HttpFault::Disconnect(DisconnectTime::After)) | None => {}
+    }
+    let response = match upgrade::respond(&request, server, transport.is_loopback) {
         Some(response) => response,
         None => respond(request, server, transport).await,
+    };
+    match fault {
+        None => response,
+        Some(_) => faults::dropped(),
     }
 }
 

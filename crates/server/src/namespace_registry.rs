@@ -40,6 +40,8 @@ pub struct NamespaceRegistry {
     by_key: DashMap<String, Vec<NamespaceId>>,
     /// Whether a fault rule of one of them compares whose operation it is.
     names_clients: AtomicBool,
+    /// Whether a fault rule of one of them is for HTTP requests.
+    matches_http: AtomicBool,
 }
 
 /// A namespace besides the default one.
@@ -76,6 +78,18 @@ impl NamespaceRegistry {
     pub fn set_names_clients(&self, names_clients: bool) {
         if self.names_clients() != names_clients {
             self.names_clients.store(names_clients, Ordering::Release);
+        }
+    }
+
+    /// Whether HTTP requests have to be shown to the broker.
+    pub fn matches_http(&self) -> bool {
+        self.matches_http.load(Ordering::Acquire)
+    }
+
+    /// The shard says so before it answers the order that has caused it.
+    pub fn set_matches_http(&self, matches_http: bool) {
+        if self.matches_http() != matches_http {
+            (self.matches_http).store(matches_http, Ordering::Release);
         }
     }
 

@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::thread;
 
 use access::Directory;
-use broker::{Activity, Command, ConnectionId, LineageReader, Output, ReadRequest, Shard};
+use broker::{
+    Activity, Command, ConnectionId, HttpFault, HttpRequest, LineageReader, Output, ReadRequest,
+    Shard,
+};
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
 use tokio::runtime::Handle;
@@ -63,6 +66,8 @@ pub enum Message {
     Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
     /// Asks for the record of what has happened to the messages of a namespace, if there is one.
     Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
+    /// Asks what a fault rule does to an HTTP request.
+    HttpFault(Box<HttpRequest>, oneshot::Sender<Option<HttpFault>>),
     /// Asks for the figures of the shard, and of these entities.
     Measure(Measured, oneshot::Sender<Report>),
     /// Asks something of the broker's clock, or of a namespace's.
@@ -224,6 +229,10 @@ impl ShardTask {
             Message::Lineage(namespace, answer) => {
                 drop(answer.send(self.shard.lineage(namespace)));
             }
+            Message::HttpFault(request, answer) => {
+                let now = self.clock.now();
+                drop(answer.send(self.shard.broker.http_fault(&request, now)));
+            }
             Message::Measure(measured, answer) => drop(answer.send(self.report(measured))),
             Message::Clock(namespace, request, answer) => {
                 self.clock.ask(namespace, request, answer, &self.shard);
@@ -271,6 +280,8 @@ impl ShardTask {
         );
         let names_clients = self.shard.broker.faults_name_clients();
         self.namespaces.set_names_clients(names_clients);
+        let matches_http = self.shard.broker.faults_match_http();
+        (self.namespaces).set_matches_http(matches_http);
         // Checked after the turn, so that no output rests on a commit that failed.
         if let Some(failure) = self.shard.store().failure() {
             return Err(failure);

@@ -6,8 +6,10 @@
 
 use filter::Selector;
 use serde::{Deserialize, Serialize};
+use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
+use crate::api::http_pattern::HttpPattern;
 use crate::api::id::{ConnectionId, ReceiverId, RequestId};
 use crate::api::time::Wall;
 
@@ -61,6 +63,9 @@ pub struct FaultMatch {
     /// A condition in the language of rules, for messages that are sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// The method and the path of HTTP requests. The rule is for them alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
     /// Milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<u64>,
@@ -90,6 +95,7 @@ impl Default for FaultMatch {
             session: None,
             message_id: None,
             filter: None,
+            http: None,
             from: None,
             until: None,
             skip: 0,
@@ -208,6 +214,28 @@ pub enum InjectedError {
     ConnectionForced,
 }
 
+/// An HTTP request, as fault rules see it before it is carried out.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HttpRequest {
+    /// The one that it belongs to.
+    pub namespace: NamespaceId,
+    /// In capital letters.
+    pub method: String,
+    /// Decoded, without the query.
+    pub path: String,
+    /// The name of its key or identity, if a rule asks for that.
+    pub key: Option<String>,
+}
+
+/// What a rule does to an HTTP request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum HttpFault {
+    /// It is not carried out, and refused with this.
+    Refuse(InjectedError),
+    /// The connection is dropped.
+    Disconnect(DisconnectTime),
+}
+
 /// Whose connection it is, as fault rules compare it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ClientNames {
@@ -315,6 +343,11 @@ impl FaultRule {
                 return invalid(format!("filter: {error}"));
             }
         }
+        if let Some(http) = &matches.http
+            && let Err(text) = check_http(http, matches, *effect)
+        {
+            return invalid(text);
+        }
         if !(0.0..=1.0).contains(&matches.probability) {
             return invalid("probability is from 0 to 1".to_owned());
         }
@@ -342,6 +375,40 @@ impl FaultRule {
             return invalid("its effect cannot be had on all of its operations".to_owned());
         }
         Ok(())
+    }
+}
+
+/// Whether a rule for HTTP requests says nothing that they do not have.
+fn check_http(http: &str, matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
+    if http.len() > MAX_TEXT {
+        return Err(format!("http has at most {MAX_TEXT} bytes"));
+    }
+    HttpPattern::parse(http).map_err(|error| format!("http: {error}"))?;
+    let others = [
+        ("entity", matches.entity.is_some()),
+        ("operations", !matches.operations.is_empty()),
+        ("client", matches.client.is_some()),
+        ("session", matches.session.is_some()),
+        ("message-id", matches.message_id.is_some()),
+        ("filter", matches.filter.is_some()),
+    ];
+    if let Some((other, _)) = others.iter().find(|(_, is_said)| *is_said) {
+        return Err(format!("{other}: a rule with http has none"));
+    }
+    match HttpFault::of(effect) {
+        Some(_) => Ok(()),
+        None => Err("the effect of a rule with http is refuse or disconnect".to_owned()),
+    }
+}
+
+impl HttpFault {
+    /// That of an effect which HTTP requests can have.
+    pub(crate) fn of(effect: FaultEffect) -> Option<Self> {
+        match effect {
+            FaultEffect::Refuse(error) => Some(Self::Refuse(error)),
+            FaultEffect::Disconnect(time) => Some(Self::Disconnect(time)),
+            _ => None,
+        }
     }
 }
 

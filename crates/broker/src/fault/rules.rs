@@ -8,8 +8,10 @@ use store::NamespaceId;
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;
 use crate::api::fault::{
-    ClientNames, FaultDescription, FaultEffect, FaultMatch, FaultRule, Requester, check_faults,
+    ClientNames, FaultDescription, FaultEffect, FaultMatch, FaultRule, HttpFault, HttpRequest,
+    Requester, check_faults,
 };
+use crate::api::http_pattern::HttpPattern;
 use crate::api::id::ConnectionId;
 use crate::api::time::{Mono, Now};
 use crate::fault::concern::Concern;
@@ -25,6 +27,8 @@ pub(crate) struct FaultRules {
     clients: BTreeMap<ConnectionId, ClientNames>,
     /// Whether a rule asks for them.
     name_clients: bool,
+    /// Whether a rule is for HTTP requests.
+    match_http: bool,
     /// By when they are carried out, then in the order in which they came.
     delayed: BTreeMap<(Mono, u64), DelayedEffect>,
     /// How many have been delayed.
@@ -57,6 +61,8 @@ struct CountedRule {
     entity: Option<String>,
     /// Which messages it is for.
     selector: Option<Selector>,
+    /// Which HTTP requests it is for, and nothing else.
+    http: Option<HttpPattern>,
     matched: u64,
     injected: u64,
     /// When a throttle lets the next operation through, in microseconds.
@@ -104,12 +110,28 @@ impl FaultRules {
         }
         let mut all = self.by_namespace.values().flatten();
         self.name_clients = all.any(|counted| counted.rule.matches.names_client());
+        let mut all = self.by_namespace.values().flatten();
+        self.match_http = all.any(|counted| counted.http.is_some());
         Ok(())
     }
 
     /// Whether a rule compares whose operation it is.
     pub(crate) fn name_clients(&self) -> bool {
         self.name_clients
+    }
+
+    /// Whether a rule is for HTTP requests.
+    pub(crate) fn match_http(&self) -> bool {
+        self.match_http
+    }
+
+    /// What happens to an HTTP request, if it is not just carried out.
+    pub(crate) fn choose_http(&mut self, request: &HttpRequest, now: Now) -> Option<HttpFault> {
+        let rules = self.by_namespace.get_mut(&request.namespace)?;
+        let mut chosen = rules.iter_mut();
+        let effect = chosen.find_map(|rule| rule.choose_http(request, now))?;
+        self.injected += 1;
+        HttpFault::of(effect)
     }
 
     /// Learns whose connection it is.
@@ -254,6 +276,9 @@ impl CountedRule {
             selector: rule.matches.filter.as_deref().map(|filter| {
                 Selector::of_filter(filter).expect("the rules are checked before they are kept")
             }),
+            http: rule.matches.http.as_deref().map(|http| {
+                HttpPattern::parse(http).expect("the rules are checked before they are kept")
+            }),
             rule,
             matched: 0,
             injected: 0,
@@ -281,6 +306,7 @@ impl CountedRule {
         let is_possible = effect.is_possible(operation)
             && (matches.operations.is_empty() || matches.operations.contains(&operation));
         let fits = is_possible
+            && self.http.is_none()
             && matches.is_in_force(now.wall)
             && self.entity.as_ref().is_none_or(|own| *own == path)
             && (!matches.names_client() || client.is_some_and(|client| is_of(matches, client)))
@@ -296,9 +322,21 @@ impl CountedRule {
                 .selector
                 .as_ref()
                 .is_none_or(|selector| concern.sends_selected(selector));
-        if !fits {
-            return None;
-        }
+        (fits && self.count()).then_some(effect)
+    }
+
+    fn choose_http(&mut self, request: &HttpRequest, now: Now) -> Option<FaultEffect> {
+        let matches = &self.rule.matches;
+        let fits = (self.http.as_ref())
+            .is_some_and(|http| http.fits(&request.method, &request.path))
+            && matches.is_in_force(now.wall)
+            && (matches.key.is_none() || matches.key == request.key);
+        (fits && self.count()).then_some(self.rule.effect)
+    }
+
+    /// Counts one that fits. Returns whether it fails.
+    fn count(&mut self) -> bool {
+        let matches = &self.rule.matches;
         let before = self.matched;
         self.matched += 1;
         let is_chosen = before
@@ -307,7 +345,7 @@ impl CountedRule {
             && matches.times.is_none_or(|times| self.injected < times)
             && is_likely(matches.seed, before, matches.probability);
         self.injected += u64::from(is_chosen);
-        is_chosen.then_some(effect)
+        is_chosen
     }
 }
 

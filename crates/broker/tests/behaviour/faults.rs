@@ -2,6 +2,7 @@
 
 mod administration;
 mod clients;
+mod http;
 mod rates;
 mod transactions;
 

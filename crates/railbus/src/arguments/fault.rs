@@ -30,7 +30,8 @@ Members of --match, all of them optional:
   dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
   set-session-state, list-sessions, publish, create-entity, update-entity, delete-entity, add-rule,
   remove-rule, list-rules, bind, unbind, declare, commit, rollback), client, key, session, message-id, filter,
-  from, until, skip, every, probability, seed, times
+  http (a method and a path of HTTP requests; with refuse and disconnect), from, until, skip, every,
+  probability, seed, times
   railbus fault add busy '{\"refuse\": \"server-busy\"}' --match '{\"operations\": [\"send\"], \"times\": 2}'";
 
 /// The rules of one namespace.

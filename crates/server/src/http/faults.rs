@@ -3,19 +3,31 @@
 //! `GET` shows them with what each has done. `PUT` replaces all of them; a rule that stays as it is
 //! goes on counting. `POST` adds one behind them. `DELETE` takes all of them away. They are not
 //! stored.
+//!
+//! Rules for HTTP requests are looked at before a request is answered, its right checked or its
+//! body read. What is about namespaces, and the health check, no rule touches.
 
-use broker::{FaultDescription, FaultRule, NamespaceAnswer, NamespaceOrder};
+use admin::Exchange;
+use broker::{
+    FaultDescription, FaultRule, HttpFault, HttpRequest, InjectedError, NamespaceAnswer,
+    NamespaceOrder,
+};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
+use super::admin::whole;
 use super::answer::{self, Response};
-use super::body;
-use super::namespaces::{ApiError, ask};
+use super::caller::Caller;
+use super::namespaces::{self, ApiError, ask};
+use super::{HEALTH, OWN, Transport, body};
 use crate::namespace_view::NamespaceView;
-use crate::shard_client::{LocksAtEnd, ShardClient};
+use crate::random::random;
+use crate::shard::Message;
+use crate::shard_client::{LocksAtEnd, ShardClient, ask_task};
 
 /// More than all rules of a namespace need.
 const BODY_BYTES: usize = 256 << 10;
@@ -52,6 +64,61 @@ pub async fn respond(request: Request<Incoming>, name: &str, server: &NamespaceV
         Ok(faults) => answer::value(StatusCode::OK, &faults),
         Err(error) => error.into(),
     }
+}
+
+/// The connection is dropped instead of an answer.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a fault rule has the connection dropped")]
+pub struct Dropped;
+
+/// What stands for the answer that a client does not get.
+pub fn dropped() -> Response {
+    let mut response = Response::default();
+    response.extensions_mut().insert(Dropped);
+    response
+}
+
+/// What a rule does to a request.
+pub async fn of_request(
+    request: &Request<Incoming>,
+    server: &NamespaceView,
+    transport: Transport,
+) -> Option<HttpFault> {
+    if !server.namespaces.matches_http() {
+        return None;
+    }
+    let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
+    if path == HEALTH || path.starts_with(namespaces::PREFIX) {
+        return None;
+    }
+    let names_clients = server.namespaces.names_clients();
+    let key = names_clients.then(|| Caller::of(request.headers(), transport).name(server, &path));
+    let namespace = server.namespace();
+    let asked = HttpRequest {
+        namespace,
+        method: request.method().to_string(),
+        path: path.into_owned(),
+        key,
+    };
+    let question = |answer| Message::HttpFault(Box::new(asked), answer);
+    ask_task(server.placement.of(namespace), question)
+        .await
+        .ok()
+        .flatten()
+}
+
+/// The answer to a request that a rule refuses, in the words of the interface that was asked.
+pub fn refused(
+    request: &Request<Incoming>,
+    error: InjectedError,
+    server: &NamespaceView,
+) -> Response {
+    let told = admin::data::injected(error);
+    if request.uri().path().replace("%24", "$").starts_with(OWN) {
+        return answer::error(told.status, &error.to_string());
+    }
+    let (now, tracking) = (server.clock.moment().wall, u128::from_be_bytes(random()));
+    whole(Exchange::refuse_unparsed(request, now, tracking, &told))
 }
 
 async fn read<T: DeserializeOwned>(
