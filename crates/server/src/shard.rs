@@ -11,10 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 use access::Directory;
-use broker::{
-    Activity, Command, ConnectionId, HttpFault, HttpRequest, LineageReader, Output, ReadRequest,
-    Shard,
-};
+use broker::{Activity, Command, ConnectionId, LineageReader, Output, ReadRequest, Shard};
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
 use tokio::runtime::Handle;
@@ -24,6 +21,7 @@ use tokio::time::Instant;
 use crate::broker_clock::BrokerClock;
 use crate::commit_mode::CommitMode;
 use crate::deletion_pause::DeletionPause;
+use crate::http::faults::HttpQuestion;
 use crate::namespace_registry::{DirectoryChange, NamespaceRegistry};
 use crate::report::{Measured, Report};
 use crate::task_usage::TaskUsage;
@@ -67,7 +65,7 @@ pub enum Message {
     /// Asks for the record of what has happened to the messages of a namespace, if there is one.
     Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
     /// Asks what a fault rule does to an HTTP request.
-    HttpFault(Box<HttpRequest>, oneshot::Sender<Option<HttpFault>>),
+    HttpFault(Box<HttpQuestion>),
     /// Asks for the figures of the shard, and of these entities.
     Measure(Measured, oneshot::Sender<Report>),
     /// Asks something of the broker's clock, or of a namespace's.
@@ -229,8 +227,8 @@ impl ShardTask {
             Message::Lineage(namespace, answer) => {
                 drop(answer.send(self.shard.lineage(namespace)));
             }
-            Message::HttpFault(request, answer) => {
-                let now = self.clock.now();
+            Message::HttpFault(question) => {
+                let (now, (request, answer)) = (self.clock.now(), *question);
                 drop(answer.send(self.shard.broker.http_fault(&request, now)));
             }
             Message::Measure(measured, answer) => drop(answer.send(self.report(measured))),
@@ -278,10 +276,7 @@ impl ShardTask {
             &mut self.outputs,
             &mut self.reads,
         );
-        let names_clients = self.shard.broker.faults_name_clients();
-        self.namespaces.set_names_clients(names_clients);
-        let matches_http = self.shard.broker.faults_match_http();
-        (self.namespaces).set_matches_http(matches_http);
+        self.namespaces.follow_faults(&self.shard.broker);
         // Checked after the turn, so that no output rests on a commit that failed.
         if let Some(failure) = self.shard.store().failure() {
             return Err(failure);

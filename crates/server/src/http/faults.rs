@@ -18,6 +18,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
+use tokio::sync::oneshot;
 
 use super::admin::whole;
 use super::answer::{self, Response};
@@ -66,6 +67,9 @@ pub async fn respond(request: Request<Incoming>, name: &str, server: &NamespaceV
     }
 }
 
+/// An HTTP request, and where what a rule does to it is told.
+pub type HttpQuestion = (HttpRequest, oneshot::Sender<Option<HttpFault>>);
+
 /// The connection is dropped instead of an answer.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a fault rule has the connection dropped")]
@@ -100,7 +104,7 @@ pub async fn of_request(
         path: path.into_owned(),
         key,
     };
-    let question = |answer| Message::HttpFault(Box::new(asked), answer);
+    let question = |answer| Message::HttpFault(Box::new((asked, answer)));
     ask_task(server.placement.of(namespace), question)
         .await
         .ok()
