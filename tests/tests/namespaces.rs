@@ -1,11 +1,13 @@
 //! Namespaces of configuration files: there from the start, and again after a restart.
 
 use std::fs;
+use std::time::Instant;
 
 use access::Secret;
+use amqp::DeliveryState;
 use broker::Wall;
 use e2e::cli::railbus;
-use e2e::{Broker, Setup, http};
+use e2e::{Broker, Credentials, Peer, Setup, http};
 use rustix::process::Signal;
 use serde_json::{Value as Json, json};
 
@@ -262,4 +264,94 @@ fn the_beginning_of_an_audience_chooses_a_namespace() {
             "{resource}: {answer}"
         );
     }
+}
+
+#[test]
+fn a_namespace_has_limits_of_its_own() {
+    let broker = Setup::new().start();
+    let create = [
+        "namespace",
+        "create",
+        "small",
+        "--max-entities",
+        "1",
+        "--max-connections",
+        "1",
+    ];
+    let said = railbus(&broker, &create);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let (_, shown) = ask(&broker, "GET", "/small", &json!(null));
+    let shown: Json = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["max-entities"], 1);
+    assert_eq!(shown["max-connections"], 1);
+    let make = |queue: &str| {
+        let request = format!(
+            "PUT /$railbus/entities/{queue} HTTP/1.1\r\nHost: small.localhost\r\n\
+             Connection: close\r\nContent-Length: 2\r\n\r\n{{}}"
+        );
+        http::exchange(broker.address(), &request)
+    };
+    let made = make("orders");
+    assert!(made.starts_with("HTTP/1.1 201 "), "{made}");
+    let refused = make("more");
+    assert!(!refused.starts_with("HTTP/1.1 2"), "{refused}");
+    assert!(
+        refused.contains("there can be 1 queues and topics"),
+        "{refused}"
+    );
+
+    let keys = json!({"keys": [{"name": "app", "primary-key": "a2V5"}]});
+    let (status, answer) = ask(&broker, "PUT", "/small", &keys);
+    assert_eq!(status, 200, "{answer}");
+    let app = || Credentials {
+        rule: "app",
+        key: "a2V5",
+    };
+    let mut first = Peer::begin(broker.address(), app());
+    assert!(first.try_open());
+    let mut second = Peer::begin(broker.address(), app());
+    let error = second.closed().expect("it says why");
+    assert_eq!(error.condition.as_str(), "amqp:resource-limit-exceeded");
+    let text = error.description.unwrap_or_default();
+    assert!(text.contains("the maximum of 1 connections"), "{text}");
+    // Connections of other namespaces do not count, and a place is free again in the end.
+    let mut other = Peer::connect(broker.address());
+    let sender = other.sender("orders");
+    assert_eq!(other.send(sender, b"x"), DeliveryState::Accepted);
+    let sender = first.sender("orders");
+    assert_eq!(first.send(sender, b"x"), DeliveryState::Accepted);
+    let (status, answer) = ask(&broker, "PUT", "/small", &json!({"max-connections": null}));
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains("\"max-connections\":null"), "{answer}");
+    assert!(Peer::begin(broker.address(), app()).try_open());
+    let (status, answer) = ask(&broker, "PUT", "/small", &json!({"max-entities": 0}));
+    assert_eq!(status, 400, "{answer}");
+}
+
+/// What a namespace without entities costs: the time of a request that makes one, and what the
+/// process and its store grow by for each. (docs/measurements.md)
+#[test]
+#[ignore = "prints figures"]
+fn what_an_empty_namespace_costs() {
+    const COUNT: u64 = 2_000;
+    let setup = Setup::new();
+    let broker = setup.start();
+    let make = |name: String| {
+        let start = Instant::now();
+        let (status, answer) = ask(&broker, "PUT", &format!("/{name}"), &json!({}));
+        assert_eq!(status, 201, "{answer}");
+        start.elapsed()
+    };
+    for number in 0..COUNT {
+        make(format!("first-{number}"));
+    }
+    let memory = broker.memory("VmRSS");
+    let mut times: Vec<_> = (0..COUNT)
+        .map(|number| make(format!("n-{number}")))
+        .collect();
+    times.sort_unstable();
+    let median = times[times.len() / 2];
+    let most = times[times.len() * 99 / 100];
+    let grown = (broker.memory("VmRSS").saturating_sub(memory) * 1_024) / COUNT;
+    println!("made in {median:?} (p50), {most:?} (p99); {grown} bytes of memory each");
 }

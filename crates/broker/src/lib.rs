@@ -61,7 +61,7 @@ pub use api::name::{
 };
 pub use api::namespace::{
     DEFAULT_NAMESPACE, MAX_NAMESPACES, NamespaceAnswer, NamespaceChange, NamespaceDefinition,
-    NamespaceDescription, NamespaceOrder, name_in_host,
+    NamespaceDescription, NamespaceLimits, NamespaceOrder, name_in_host,
 };
 pub use api::node::{
     LifetimePolicy, Node, NodeError, NodeKind, NodeLinkId, NodeRequest, NodeUse, node_at,

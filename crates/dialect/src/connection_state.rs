@@ -22,4 +22,6 @@ pub enum ForcedClose {
     ShutDown,
     /// An operator closes the connection.
     Operator,
+    /// Its namespace has this number of connections, which is the maximum.
+    NamespaceIsFull(u32),
 }

@@ -37,6 +37,7 @@ use crate::audit::PendingChanges;
 use crate::budget::BudgetShare;
 use crate::input::{Input, Read};
 use crate::large_message_throttle::LargeMessageThrottle;
+use crate::namespace_registry::NamespacePlace;
 use crate::open_connections::Registration;
 use crate::options::Limits;
 use crate::output_buffer;
@@ -87,6 +88,8 @@ pub struct Connection<S, D> {
     directory_receiver: DirectoryReceiver,
     /// The namespace whose directory that is.
     namespace: NamespaceId,
+    /// Its place among the connections of a namespace besides the default one.
+    namespace_place: Option<NamespacePlace>,
     input: Input,
     staging: Staging,
     share: BudgetShare,
@@ -142,6 +145,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             output_batches: Vec::new(),
             directory_receiver,
             namespace: NamespaceId::default(),
+            namespace_place: None,
             input: Input::new(early),
             staging: Staging::new(server.command_stager.clone()),
             share: BudgetShare::new(Arc::clone(&server.budget)),

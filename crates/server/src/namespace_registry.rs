@@ -8,12 +8,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use access::{AccessRules, Directory};
 use broker::{
-    DEFAULT_NAMESPACE, EntityChange, NamespaceChange, NamespaceDefinition, RuleSnapshot, Shard,
-    name_in_host,
+    Broker, DEFAULT_NAMESPACE, EntityChange, NamespaceChange, NamespaceDefinition, RuleSnapshot,
+    Shard, name_in_host,
 };
 use dashmap::DashMap;
 use dialect::{KeyOwner, Namespaces};
@@ -49,6 +49,18 @@ pub struct NamespaceRegistry {
 struct RegisteredNamespace {
     definition: NamespaceDefinition,
     directory: watch::Sender<Arc<Directory>>,
+    /// How many AMQP connections belong to it.
+    connections: Arc<AtomicU32>,
+}
+
+/// A connection's place among those of its namespace, which is free once this is dropped.
+#[derive(Debug)]
+pub struct NamespacePlace(Arc<AtomicU32>);
+
+impl Drop for NamespacePlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 impl NamespaceRegistry {
@@ -74,22 +86,39 @@ impl NamespaceRegistry {
         self.names_clients.load(Ordering::Acquire)
     }
 
-    /// The shard says so before it answers the order that has caused it.
-    pub fn set_names_clients(&self, names_clients: bool) {
-        if self.names_clients() != names_clients {
-            self.names_clients.store(names_clients, Ordering::Release);
-        }
-    }
-
     /// Whether HTTP requests have to be shown to the broker.
     pub fn matches_http(&self) -> bool {
         self.matches_http.load(Ordering::Acquire)
     }
 
-    /// The shard says so before it answers the order that has caused it.
-    pub fn set_matches_http(&self, matches_http: bool) {
-        if self.matches_http() != matches_http {
-            (self.matches_http).store(matches_http, Ordering::Release);
+    /// The shard says what its fault rules ask for before it answers the order that has changed
+    /// them.
+    pub fn follow_faults(&self, broker: &Broker) {
+        for (flag, now) in [
+            (&self.names_clients, broker.faults_name_clients()),
+            (&self.matches_http, broker.faults_match_http()),
+        ] {
+            if flag.load(Ordering::Acquire) != now {
+                flag.store(now, Ordering::Release);
+            }
+        }
+    }
+
+    /// Counts a connection that belongs to a namespace from now on. The default one, which has no
+    /// limits, counts none.
+    ///
+    /// # Errors
+    /// The limit, if the namespace has that many.
+    pub fn admit(&self, namespace: NamespaceId) -> Result<Option<NamespacePlace>, u32> {
+        let Some(found) = self.by_id.get(&namespace) else {
+            return Ok(None);
+        };
+        let limit = found.definition.limits.max_connections;
+        let connections = Arc::clone(&found.connections);
+        let one_more = |count| Some(count + 1).filter(|_| limit.is_none_or(|limit| count < limit));
+        match connections.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more) {
+            Ok(_) => Ok(Some(NamespacePlace(connections))),
+            Err(count) => Err(limit.unwrap_or(count)),
         }
     }
 
@@ -151,6 +180,7 @@ impl NamespaceRegistry {
             let registered = RegisteredNamespace {
                 definition: definition.clone(),
                 directory,
+                connections: Arc::default(),
             };
             self.by_id.insert(id, registered);
         }

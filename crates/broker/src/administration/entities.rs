@@ -9,6 +9,7 @@ use crate::api::client_affine::ClientAffineProperties;
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
+use crate::api::namespace::NamespaceLimits;
 use crate::api::order::{Answer, EntityDescription, EntityPath};
 use crate::api::rule::RuleDescription;
 use crate::api::settings::QueueSettings;
@@ -149,7 +150,8 @@ fn check_room(
     let Some(topic) = kind.topic() else {
         let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
         let others = all.filter(|queue| queue.kind.topic().is_none());
-        return check_count(others.count());
+        let limits = directory.namespaces.limits(namespace);
+        return check_count(others.count(), limits);
     };
     let topic = directory.get(topic).map(|queue| &queue.kind);
     if topic.map_or(0, Kind::subscriptions) >= MAX_SUBSCRIPTIONS {
@@ -161,9 +163,11 @@ fn check_room(
 
 /// Whether a namespace with `count` queues and topics has room for one more.
 /// (docs/spec/entities.md#4)
-pub(super) fn check_count(count: usize) -> Result<(), EntityError> {
-    if count >= MAX_ENTITIES {
-        let (limit, what) = (MAX_ENTITIES, "queues and topics");
+pub(super) fn check_count(count: usize, limits: NamespaceLimits) -> Result<(), EntityError> {
+    let own = limits.max_entities.map_or(MAX_ENTITIES, |own| own as usize);
+    let limit = own.min(MAX_ENTITIES);
+    if count >= limit {
+        let what = "queues and topics";
         return Err(EntityError::TooMany { limit, what });
     }
     Ok(())

@@ -29,6 +29,7 @@ pub(super) fn carry_out(
             let like = like.transpose()?;
             let template = like.map_or_else(Template::default, |id| Template::of(directory, id));
             template.check_size()?;
+            template.check_limits(definition.limits)?;
             let id = directory.create_namespace(*definition, template.clone(), cx)?;
             cx.enter(id);
             template.make(directory, id, cx);

@@ -4,6 +4,7 @@
 //! one, which has no definition. Names are host labels, so that every name can be part of a host
 //! name.
 
+use serde::{Deserialize, Serialize};
 use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
@@ -39,6 +40,20 @@ pub struct NamespaceDefinition {
     pub keys: Vec<AuthorizationRule>,
     /// Whether what happens to its messages is recorded; `None` takes the broker's setting.
     pub lineage: Option<bool>,
+    pub limits: NamespaceLimits,
+}
+
+/// What one namespace may have at most, below what the broker allows each. A limit is for what
+/// comes: what is there already stays.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct NamespaceLimits {
+    /// Queues and topics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_entities: Option<u32>,
+    /// AMQP connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u32>,
 }
 
 /// An order about namespaces.
@@ -178,6 +193,18 @@ impl NamespaceDefinition {
         }
         check_count("hosts", self.hosts.len(), MAX_HOSTS)?;
         check_count("keys", self.keys.len(), MAX_KEYS)?;
+        let NamespaceLimits {
+            max_entities,
+            max_connections,
+        } = self.limits;
+        for (member, limit) in [
+            ("max-entities", max_entities),
+            ("max-connections", max_connections),
+        ] {
+            if limit == Some(0) {
+                return invalid(format!("{member}: 0 is below the minimum of 1"));
+            }
+        }
         for (index, host) in self.hosts.iter().enumerate() {
             check_host(host)?;
             if self.hosts[..index].contains(host) {

@@ -8,7 +8,7 @@ use store::{EntityId, EntityRow, Head, NamespaceId, SequenceNumber, StoreError};
 
 use crate::api::client_affine::ClientAffineProperties;
 use crate::api::id::Subqueue;
-use crate::api::namespace::NamespaceDefinition;
+use crate::api::namespace::{NamespaceDefinition, NamespaceLimits};
 use crate::api::policy::Policy;
 use crate::api::router::RouterSettings;
 use crate::api::settings::QueueSettings;
@@ -141,6 +141,8 @@ struct StoredNamespace {
     keys: Vec<AuthorizationRule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lineage: Option<bool>,
+    #[serde(flatten)]
+    limits: NamespaceLimits,
     #[serde(default)]
     template: StoredTemplate,
 }
@@ -217,6 +219,7 @@ impl Definition {
                         hosts: namespace.hosts,
                         keys: namespace.keys,
                         lineage: namespace.lineage,
+                        limits: namespace.limits,
                     },
                     created: times.created,
                     template: namespace.template.template()?,
@@ -336,6 +339,7 @@ pub(crate) fn namespace_row(id: NamespaceId, namespace: &Namespace) -> EntityRow
         hosts: namespace.definition.hosts.clone(),
         keys: namespace.definition.keys.clone(),
         lineage: namespace.definition.lineage,
+        limits: namespace.definition.limits,
         template: StoredTemplate::of(&namespace.template),
     });
     let stored = Stored {

@@ -12,7 +12,7 @@ use store::{EntityId, NamespaceId, Write};
 use crate::api::entity_error::EntityError;
 use crate::api::namespace::{
     DEFAULT_NAMESPACE, MAX_NAMESPACES, NamespaceChange, NamespaceDefinition, NamespaceDescription,
-    name_in_host,
+    NamespaceLimits, name_in_host,
 };
 use crate::api::output::Output;
 use crate::api::time::Wall;
@@ -91,6 +91,12 @@ impl Namespaces {
             id: *id,
             definition: Some(namespace.definition.clone()),
         })
+    }
+
+    /// What a namespace may have at most.
+    pub(crate) fn limits(&self, id: NamespaceId) -> NamespaceLimits {
+        let own = self.by_id.get(&id);
+        own.map_or_else(NamespaceLimits::default, |it| it.definition.limits)
     }
 
     /// What a reset of a namespace goes back to.

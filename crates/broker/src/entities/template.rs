@@ -16,6 +16,7 @@ use crate::administration::SUBSCRIPTIONS;
 use crate::api::batch::{Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
+use crate::api::namespace::NamespaceLimits;
 use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::rule::stored::StoredRule;
 use crate::api::rule::{CheckedRule, RuleDescription};
@@ -147,6 +148,19 @@ impl Template {
             return Err(EntityError::TooMany { limit, what });
         }
         Ok(())
+    }
+
+    /// Whether a namespace with these limits has room for all of it.
+    pub(crate) fn check_limits(&self, limits: NamespaceLimits) -> Result<(), EntityError> {
+        let is_root = |kind: &TemplateKind| !matches!(kind, TemplateKind::Subscription { .. });
+        let roots = self.entities.iter().filter(|it| is_root(&it.kind)).count();
+        match limits.max_entities.map(|limit| limit as usize) {
+            Some(limit) if roots > limit => {
+                let what = "queues and topics";
+                Err(EntityError::TooMany { limit, what })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes its policies in a namespace that has no entities and policies.

@@ -7,9 +7,10 @@ use broker::{
     Answer, ApplyTo, AuthorizationRule, Batch, Binding, BindingDestination, BrokerSettings,
     Command, ConnectionId, Ensured, EntityDescription, EntityError, EntityPath, FilterDescription,
     Incoming, LifetimePolicy, Listing, MAX_NAMESPACES, NamespaceAnswer, NamespaceDefinition,
-    NamespaceDescription, NamespaceOrder, NodeKind, NodeLinkId, NodeRequest, NodeUse, Order,
-    Output, Policy, PolicyLayer, Publication, QueueInfo, QueueSettings, Routed, RouterKind,
-    RouterOrder, RouterSettings, RuleDescription, StoreOnlyProperties, SubscriptionSettings,
+    NamespaceDescription, NamespaceLimits, NamespaceOrder, NodeKind, NodeLinkId, NodeRequest,
+    NodeUse, Order, Output, Policy, PolicyLayer, Publication, QueueInfo, QueueSettings, Routed,
+    RouterKind, RouterOrder, RouterSettings, RuleDescription, StoreOnlyProperties,
+    SubscriptionSettings,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -777,4 +778,50 @@ proptest! {
         world.disk.with_current(|image| assert_eq!(image.entities.len(), 0));
         world.disk.with_current(|image| assert_eq!(image.bodies.len(), 0));
     }
+}
+
+#[test]
+fn a_namespace_has_no_more_entities_than_its_limit_says() {
+    let mut world = world();
+    let limited = |most| {
+        Box::new(NamespaceDefinition {
+            limits: NamespaceLimits {
+                max_entities: most,
+                ..NamespaceLimits::default()
+            },
+            ..*named("small")
+        })
+    };
+    let full = "there can be 2 queues and topics";
+    ensure(&mut world, DEFAULT, ["a", "b", "c"].map(queue).to_vec());
+    let like = Some("default".to_owned());
+    let create = NamespaceOrder::Create {
+        definition: limited(Some(2)),
+        like,
+    };
+    assert_eq!(about(&mut world, create).unwrap_err().to_string(), full);
+    let create = NamespaceOrder::Create {
+        definition: limited(Some(2)),
+        like: None,
+    };
+    let Ok(NamespaceAnswer::One(made)) = about(&mut world, create) else {
+        panic!("there is room for it");
+    };
+    ensure(&mut world, made.id, vec![queue("a"), queue("b")]);
+    world.restart();
+    let one_more = |world: &mut World| order(world, made.id, Order::ensure(vec![queue("c")]));
+    let refused = one_more(&mut world).unwrap_err().to_string();
+    assert!(refused.contains(full), "{refused}");
+    assert_eq!(paths(&world, made.id), ["a", "b"]);
+    // What is there stays, and other namespaces have nothing to do with it.
+    let lower = NamespaceOrder::Replace(limited(Some(1)));
+    assert!(about(&mut world, lower).is_ok());
+    assert_eq!(paths(&world, made.id), ["a", "b"]);
+    ensure(&mut world, DEFAULT, vec![queue("d")]);
+    let lifted = NamespaceOrder::Replace(limited(None));
+    assert!(about(&mut world, lifted).is_ok());
+    assert_eq!(one_more(&mut world), Ok(Answer::Done));
+    let nothing = NamespaceOrder::Replace(limited(Some(0)));
+    let refused = about(&mut world, nothing).unwrap_err().to_string();
+    assert_eq!(refused, "max-entities: 0 is below the minimum of 1");
 }

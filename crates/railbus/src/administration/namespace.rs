@@ -41,6 +41,12 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
             if let Some(lineage) = create.lineage {
                 body.insert("lineage".to_owned(), lineage.into());
             }
+            if let Some(most) = create.max_entities {
+                body.insert("max-entities".to_owned(), most.into());
+            }
+            if let Some(most) = create.max_connections {
+                body.insert("max-connections".to_owned(), most.into());
+            }
             let path = path_of(&create.at.name);
             let call = Call {
                 method: Method::PUT,

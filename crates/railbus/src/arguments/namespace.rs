@@ -83,4 +83,10 @@ pub struct NamespaceCreateArguments {
     /// is set]
     #[arg(long, value_name = "BOOL")]
     pub lineage: Option<bool>,
+    /// Queues and topics that it may have [default: as many as any]
+    #[arg(long, value_name = "N")]
+    pub max_entities: Option<u32>,
+    /// AMQP connections that it may have [default: as many as the broker]
+    #[arg(long, value_name = "N")]
+    pub max_connections: Option<u32>,
 }

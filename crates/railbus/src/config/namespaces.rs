@@ -1,7 +1,7 @@
 //! `[[namespaces]]`: namespaces besides the default one, each with hosts, keys and entities of its
 //! own.
 
-use broker::{AuthorizationRule, FaultRule, NamespaceDefinition, Policy, Tier};
+use broker::{AuthorizationRule, FaultRule, NamespaceDefinition, NamespaceLimits, Policy, Tier};
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 use server::ConfiguredNamespace;
@@ -23,6 +23,10 @@ pub struct NamespaceConfig {
     keys: Vec<AuthRule>,
     /// Whether what happens to its messages is recorded.
     lineage: Option<bool>,
+    /// Queues and topics at most.
+    max_entities: Option<u32>,
+    /// AMQP connections at most.
+    max_connections: Option<u32>,
     #[serde(default)]
     queues: Vec<QueueDefinition>,
     #[serde(default)]
@@ -48,6 +52,8 @@ pub fn collect(
             hosts,
             keys,
             lineage,
+            max_entities,
+            max_connections,
             queues,
             topics,
             policies,
@@ -74,6 +80,10 @@ pub fn collect(
             hosts,
             keys: keys.into_iter().map(authorization_rule).collect(),
             lineage,
+            limits: NamespaceLimits {
+                max_entities,
+                max_connections,
+            },
         };
         add(&mut namespaces, definition, |message| within("", message))?;
         let Entities {
@@ -158,6 +168,7 @@ mod tests {
             "q.toml",
             "[[queues]]\nname = 'a'\n[[namespaces]]\nname = 'shop'\nhosts = ['shop.example.com']\n\
              keys = [{ name = 'app', primary-key = 'k', rights = ['send'] }]\n\
+             max-entities = 5\nmax-connections = 7\n\
              [[namespaces.queues]]\nname = 'a'\n[[namespaces.topics]]\nname = 't'\n\
              [[namespaces]]\nname = 'empty'\n",
         )
@@ -166,6 +177,8 @@ mod tests {
         assert_eq!(names(&entities), [("shop", 1, 1), ("empty", 0, 0)]);
         let shop = &entities.namespaces[0].definition;
         assert_eq!(shop.hosts, ["shop.example.com"]);
+        let limits = (shop.limits.max_entities, shop.limits.max_connections);
+        assert_eq!(limits, (Some(5), Some(7)));
         let key = &shop.keys[0];
         assert_eq!((key.send, key.listen, key.manage), (true, false, false));
         assert_eq!((&*key.key_name, &*key.primary_key), ("app", "k"));
@@ -177,6 +190,10 @@ mod tests {
             (
                 "name = 'a/b'",
                 "q.toml:1: namespaces[0]: namespace 'a/b': a name has 1 to 63",
+            ),
+            (
+                "name = 'a'\nmax-entities = 0",
+                "q.toml:1: namespaces[0]: max-entities: 0 is below the minimum of 1",
             ),
             (
                 "name = 'a'\n[[namespaces]]\nname = 'a'",

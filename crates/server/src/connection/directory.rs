@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use access::Directory;
-use dialect::Dialect;
+use dialect::{Dialect, ForcedClose};
 
 use super::Connection;
+use super::phase::DrainReason;
 use crate::stream::Stream;
 
 impl<S: Stream, D: Dialect> Connection<S, D> {
@@ -37,6 +38,13 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                     tracer.follow(receiver.clone());
                 }
                 self.directory_receiver = receiver;
+                match self.server.namespaces.admit(namespace) {
+                    Ok(place) => self.namespace_place = place,
+                    Err(limit) => {
+                        let why = ForcedClose::NamespaceIsFull(limit);
+                        self.drain(DrainReason::Forced(why));
+                    }
+                }
             }
             None => {
                 let now = self.server.clock.moment();

@@ -12,13 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::{
     Answer, AuthorizationRule, DEFAULT_NAMESPACE, EntityError, NamespaceAnswer,
-    NamespaceDefinition, NamespaceDescription, NamespaceOrder, Order,
+    NamespaceDefinition, NamespaceDescription, NamespaceLimits, NamespaceOrder, Order,
 };
 use hyper::body::Incoming;
 use hyper::header::{HOST, IF_NONE_MATCH};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
 use store::NamespaceId;
 
@@ -44,6 +44,27 @@ struct Wanted {
     like: Option<String>,
     /// Whether what happens to its messages is recorded.
     lineage: Option<bool>,
+    /// Queues and topics at most; null takes a limit away.
+    #[serde(deserialize_with = "said")]
+    max_entities: Option<Option<u32>>,
+    /// The same of AMQP connections.
+    #[serde(deserialize_with = "said")]
+    max_connections: Option<Option<u32>>,
+}
+
+impl Wanted {
+    /// The limits of a namespace that has had these.
+    fn limits(&self, before: NamespaceLimits) -> NamespaceLimits {
+        NamespaceLimits {
+            max_entities: self.max_entities.unwrap_or(before.max_entities),
+            max_connections: self.max_connections.unwrap_or(before.max_connections),
+        }
+    }
+}
+
+/// A member that is there, be it null.
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u32>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A key of a namespace. It has no `Debug`, so that it is never printed.
@@ -192,7 +213,8 @@ async fn read(request: Request<Incoming>, server: &NamespaceView) -> Result<Want
         return Ok(Wanted::default());
     }
     serde_json::from_slice(&body).map_err(|error| {
-        let text = "the body is not an object with hosts, keys, like and lineage";
+        let text = "the body is not an object with hosts, keys, like, lineage, max-entities and \
+                    max-connections";
         answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())
     })
 }
@@ -201,10 +223,10 @@ async fn put(
     server: &NamespaceView,
     shard: &mut ShardClient,
     (name, may_be_there): (String, bool),
-    wanted: Wanted,
+    mut wanted: Wanted,
     endpoint: &str,
 ) -> Result<(StatusCode, Json), ApiError> {
-    let keys = wanted.keys;
+    let keys = wanted.keys.take();
     let keys = keys.map(|keys| keys.into_iter().map(AuthorizationRule::from).collect());
     match describe(shard, name.clone()).await {
         Ok(_) if !may_be_there => Err(EntityError::NamespaceExists(name).into()),
@@ -214,18 +236,20 @@ async fn put(
                 return Err(ApiError::Conflict(text));
             }
             let definition = Box::new(NamespaceDefinition {
-                hosts: wanted.hosts.unwrap_or(before.definition.hosts),
+                hosts: wanted.hosts.take().unwrap_or(before.definition.hosts),
                 keys: keys.unwrap_or(before.definition.keys),
                 lineage: wanted.lineage.or(before.definition.lineage),
+                limits: wanted.limits(before.definition.limits),
                 name,
             });
             let replaced = one(shard, NamespaceOrder::Replace(definition)).await?;
             Ok((StatusCode::OK, shown(&replaced)))
         }
         Err(ApiError::Entity(EntityError::NoNamespace(_))) => {
-            let hosts = wanted.hosts.unwrap_or_default();
+            let hosts = wanted.hosts.take().unwrap_or_default();
             let mut definition = new(server, name, hosts, keys)?;
             definition.lineage = wanted.lineage;
+            definition.limits = wanted.limits(NamespaceLimits::default());
             let like = wanted.like;
             let order = |definition| NamespaceOrder::Create { definition, like };
             create(shard, definition, order, endpoint).await
@@ -250,6 +274,7 @@ pub(super) fn new(
         hosts,
         keys,
         lineage: None,
+        limits: NamespaceLimits::default(),
     }))
 }
 
@@ -345,6 +370,8 @@ fn shown(namespace: &NamespaceDescription) -> Json {
         "keys": keys.collect::<Vec<_>>(),
         "entities": namespace.entities,
         "lineage": definition.lineage,
+        "max-entities": definition.limits.max_entities,
+        "max-connections": definition.limits.max_connections,
         "created": created.map(|at| at.to_string()),
     })
 }

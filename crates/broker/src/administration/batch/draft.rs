@@ -296,7 +296,8 @@ impl<'a> Draft<'a> {
             let roots = all.filter(|queue| queue.kind.topic().is_none());
             roots.filter(|queue| !gone.contains(&queue.id)).count()
         });
-        entities::check_count(*count).map_err(|error| at(path, error))?;
+        let limits = directory.namespaces.limits(namespace);
+        entities::check_count(*count, limits).map_err(|error| at(path, error))?;
         *count += 1;
         Ok(())
     }
