@@ -60,6 +60,10 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     for (name, sender, receiver) in rows {
         feature(site.fresh()?, scale, name, vec![sender, receiver], results)?;
     }
+    // What happens to each message is recorded; in the other rows it is not.
+    let work = vec![send(site::QUEUE, MessageSections::Plain), take(site::QUEUE)];
+    let recorded = site.fresh_set("lineage = true")?;
+    feature(recorded, scale, "recorded for traces", work, results)?;
     let subscription = format!("{}/Subscriptions/s0", topics::TOPIC);
     let filtered = vec![
         send(topics::TOPIC, MessageSections::Key(1)),

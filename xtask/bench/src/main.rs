@@ -106,7 +106,8 @@ pub enum Row {
     /// Fifty queues, each with a sender and a receiver
     Queues,
     /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a
-    /// session, scheduled, deferred, a topic with an SQL filter, transactional
+    /// session, scheduled, deferred, recorded for traces, a topic with an SQL filter,
+    /// transactional
     Features,
     /// Sending and receiving 1 KiB at once with trace contexts: telemetry off, and on with 0, 1 and
     /// 100 of 100 messages sampled

@@ -101,8 +101,17 @@ impl Site {
 
     /// Starts a broker on an empty data directory, with more settings, in TOML.
     pub fn fresh_configured(&self, more: &str) -> Result<Fresh> {
+        self.fresh_of(settings() + more)
+    }
+
+    /// The same with settings of the whole broker, which come before all tables.
+    pub fn fresh_set(&self, first: &str) -> Result<Fresh> {
+        self.fresh_of(format!("{first}\n{}", settings()))
+    }
+
+    fn fresh_of(&self, settings: String) -> Result<Fresh> {
         let data = tempfile::tempdir_in(self.folder.path())?;
-        std::fs::write(data.path().join(SETTINGS), settings() + more)?;
+        std::fs::write(data.path().join(SETTINGS), settings)?;
         let broker = self.start(data.path())?;
         Ok(Fresh { broker, data })
     }
