@@ -1,7 +1,6 @@
 //! Namespaces of configuration files: there from the start, and again after a restart.
 
 use std::fs;
-use std::time::Instant;
 
 use access::Secret;
 use amqp::DeliveryState;
@@ -326,32 +325,4 @@ fn a_namespace_has_limits_of_its_own() {
     assert!(Peer::begin(broker.address(), app()).try_open());
     let (status, answer) = ask(&broker, "PUT", "/small", &json!({"max-entities": 0}));
     assert_eq!(status, 400, "{answer}");
-}
-
-/// What a namespace without entities costs: the time of a request that makes one, and what the
-/// process and its store grow by for each. (docs/measurements.md)
-#[test]
-#[ignore = "prints figures"]
-fn what_an_empty_namespace_costs() {
-    const COUNT: u64 = 2_000;
-    let setup = Setup::new();
-    let broker = setup.start();
-    let make = |name: String| {
-        let start = Instant::now();
-        let (status, answer) = ask(&broker, "PUT", &format!("/{name}"), &json!({}));
-        assert_eq!(status, 201, "{answer}");
-        start.elapsed()
-    };
-    for number in 0..COUNT {
-        make(format!("first-{number}"));
-    }
-    let memory = broker.memory("VmRSS");
-    let mut times: Vec<_> = (0..COUNT)
-        .map(|number| make(format!("n-{number}")))
-        .collect();
-    times.sort_unstable();
-    let median = times[times.len() / 2];
-    let most = times[times.len() * 99 / 100];
-    let grown = (broker.memory("VmRSS").saturating_sub(memory) * 1_024) / COUNT;
-    println!("made in {median:?} (p50), {most:?} (p99); {grown} bytes of memory each");
 }
