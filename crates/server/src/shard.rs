@@ -229,7 +229,7 @@ impl ShardTask {
             }
             Message::HttpFault(question) => {
                 let (now, (request, answer)) = (self.clock.now(), *question);
-                drop(answer.send(self.shard.broker.http_fault(&request, now)));
+                let _ = answer.send(self.shard.broker.http_fault(&request, now));
             }
             Message::Measure(measured, answer) => drop(answer.send(self.report(measured))),
             Message::Clock(namespace, request, answer) => {

@@ -13,9 +13,7 @@ use crate::server_state::ServerState;
 
 /// The same refusal in the form that clients of the request's path read.
 pub fn in_form_of<T>(request: &Request<T>, server: &ServerState, refusal: Response) -> Response {
-    let path = request.uri().path().replace("%24", "$");
-    let is_json = path.starts_with(OWN) || path == METRICS || rabbitmq::is_call(request);
-    let Some(reason) = answer::reason(&refusal).filter(|_| !is_json) else {
+    let Some(reason) = answer::reason(&refusal).filter(|_| !is_json(request)) else {
         return refusal;
     };
     let sub_code = match refusal.status() {
@@ -29,4 +27,10 @@ pub fn in_form_of<T>(request: &Request<T>, server: &ServerState, refusal: Respon
         headers.insert(CONNECTION, connection.clone());
     }
     response
+}
+
+/// Whether clients of the request's path read errors in JSON.
+pub fn is_json<T>(request: &Request<T>) -> bool {
+    let path = request.uri().path().replace("%24", "$");
+    path.starts_with(OWN) || path == METRICS || rabbitmq::is_call(request)
 }

@@ -7,7 +7,6 @@
 //! Rules for HTTP requests are looked at before a request is answered, its right checked or its
 //! body read. What is about namespaces, and the health check, no rule touches.
 
-use admin::Exchange;
 use broker::{
     FaultDescription, FaultRule, HttpFault, HttpRequest, InjectedError, NamespaceAnswer,
     NamespaceOrder,
@@ -20,13 +19,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
-use super::admin::whole;
 use super::answer::{self, Response};
 use super::caller::Caller;
 use super::namespaces::{self, ApiError, ask};
-use super::{HEALTH, OWN, Transport, body};
+use super::{HEALTH, Transport, body, early_refusal};
 use crate::namespace_view::NamespaceView;
-use crate::random::random;
 use crate::shard::Message;
 use crate::shard_client::{LocksAtEnd, ShardClient, ask_task};
 
@@ -118,11 +115,10 @@ pub fn refused(
     server: &NamespaceView,
 ) -> Response {
     let told = admin::data::injected(error);
-    if request.uri().path().replace("%24", "$").starts_with(OWN) {
-        return answer::error(told.status, &error.to_string());
+    match early_refusal::is_json(request) {
+        true => answer::error(told.status, &error.to_string()),
+        false => super::admin::refuse(request, server, &told),
     }
-    let (now, tracking) = (server.clock.moment().wall, u128::from_be_bytes(random()));
-    whole(Exchange::refuse_unparsed(request, now, tracking, &told))
 }
 
 async fn read<T: DeserializeOwned>(
