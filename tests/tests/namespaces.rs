@@ -299,12 +299,12 @@ fn a_namespace_has_limits_of_its_own() {
         "{refused}"
     );
 
-    let keys = json!({"keys": [{"name": "app", "primary-key": "a2V5"}]});
+    let keys = json!({"keys": [{"name": "app", "primary-key": "c2hvcnQgYnV0IGxvbmcgZW5vdWdo"}]});
     let (status, answer) = ask(&broker, "PUT", "/small", &keys);
     assert_eq!(status, 200, "{answer}");
     let app = || Credentials {
         rule: "app",
-        key: "a2V5",
+        key: "c2hvcnQgYnV0IGxvbmcgZW5vdWdo",
     };
     let mut first = Peer::begin(broker.address(), app());
     assert!(first.try_open());

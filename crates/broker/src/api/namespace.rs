@@ -299,6 +299,7 @@ mod tests {
             hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
             keys: Vec::new(),
             lineage: None,
+            limits: NamespaceLimits::default(),
         };
         let error = definition.check().err().map(|error| error.to_string());
         match (error, expected) {
