@@ -4,8 +4,10 @@
 //! answered: one without an answer is sent again. Then input is read on for a short while, since
 //! closing a socket with unread input may discard our close frame.
 
+use amqp::frame::ProtocolHeader;
 use amqp::{Close, Error, Performative};
 
+use crate::config::Side;
 use crate::connection::Connection;
 use crate::detected_error::ErrorScope;
 use crate::event::Event;
@@ -58,6 +60,14 @@ impl Connection {
     /// Closes the connection.
     pub fn close(&mut self, error: Option<Error>) {
         if self.over || self.phase == Phase::Closing {
+            return;
+        }
+        if self.side == Side::Server && self.phase == Phase::AmqpHeader {
+            // SASL is over, so the peer reads AMQP next, whether its header has come or not.
+            self.outbox.header(ProtocolHeader::Amqp);
+            self.send_close(error);
+            self.report_closed(None, false);
+            self.discard_input();
             return;
         }
         if !self.can_close() {
