@@ -268,10 +268,15 @@ fn enqueue(
     if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
         let number = promised.unwrap_or_else(|| queue.rows.take_number());
         queue.record_acceptance(number, &message, cx);
-        let row = MessageRow {
+        let mut row = MessageRow {
             expires_ms: u64::MAX,
             ..row_of(queue, &message, number, due.0)
         };
+        if cx.shared.lent.covers(row.body) {
+            // The number was promised before a snapshot was taken, to which the bodies belong that
+            // have a number from then.
+            row.body.number = queue.rows.take_number();
+        }
         let due = Due { at: due.0, number };
         queue.schedule.put(message, due, row, &mut queue.rows, cx);
         return number;

@@ -27,6 +27,7 @@ const AHEAD_MS: u64 = 60_000;
 /// What follows in an entry.
 const SESSION: u8 = 1;
 const WAITING: u8 = 2;
+const BODY: u8 = 3;
 
 /// A queue's scheduled messages.
 #[derive(Debug)]
@@ -65,7 +66,11 @@ impl Schedule {
             .session_id
             .as_deref()
             .filter(|_| rows.session_ids.is_some());
-        self.plan(due, Planned::of(&row, session), rows, cx);
+        let mut planned = Planned::of(&row, session);
+        if row.body != rows.scheduled_pointer(due.number) {
+            planned.body = Some(Box::new(row.body));
+        }
+        self.plan(due, planned, rows, cx);
     }
 
     /// A message whose body is stored is to be available later.
@@ -207,7 +212,8 @@ fn key_of(due: Due) -> EntryKey {
 }
 
 /// An entry holds what its message's row holds too, so that one read is enough. Behind the fixed
-/// fields and a byte that tells which: the row to which a waiting message returns, or the session.
+/// fields, each after a byte that tells which: the row to which a waiting message returns, or the
+/// body's pointer if the message's number does not tell it; then the session, if it has one.
 fn encode(planned: &Planned) -> Bytes {
     let mut value = BytesMut::with_capacity(if planned.waiting.is_some() { 69 } else { 25 });
     value.put_u64(planned.ttl_ms);
@@ -222,6 +228,11 @@ fn encode(planned: &Planned) -> Bytes {
         value.put_u64(waiting.row.body.home.0);
         value.put_u64(waiting.row.body.number.0);
         value.put_u32(waiting.delivery_count);
+    }
+    if let Some(body) = &planned.body {
+        value.put_u8(BODY);
+        value.put_u64(body.home.0);
+        value.put_u64(body.number.0);
     }
     if let Some(session) = &planned.session {
         value.put_u8(SESSION);
@@ -243,10 +254,15 @@ fn decode(entry: &StoredEntry) -> Option<(Due, Planned)> {
         session_hash: value.try_get_u64().ok()?,
         session: None,
         waiting: None,
+        body: None,
     };
     if let [WAITING, rest @ ..] = value {
         value = rest;
         planned.waiting = Some(Box::new(decode_waiting(&planned, &mut value)?));
+    }
+    if let [BODY, rest @ ..] = value {
+        value = rest;
+        planned.body = Some(Box::new(decode_pointer(&mut value)?));
     }
     planned.session = match value {
         [] => None,
@@ -265,15 +281,19 @@ fn decode_waiting(planned: &Planned, value: &mut &[u8]) -> Option<Waiting> {
         flags: planned.flags & !row::WAITING,
         session_hash: planned.session_hash,
         enqueued_number: value.try_get_u64().ok()?,
-        body: BodyPointer {
-            home: EntityId(value.try_get_u64().ok()?),
-            number: SequenceNumber(value.try_get_u64().ok()?),
-        },
+        body: decode_pointer(value)?,
     };
     let delivery_count = value.try_get_u32().ok()?;
     Some(Waiting {
         row,
         delivery_count,
+    })
+}
+
+fn decode_pointer(value: &mut &[u8]) -> Option<BodyPointer> {
+    Some(BodyPointer {
+        home: EntityId(value.try_get_u64().ok()?),
+        number: SequenceNumber(value.try_get_u64().ok()?),
     })
 }
 

@@ -31,6 +31,9 @@ pub(crate) struct Planned {
     pub session: Option<Box<[u8]>>,
     /// Of a message that was delivered before.
     pub waiting: Option<Box<Waiting>>,
+    /// Of a message whose body has a number of its own; the entity's body under the number that the
+    /// message was given otherwise.
+    pub body: Option<Box<BodyPointer>>,
 }
 
 /// What an abandoned message is again when its time has come.
@@ -84,6 +87,7 @@ impl Planned {
             session_hash: row.session_hash,
             session: session.map(Box::from),
             waiting: None,
+            body: None,
         }
     }
 
@@ -99,6 +103,7 @@ impl Planned {
     /// a message that waits for its next delivery is due at its deadline at the latest.
     pub(crate) fn row(&self, due_ms: u64, body: BodyPointer) -> MessageRow {
         let waiting = self.waiting.as_ref().map(|waiting| waiting.row);
+        let body = self.body.as_deref().copied().unwrap_or(body);
         MessageRow {
             enqueued_ms: due_ms,
             ttl_ms: self.ttl_ms,

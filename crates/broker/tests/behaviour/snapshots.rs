@@ -243,6 +243,78 @@ fn a_scheduled_message_of_a_topic_goes_out_after_each_restore() {
 }
 
 #[test]
+fn what_a_transaction_held_when_a_snapshot_was_taken_is_no_part_of_it() {
+    check(
+        "
+        0s queue
+        0s send a late+60s
+        1s attach r1
+        1s declare t1 r1/7
+        1s in t1 send first+40s second+40s third+50s
+        2s snapshot base
+        3s commit t1
+        4s cancel #3
+        5s rows
+        6s snapshot after
+        7s restart
+        45s attach r2
+        45s limit r2 9
+        46s complete r2 #1 #9
+        47s restore after
+        48s counters in=q
+        49s attach r3 in=q
+        49s limit r3 9
+        53s restore base
+        54s counters in=q
+        55s drop base
+        55s drop after
+        62s attach r4 in=q
+        62s limit r4 9
+        63s complete r4 #1 in=q
+        64s complete r4 #12 in=q
+        201s remove in=q
+        300s snapshots
+        301s rows
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s declare t1: done
+            1s in t1 send first+40s second+40s third+50s: held from #3
+            2s snapshot base: base has 1 entities, 2 messages
+            3s commit t1: done
+            4s cancel #3: done
+            5s 6 rows and 4 bodies
+            6s snapshot after: after has 1 entities, 4 messages
+            45s r2 gets #1 a until 75s
+            45s r2 gets #9 second until 75s
+            46s complete r2 #1 #9: done
+            47s r2 evicted: the namespace was restored from a snapshot
+            47s q is gone
+            47s restore after: done
+            48s active 2 dead 0 deferred 0 bytes 16 scheduled 2
+            49s r3 gets #1 a until 79s
+            49s r3 gets #10 second until 79s
+            50s r3 gets #11 third until 80s
+            53s r3 evicted: the namespace was restored from a snapshot
+            53s q is gone
+            53s restore base: done
+            54s active 1 dead 0 deferred 0 bytes 5 scheduled 1
+            55s drop base: done
+            55s drop after: done
+            62s r4 gets #1 a until 92s
+            62s r4 gets #12 late until 92s
+            63s complete r4 #1 in=q: done
+            64s complete r4 #12 in=q: done
+            201s r4 evicted: the entity does not exist
+            201s q is gone
+            201s removed
+            300s snapshots: 
+            301s 0 rows and 0 bodies
+        "#]],
+    );
+}
+
+#[test]
 fn refusals_say_what_is_wrong_and_change_nothing() {
     check(
         "

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use broker::{
     Access, Answer, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken,
-    NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Order, Outcome, Output, QueueSettings,
-    ReceiveMode, RuleDescription, Subqueue, SubqueueId, SubscriptionSettings, Wall,
+    NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Operation, Order, Outcome, Output,
+    QueueSettings, ReceiveMode, Refusal, RuleDescription, Subqueue, SubqueueId,
+    SubscriptionSettings, TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -27,6 +28,8 @@ struct Run {
     /// Whether what is submitted becomes durable.
     syncs: bool,
     locks: Vec<(SubqueueId, LockToken, Bytes)>,
+    /// Those that hold messages which are scheduled at the commit.
+    transactions: Vec<TransactionId>,
     sent: u64,
     count: u64,
 }
@@ -39,6 +42,7 @@ impl Run {
             forks: Vec::new(),
             syncs: true,
             locks: Vec::new(),
+            transactions: Vec::new(),
             sent: 0,
             count: 0,
         };
@@ -167,7 +171,7 @@ impl Run {
     }
 
     fn step(&mut self, kind: u8, choice: u64) {
-        match kind % 16 {
+        match kind % 18 {
             0..=4 => self.send(choice),
             5..=7 => self.receive(choice),
             8 | 9 => self.settle(choice),
@@ -176,6 +180,8 @@ impl Run {
             12 => self.drop_one(choice),
             13 => self.fork(choice),
             14 => self.end_fork(choice),
+            15 => self.schedule_in_transaction(choice),
+            16 => self.commit(choice),
             _ if choice.is_multiple_of(3) => self.crash(),
             _ if choice % 3 == 1 => self.stop_syncing(),
             _ => self.pass_time(choice % 20_000),
@@ -197,6 +203,7 @@ impl Run {
             disk.sync_to(CommitId(submitted.saturating_sub(1)));
         }
         self.locks.clear();
+        self.transactions.clear();
         self.world.restart();
         disk.set_automatic(true);
         self.syncs = true;
@@ -237,13 +244,12 @@ impl Run {
             let Wall(now) = self.world.now().wall;
             Wall(now + choice / 100 % 10_000)
         });
-        let mut payload = b"\x00\x53\x75\xa0\x08".to_vec();
-        payload.extend_from_slice(&self.sent.to_be_bytes());
+        let payload = self.payload();
         self.world.turn(Command::Send {
             request: request(2),
             entity,
             messages: vec![Incoming {
-                payload: Bytes::from(payload),
+                payload,
                 message_id: Some(Bytes::from((choice / 64 % 40).to_string())),
                 session_id: (path == "sessions").then(|| Bytes::from_static(b"one")),
                 ttl_ms: (choice % 7 == 2).then_some(8_000),
@@ -251,6 +257,64 @@ impl Run {
                 ..Incoming::default()
             }],
         });
+    }
+
+    /// That of the message which is sent last.
+    fn payload(&self) -> Bytes {
+        let mut payload = b"\x00\x53\x75\xa0\x08".to_vec();
+        payload.extend_from_slice(&self.sent.to_be_bytes());
+        Bytes::from(payload)
+    }
+
+    fn schedule_in_transaction(&mut self, choice: u64) {
+        let namespace = self.any_namespace(choice);
+        let path = PATHS[usize::try_from(choice / 8 % 3).unwrap()];
+        let entity = self.entity(namespace, path);
+        let said = self.world.turn(Command::Declare {
+            request: request(5),
+            namespace,
+            coordinator: 0,
+        });
+        let transaction = said.into_iter().find_map(|output| match output {
+            Output::Declared { result, .. } => result.ok(),
+            _ => None,
+        });
+        let Some(transaction) = transaction else {
+            assert!(!self.syncs, "there is room for one");
+            return;
+        };
+        self.sent += 1;
+        let Wall(now) = self.world.now().wall;
+        let message = Incoming {
+            payload: self.payload(),
+            session_id: (path == "sessions").then(|| Bytes::from_static(b"one")),
+            scheduled: Some(Wall(now + choice / 100 % 10_000)),
+            ..Incoming::default()
+        };
+        self.world.turn(Command::Enlist {
+            request: request(6),
+            transaction,
+            operation: Box::new(Operation::Send {
+                entity,
+                messages: vec![message; 2],
+            }),
+            scope: None,
+            refusal: Refusal::Told,
+        });
+        self.transactions.push(transaction);
+    }
+
+    fn commit(&mut self, choice: u64) {
+        let index = usize::try_from(choice).unwrap();
+        let Some(index) = index.checked_rem(self.transactions.len()) else {
+            return;
+        };
+        self.world.turn(Command::Discharge {
+            request: request(7),
+            transaction: self.transactions.swap_remove(index),
+            fail: false,
+        });
+        self.answer();
     }
 
     fn receive(&mut self, choice: u64) {

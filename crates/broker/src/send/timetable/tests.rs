@@ -105,6 +105,7 @@ impl Model {
             session_hash: 0,
             session: None,
             waiting: None,
+            body: None,
         };
         let beyond = self.beyond();
         let due = Due { at, number };
