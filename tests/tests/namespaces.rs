@@ -276,6 +276,8 @@ fn a_namespace_has_limits_of_its_own() {
         "1",
         "--max-connections",
         "1",
+        "--max-bytes",
+        "1KiB",
     ];
     let said = railbus(&broker, &create);
     assert_eq!(said.code, 0, "{}", said.err);
@@ -283,6 +285,7 @@ fn a_namespace_has_limits_of_its_own() {
     let shown: Json = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["max-entities"], 1);
     assert_eq!(shown["max-connections"], 1);
+    assert_eq!(shown["max-bytes"], 1024);
     let make = |queue: &str| {
         let request = format!(
             "PUT /$railbus/entities/{queue} HTTP/1.1\r\nHost: small.localhost\r\n\
@@ -319,6 +322,17 @@ fn a_namespace_has_limits_of_its_own() {
     assert_eq!(other.send(sender, b"x"), DeliveryState::Accepted);
     let sender = first.sender("orders");
     assert_eq!(first.send(sender, b"x"), DeliveryState::Accepted);
+    let DeliveryState::Rejected(refused) = first.send(sender, &[0; 1024]) else {
+        panic!("there is no room for it");
+    };
+    let refused = refused.expect("it says why");
+    assert_eq!(
+        refused.condition.as_str(),
+        "amqp:resource-limit-exceeded",
+        "{refused:?}"
+    );
+    let text = refused.description.unwrap_or_default();
+    assert!(text.contains("and 1024 are allowed"), "{text}");
     let (status, answer) = ask(&broker, "PUT", "/small", &json!({"max-connections": null}));
     assert_eq!(status, 200, "{answer}");
     assert!(answer.contains("\"max-connections\":null"), "{answer}");

@@ -59,9 +59,16 @@ impl Broker {
         shared.lent.is_to_check = true;
         // Over a restart too the use of a subscription is use of its topic.
         let mut used_below = BTreeMap::new();
+        for change in directory.namespaces.changes() {
+            let limits = change.definition.map(|definition| definition.limits);
+            let limit = limits.and_then(|limits| limits.max_bytes);
+            // They are weighed next.
+            shared.namespaces.set_limit(change.id, limit, || 0);
+        }
         for queue in directory.iter() {
+            let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
+            shared.namespaces.weigh(queue.namespace, bytes);
             if let Some(topic) = queue.kind.topic() {
-                let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
                 shared.topics.weigh(topic, bytes);
                 let used: &mut Wall = used_below.entry(topic).or_default();
                 *used = queue.last_known_use().max(*used);

@@ -9,6 +9,7 @@ pub(crate) mod clocks;
 pub(crate) mod deletion_scheduler;
 pub(crate) mod effects;
 pub(crate) mod lent;
+pub(crate) mod namespace_sizes;
 pub(crate) mod read;
 pub(crate) mod token;
 pub(crate) mod volatile;
@@ -29,6 +30,7 @@ use crate::context::clocks::Clocks;
 use crate::context::deletion_scheduler::DeletionScheduler;
 use crate::context::effects::{Effects, ReadRequest};
 use crate::context::lent::Lent;
+use crate::context::namespace_sizes::NamespaceSizes;
 use crate::context::read::Purpose;
 use crate::context::token::Tokens;
 use crate::context::volatile::Volatile;
@@ -54,6 +56,7 @@ pub(crate) struct Shared {
     pub clocks: Clocks,
     pub transactions: Transactions,
     pub topics: Sizes,
+    pub namespaces: NamespaceSizes,
     pub publications: Publications,
     /// Namespaces whose messages are recorded.
     pub lineage: LineageSwitch,
@@ -104,6 +107,7 @@ impl Shared {
             clocks: Clocks::default(),
             transactions: Transactions::default(),
             topics: Sizes::default(),
+            namespaces: NamespaceSizes::default(),
             publications: Publications::default(),
             lineage: LineageSwitch::new(settings.lineage, settings.lineage_bytes > 0),
             nodes: Nodes::default(),

@@ -149,7 +149,7 @@ impl Queue {
             let unknown = head.part(Part::Active).count > 0;
             Box::new(Sessions::new(ids, unknown, head.session_state_bytes))
         });
-        let mut rows = Rows::new(id, kind.topic(), session_ids, head);
+        let mut rows = Rows::new(id, namespace, kind.topic(), session_ids, head);
         rows.origins = origins;
         let is_partitioned = store_only.enable_partitioning;
         Self {

@@ -148,6 +148,10 @@ pub(crate) fn send(error: &SendError, queue: &str) -> Error {
                 (Value::Symbol("reason".into()), Value::Symbol(MAX_LENGTH)),
             ]),
         },
+        SendError::NamespaceFull { .. } => Error::new(
+            condition::RESOURCE_LIMIT_EXCEEDED,
+            format!("queue '{queue}': {error}"),
+        ),
         SendError::SessionRequired => Error::new(
             condition::INVALID_FIELD,
             format!("queue '{queue}' requires a group-id"),

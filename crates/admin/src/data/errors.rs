@@ -51,6 +51,7 @@ pub fn send(error: &SendError, entity: &str) -> Error {
             invalid("Messages are sent to a topic, and come to its subscriptions.")
         }
         SendError::QuotaExceeded { .. }
+        | SendError::NamespaceFull { .. }
         | SendError::LengthExceeded { .. }
         | SendError::TooLarge { .. }
         | SendError::TooManyDestinations { .. } => forbidden(format!("Quota exceeded: {error}.")),

@@ -19,6 +19,8 @@ pub enum SendError {
     Subscription,
     #[error("the entity holds {size} bytes of {limit}")]
     QuotaExceeded { size: u64, limit: u64 },
+    #[error("the namespace holds {size} bytes, and {limit} are allowed")]
+    NamespaceFull { size: u64, limit: u64 },
     #[error("the queue holds as much as its {property} of {limit} allows")]
     LengthExceeded { property: &'static str, limit: u64 },
     #[error("a message of {size} bytes is larger than {limit}")]

@@ -54,6 +54,9 @@ pub struct NamespaceLimits {
     /// AMQP connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u32>,
+    /// Bytes of messages and of states of sessions, in all entities together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
 }
 
 /// An order about namespaces.
@@ -196,10 +199,12 @@ impl NamespaceDefinition {
         let NamespaceLimits {
             max_entities,
             max_connections,
+            max_bytes,
         } = self.limits;
         for (member, limit) in [
-            ("max-entities", max_entities),
-            ("max-connections", max_connections),
+            ("max-entities", max_entities.map(u64::from)),
+            ("max-connections", max_connections.map(u64::from)),
+            ("max-bytes", max_bytes),
         ] {
             if limit == Some(0) {
                 return invalid(format!("{member}: 0 is below the minimum of 1"));

@@ -201,6 +201,12 @@ impl Directory {
         let namespace = self.namespaces.get(id).expect(FOUND);
         cx.write(Write::PutEntity(definition::namespace_row(id, namespace)));
         cx.switch_lineage(id, namespace.definition.lineage);
+        let limit = namespace.definition.limits.max_bytes;
+        let bytes = || {
+            let stored = self.all_in(id).filter(|queue| !queue.id.is_volatile());
+            stored.fold(0, |sum, queue| queue.bytes().saturating_add(sum))
+        };
+        cx.shared.namespaces.set_limit(id, limit, bytes);
         cx.emit(Output::NamespaceChanged(Box::new(NamespaceChange {
             id,
             definition: Some(namespace.definition.clone()),
@@ -215,6 +221,7 @@ impl Directory {
         cx.forget_clock(id);
         cx.write(Write::RemoveEntity(namespace.row));
         cx.switch_lineage(id, None);
+        cx.shared.namespaces.set_limit(id, None, || 0);
         cx.effects.lineage.switched.push((id, false));
         // Parts of snapshots go by themselves.
         let snapshots = &self.snapshots;

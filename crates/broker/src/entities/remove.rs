@@ -114,6 +114,10 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
     if at_once {
         cx.write(Write::RemoveEntity(queue.id));
     }
+    if !queue.id.is_volatile() {
+        let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
+        cx.shared.namespaces.weigh(queue.namespace, -bytes);
+    }
     let event = || MessageEvent::EntityDeleted {
         path: Bytes::copy_from_slice(queue.path.as_bytes()),
     };

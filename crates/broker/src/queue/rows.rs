@@ -6,7 +6,8 @@
 
 use bytes::Bytes;
 use store::{
-    BodyPointer, EntityId, Head, Index, MessageRow, Part, PartHead, SequenceNumber, Write,
+    BodyPointer, EntityId, Head, Index, MessageRow, NamespaceId, Part, PartHead, SequenceNumber,
+    Write,
 };
 
 use crate::api::traffic::Traffic;
@@ -24,6 +25,7 @@ use crate::queue::session_key::SessionIds;
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub id: EntityId,
+    pub namespace: NamespaceId,
     /// The topic whose size these rows count towards.
     topic: Option<EntityId>,
     /// How sessions are told apart, if messages belong to some.
@@ -41,12 +43,14 @@ impl Rows {
     /// The rows of an entity as its head says.
     pub(crate) fn new(
         id: EntityId,
+        namespace: NamespaceId,
         topic: Option<EntityId>,
         session_ids: Option<SessionIds>,
         head: Head,
     ) -> Self {
         Self {
             id,
+            namespace,
             topic,
             session_ids,
             head,
@@ -215,21 +219,24 @@ impl Rows {
     /// The state of a session takes `after` bytes instead of `before`.
     pub(crate) fn weigh_state(&self, before: u64, after: u64, cx: &mut Context<'_>) {
         let signed = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let grown = signed(after) - signed(before);
+        cx.shared.namespaces.weigh(self.namespace, grown);
         if let Some(topic) = self.topic {
-            let grown = signed(after) - signed(before);
             cx.shared.topics.weigh(topic, grown);
         }
     }
 
     /// A message of this size has come, or gone.
     fn weigh(&self, size: u32, came: bool, cx: &mut Context<'_>) {
-        if let Some(topic) = self.topic {
-            let bytes = i64::from(size);
-            let bytes = if came { bytes } else { -bytes };
-            cx.shared.topics.weigh(topic, bytes);
-        }
         if self.id.is_volatile() {
             cx.shared.volatile.weigh(size, came);
+            return;
+        }
+        let bytes = i64::from(size);
+        let bytes = if came { bytes } else { -bytes };
+        cx.shared.namespaces.weigh(self.namespace, bytes);
+        if let Some(topic) = self.topic {
+            cx.shared.topics.weigh(topic, bytes);
         }
     }
 

@@ -135,6 +135,10 @@ pub(crate) fn check_room(
     check_memory(queue, sizes.clone(), held, cx)?;
     let (count, bytes) = length::arriving(messages, cx.now.wall);
     length::check(queue, count, bytes)?;
+    if !queue.id.is_volatile() {
+        let more = sizes.clone().fold(held, u64::saturating_add);
+        cx.shared.namespaces.check(queue.namespace, more)?;
+    }
     check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))
 }
 

@@ -94,7 +94,13 @@ impl Sessions {
         let before = cost(old.as_ref());
         let after = cost(new.as_ref());
         let room = self.check_state_room(before, after, 0, parts.rows, parts.settings);
-        room.map_err(RequestError::Refused)?;
+        let grown = after.saturating_sub(before);
+        let in_namespace = || match grown {
+            0 => Ok(()),
+            grown => cx.shared.namespaces.check(parts.rows.namespace, grown),
+        };
+        room.and_then(|()| in_namespace())
+            .map_err(RequestError::Refused)?;
         self.put_state(key, before, new.clone(), parts, cx);
         *old = new;
         Ok(())

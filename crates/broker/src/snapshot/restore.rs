@@ -187,8 +187,9 @@ fn add(
         entity: id,
         head: queue.rows.head.clone(),
     });
+    let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
+    cx.shared.namespaces.weigh(queue.namespace, bytes);
     if let Some(topic) = queue.kind.topic() {
-        let bytes = i64::try_from(queue.bytes()).unwrap_or(i64::MAX);
         cx.shared.topics.weigh(topic, bytes);
     }
     directory.insert(queue);

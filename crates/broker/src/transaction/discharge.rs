@@ -109,10 +109,12 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
     // What becomes available in each queue, and its bytes.
     let mut sent: BTreeMap<EntityId, (u64, u64)> = BTreeMap::new();
     let mut states = Costs::default();
+    let mut namespace = None;
     for (place, operation) in transaction.held.iter().enumerate() {
         let entity = operation.entity();
         let queue = directory.get(entity);
         let queue = queue.ok_or("an entity of it does not exist any more")?;
+        namespace = Some(queue.namespace);
         match operation {
             Operation::Send { messages, .. } => {
                 let held = held.entry(entity).or_default();
@@ -135,7 +137,17 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
             Operation::Settle { .. } | Operation::Cancel { .. } => {}
         }
     }
-    Ok(())
+    // Each alone had room; all of them together need it. A transaction is of one namespace.
+    let more = held
+        .values()
+        .fold(0, |sum: u64, more| sum.saturating_add(*more));
+    match namespace.filter(|_| more > 0) {
+        Some(namespace) => {
+            let room = cx.shared.namespaces.check(namespace, more);
+            room.map_err(|error| error.to_string())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Does everything. Nothing of it can fail: it was checked in this step.

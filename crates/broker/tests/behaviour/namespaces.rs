@@ -1,6 +1,8 @@
 //! Namespaces: worlds of one broker that have nothing in common, made like each other, reset and
 //! deleted, with what is left of them after a restart.
 
+mod byte_limit;
+
 use std::collections::BTreeMap;
 
 use broker::{

@@ -47,6 +47,9 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
             if let Some(most) = create.max_connections {
                 body.insert("max-connections".to_owned(), most.into());
             }
+            if let Some(most) = create.max_bytes {
+                body.insert("max-bytes".to_owned(), most.as_u64().into());
+            }
             let path = path_of(&create.at.name);
             let call = Call {
                 method: Method::PUT,

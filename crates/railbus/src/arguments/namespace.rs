@@ -1,5 +1,6 @@
 //! Arguments of what works on namespaces.
 
+use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 
 use super::BrokerArguments;
@@ -89,4 +90,7 @@ pub struct NamespaceCreateArguments {
     /// AMQP connections that it may have [default: as many as the broker]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<u32>,
+    /// Bytes of messages that it may have, such as 64MiB [default: as many as its entities]
+    #[arg(long, value_name = "SIZE")]
+    pub max_bytes: Option<ByteSize>,
 }

@@ -2,6 +2,7 @@
 //! own.
 
 use broker::{AuthorizationRule, FaultRule, NamespaceDefinition, NamespaceLimits, Policy, Tier};
+use bytesize::ByteSize;
 use entity::{QueueDefinition, TopicDefinition};
 use serde::Deserialize;
 use server::ConfiguredNamespace;
@@ -27,6 +28,8 @@ pub struct NamespaceConfig {
     max_entities: Option<u32>,
     /// AMQP connections at most.
     max_connections: Option<u32>,
+    /// Bytes of messages and of states of sessions at most.
+    max_bytes: Option<ByteSize>,
     #[serde(default)]
     queues: Vec<QueueDefinition>,
     #[serde(default)]
@@ -54,6 +57,7 @@ pub fn collect(
             lineage,
             max_entities,
             max_connections,
+            max_bytes,
             queues,
             topics,
             policies,
@@ -83,6 +87,7 @@ pub fn collect(
             limits: NamespaceLimits {
                 max_entities,
                 max_connections,
+                max_bytes: max_bytes.map(|size| size.as_u64()),
             },
         };
         add(&mut namespaces, definition, |message| within("", message))?;
@@ -168,7 +173,7 @@ mod tests {
             "q.toml",
             "[[queues]]\nname = 'a'\n[[namespaces]]\nname = 'shop'\nhosts = ['shop.example.com']\n\
              keys = [{ name = 'app', primary-key = 'k', rights = ['send'] }]\n\
-             max-entities = 5\nmax-connections = 7\n\
+             max-entities = 5\nmax-connections = 7\nmax-bytes = '1MiB'\n\
              [[namespaces.queues]]\nname = 'a'\n[[namespaces.topics]]\nname = 't'\n\
              [[namespaces]]\nname = 'empty'\n",
         )
@@ -179,6 +184,7 @@ mod tests {
         assert_eq!(shop.hosts, ["shop.example.com"]);
         let limits = (shop.limits.max_entities, shop.limits.max_connections);
         assert_eq!(limits, (Some(5), Some(7)));
+        assert_eq!(shop.limits.max_bytes, Some(1 << 20));
         let key = &shop.keys[0];
         assert_eq!((key.send, key.listen, key.manage), (true, false, false));
         assert_eq!((&*key.key_name, &*key.primary_key), ("app", "k"));

@@ -50,6 +50,9 @@ struct Wanted {
     /// The same of AMQP connections.
     #[serde(deserialize_with = "said")]
     max_connections: Option<Option<u32>>,
+    /// The same of bytes of messages and states of sessions.
+    #[serde(deserialize_with = "said")]
+    max_bytes: Option<Option<u64>>,
 }
 
 impl Wanted {
@@ -58,12 +61,17 @@ impl Wanted {
         NamespaceLimits {
             max_entities: self.max_entities.unwrap_or(before.max_entities),
             max_connections: self.max_connections.unwrap_or(before.max_connections),
+            max_bytes: self.max_bytes.unwrap_or(before.max_bytes),
         }
     }
 }
 
 /// A member that is there, be it null.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<u32>>, D::Error> {
+fn said<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -213,8 +221,8 @@ async fn read(request: Request<Incoming>, server: &NamespaceView) -> Result<Want
         return Ok(Wanted::default());
     }
     serde_json::from_slice(&body).map_err(|error| {
-        let text = "the body is not an object with hosts, keys, like, lineage, max-entities and \
-                    max-connections";
+        let text = "the body is not an object with hosts, keys, like, lineage, max-entities, \
+                    max-connections and max-bytes";
         answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())
     })
 }
@@ -372,6 +380,7 @@ fn shown(namespace: &NamespaceDescription) -> Json {
         "lineage": definition.lineage,
         "max-entities": definition.limits.max_entities,
         "max-connections": definition.limits.max_connections,
+        "max-bytes": definition.limits.max_bytes,
         "created": created.map(|at| at.to_string()),
     })
 }

@@ -39,7 +39,7 @@ pub(crate) fn send(error: &SendError, entity: &EntityName<'_>) -> Error {
             ),
         ),
         SendError::TooLarge { size, limit } => too_large(size, limit),
-        SendError::TooManyDestinations { .. } => Error::new(
+        SendError::TooManyDestinations { .. } | SendError::NamespaceFull { .. } => Error::new(
             condition::RESOURCE_LIMIT_EXCEEDED,
             sentence(&error.to_string()),
         ),
