@@ -7,6 +7,7 @@ then it is the second that counts. `tries` is how often the broker has seen it, 
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -33,21 +34,26 @@ REFUSALS = [
     "internal-error",
 ]
 EFFECTS = [{"refuse": error} for error in REFUSALS]
-# This SDK does not notice that its session has ended: a call waits as long as the connection lasts.
-EFFECTS += [{"detach": "detach-forced"}, {"close": "connection-forced"}, "expire-token"]
+EFFECTS += [{"detach": "detach-forced"}, {"end": "internal-error"}, {"close": "connection-forced"}, "expire-token"]
 EFFECTS += [{"disconnect": "before"}, {"disconnect": "after"}, {"delay-ms": 50}]
 # Of these the first operation takes its turn or the credit, and the second one waits.
 OF_SECOND = [{"throttle-per-second": 20}, {"withhold-credit-ms": 50}]
 OF_LOCKS = ["lose-lock", "deliver-again"]
+# This SDK does not notice that its session has ended: a call waits as long as the connection lasts.
+WAITS = [{"end": "internal-error"}]
 EFFECTS += OF_SECOND + OF_LOCKS
 OF_SENDS = [{"withhold-credit-ms": 50}]
 
 
-def ask(broker, method, body=None):
+def own(broker, method, path, body=None):
     body = None if body is None else json.dumps(body).encode()
-    request = Request(f"http://{broker.address}/$railbus/namespaces/default/faults", body, method=method)
+    request = Request(f"http://{broker.address}/$railbus/{path}", body, method=method)
     with urlopen(request) as answer:
-        return json.load(answer)["faults"]
+        return json.load(answer)
+
+
+def ask(broker, method, body=None):
+    return own(broker, method, "namespaces/default/faults", body)["faults"]
 
 
 def inject(broker, effect, operation):
@@ -69,12 +75,28 @@ def outcome(operation):
     return "nothing"
 
 
-def result(broker, operation, messages):
+def outcome_at_end(broker, operation):
+    """The same of a call that is not over before an operator closes its connection."""
+    with ThreadPoolExecutor(1) as calls:
+        call = calls.submit(outcome, operation)
+        while not ask(broker, "GET")[0]["injected"]:
+            assert not call.done(), "the rule is for this call"
+        connections = own(broker, "GET", "connections")["connections"]
+        assert not call.done(), "it waits for the end of its connection"
+        for connection in connections:
+            own(broker, "DELETE", f"connections/{connection['id']}")
+        return call.result()
+
+
+def result(broker, effect, operation, messages):
     """What is seen of the operation of the last of these messages."""
     *before, last = messages
     for one in before:
         operation(one)
-    shown = outcome(lambda: operation(last))
+    if effect in WAITS:
+        shown = outcome_at_end(broker, lambda: operation(last))
+    else:
+        shown = outcome(lambda: operation(last))
     tries = ask(broker, "GET")[0]["matched"] - len(before)
     ask(broker, "DELETE")
     with client_of(broker) as client, client.get_queue_receiver("orders") as receiver:
@@ -97,7 +119,7 @@ def of_send(broker, effect):
     messages = [message() for _ in range(count_of(effect))]
     with client_of(broker) as client, client.get_queue_sender("orders") as sender:
         inject(broker, effect, "send")
-        shown, tries, left = result(broker, sender.send_messages, messages)
+        shown, tries, left = result(broker, effect, sender.send_messages, messages)
     return [shown, str(tries), str(left - len(messages) + 1)]
 
 
@@ -109,7 +131,7 @@ def of_complete(broker, effect):
         with client.get_queue_receiver("orders") as receiver:
             received = receive(receiver, count)
             inject(broker, effect, "complete")
-            shown, tries, left = result(broker, receiver.complete_message, received)
+            shown, tries, left = result(broker, effect, receiver.complete_message, received)
     return [shown, str(tries), str(left)]
 
 
