@@ -52,7 +52,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use bytes::Bytes;
 
 use access::{Locality, Operation, Unauthorized};
-use broker::{DisconnectTime, HttpFault};
 use dialect::Severity;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -72,7 +71,6 @@ use crate::server_state::ServerState;
 use answer::Response;
 use caller::Caller;
 use console::ConsoleFile;
-use faults::Dropped;
 pub use metrics::page as metrics_page;
 use namespace_path::NamespacePath;
 pub use origin::is_loopback_host;
@@ -162,9 +160,7 @@ where
                 Err(error) => answer::bad_head(error),
             };
             heads.end_request();
-            if let Some(dropped) = response.extensions().get::<Dropped>() {
-                return Err(*dropped);
-            }
+            faults::check_dropped(&response)?;
             server.counts.answer(response.status());
             log_refusal((&method, &uri), &response, &server, transport);
             delay_refusal(&response, &server, transport, permit).await;
@@ -172,7 +168,7 @@ where
                 agreed.store(true, Ordering::Relaxed);
             }
             note_failure(&mut response, &failures);
-            Ok(response)
+            Ok::<_, faults::Dropped>(response)
         })
     });
     let mut connection = http1::Builder::new()
@@ -291,38 +287,18 @@ async fn admit(
         }
     };
     let server = &view;
-    if names_other_host(&request, server, transport) {
+    if origin::names_other_host(&request, server, transport) {
         return early_refusal::in_form_of(&request, server, answer::other_host());
     }
-    let fault = faults::of_request(&request, server, transport).await;
-    match fault {
-        Some(HttpFault::Refuse(error)) => return faults::refused(&request, error, server),
-        Some(HttpFault::Disconnect(DisconnectTime::Before)) => return faults::dropped(),
-        Some(HttpFault::Disconnect(DisconnectTime::After)) | None => {}
-    }
+    let is_lost = match faults::before(&request, server, transport).await {
+        Ok(is_lost) => is_lost,
+        Err(instead) => return instead,
+    };
     let response = match upgrade::respond(&request, server, transport.is_loopback) {
         Some(response) => response,
         None => respond(request, server, transport).await,
     };
-    match fault {
-        None => response,
-        Some(_) => faults::dropped(),
-    }
-}
-
-/// Whether a request has to be refused for the host that it names: a web page may have sent it, and
-/// this listener would ask it for no secret.
-fn names_other_host(
-    request: &Request<Incoming>,
-    server: &NamespaceView,
-    transport: Transport,
-) -> bool {
-    let directory = server.directory();
-    let access = directory.access();
-    transport.is_loopback
-        && request.uri().path() != HEALTH
-        && origin::needs_no_secret(server)
-        && !origin::names_this_machine(request.headers(), access)
+    faults::after(response, is_lost)
 }
 
 async fn respond(

@@ -8,8 +8,8 @@
 //! body read. What is about namespaces, and the health check, no rule touches.
 
 use broker::{
-    FaultDescription, FaultRule, HttpFault, HttpRequest, InjectedError, NamespaceAnswer,
-    NamespaceOrder,
+    DisconnectTime, FaultDescription, FaultRule, HttpFault, HttpRequest, InjectedError,
+    NamespaceAnswer, NamespaceOrder,
 };
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
@@ -72,15 +72,46 @@ pub type HttpQuestion = (HttpRequest, oneshot::Sender<Option<HttpFault>>);
 #[error("a fault rule has the connection dropped")]
 pub struct Dropped;
 
+/// Carries out the rule for a request, if there is one. Returns whether its answer will be lost.
+///
+/// # Errors
+/// The answer of a request that is not carried out.
+pub async fn before(
+    request: &Request<Incoming>,
+    server: &NamespaceView,
+    transport: Transport,
+) -> Result<bool, Response> {
+    match of_request(request, server, transport).await {
+        Some(HttpFault::Refuse(error)) => Err(refused(request, error, server)),
+        Some(HttpFault::Disconnect(DisconnectTime::Before)) => Err(dropped()),
+        Some(HttpFault::Disconnect(DisconnectTime::After)) => Ok(true),
+        None => Ok(false),
+    }
+}
+
+/// What becomes of the answer to a request that was carried out.
+pub fn after(response: Response, is_lost: bool) -> Response {
+    match is_lost {
+        true => dropped(),
+        false => response,
+    }
+}
+
+/// Ends the connection whose client gets no answer.
+pub fn check_dropped(response: &Response) -> Result<(), Dropped> {
+    let dropped = response.extensions().get();
+    dropped.copied().map_or(Ok(()), Err)
+}
+
 /// What stands for the answer that a client does not get.
-pub fn dropped() -> Response {
+fn dropped() -> Response {
     let mut response = Response::default();
     response.extensions_mut().insert(Dropped);
     response
 }
 
 /// What a rule does to a request.
-pub async fn of_request(
+async fn of_request(
     request: &Request<Incoming>,
     server: &NamespaceView,
     transport: Transport,
@@ -109,11 +140,7 @@ pub async fn of_request(
 }
 
 /// The answer to a request that a rule refuses, in the words of the interface that was asked.
-pub fn refused(
-    request: &Request<Incoming>,
-    error: InjectedError,
-    server: &NamespaceView,
-) -> Response {
+fn refused(request: &Request<Incoming>, error: InjectedError, server: &NamespaceView) -> Response {
     let told = admin::data::injected(error);
     match early_refusal::is_json(request) {
         true => answer::error(told.status, &error.to_string()),

@@ -9,9 +9,25 @@ use std::net::IpAddr;
 use access::{Access, Rights};
 use hyper::header::{HOST, HeaderValue};
 use hyper::http::uri::Authority;
-use hyper::{HeaderMap, Uri};
+use hyper::{HeaderMap, Request, Uri};
 
+use super::{HEALTH, Transport};
 use crate::namespace_view::NamespaceView;
+
+/// Whether a request has to be refused for the host that it names: a web page may have sent it, and
+/// this listener would ask it for no secret.
+pub fn names_other_host<T>(
+    request: &Request<T>,
+    server: &NamespaceView,
+    transport: Transport,
+) -> bool {
+    let directory = server.directory();
+    let access = directory.access();
+    transport.is_loopback
+        && request.uri().path() != HEALTH
+        && needs_no_secret(server)
+        && !names_this_machine(request.headers(), access)
+}
 
 /// Whether a client without a secret has rights in the namespace of the request, or in the default
 /// one, in which the connection within a WebSocket begins. The development key is no secret.
