@@ -192,12 +192,12 @@ fn rules_of_railbus_toml_hold_from_the_start_and_again_after_a_restart() {
 
 /// What a request is answered; nothing if the connection ends without an answer.
 fn raw(broker: &Broker, head: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(broker.address()).unwrap();
+    let mut stream = TcpStream::connect(broker.address()).expect("it listens");
     let length = body.len();
     let request = format!(
         "{head} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
     );
-    stream.write_all(request.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).expect("it reads");
     let mut answer = String::new();
     // A connection may be reset that has sent what was not read.
     let _ = stream.read_to_string(&mut answer);
@@ -213,8 +213,9 @@ fn active_over_http(broker: &Broker) -> u64 {
         "",
     );
     assert_eq!(status, 200, "{text}");
-    let entity: Json = serde_json::from_str(&text).unwrap();
-    entity["state"]["active"].as_u64().unwrap()
+    let entity: Json = serde_json::from_str(&text).expect("the broker answers in JSON");
+    let active = entity["state"]["active"].as_u64();
+    active.expect("a queue has a count")
 }
 
 #[test]
