@@ -48,7 +48,7 @@ impl NamespaceSizes {
         }
     }
 
-    /// Whether a namespace has room for so many bytes more.
+    /// Whether a namespace has room for a number of bytes more.
     pub(crate) fn check(&self, namespace: NamespaceId, more: u64) -> Result<(), SendError> {
         match self.0.get(&namespace) {
             Some(Limited { bytes, limit }) if bytes.saturating_add(more) > *limit => {

@@ -1,4 +1,4 @@
-//! The limit of bytes of a namespace: all that its entities hold together, whatever becomes of them.
+//! The limit of bytes of a namespace: all that its entities hold together, whatever happens to it.
 
 use broker::{
     Access, Operation, Outcome, ReceiveMode, Refusal, Subqueue, SubqueueId, TransactionId,
