@@ -15,6 +15,7 @@ mod clock;
 mod commit_mode;
 mod connection;
 mod connection_limiter;
+mod connection_outputs;
 mod counter;
 mod counts;
 mod deletion_pause;

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use crate::broker_clock::BrokerClock;
 use crate::commit_mode::CommitMode;
+use crate::connection_outputs::{ConnectionOutputs, OutputSender};
 use crate::deletion_pause::DeletionPause;
 use crate::http::faults::HttpQuestion;
 use crate::namespace_registry::{DirectoryChange, NamespaceRegistry};
@@ -31,17 +32,6 @@ use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 const INBOX: usize = 1_024;
 /// Batches that are decided in one turn.
 const BATCHES_PER_TURN: usize = 128;
-
-/// Sends a connection its batches of outputs.
-pub type OutputSender = mpsc::UnboundedSender<Vec<Output>>;
-
-/// A connection as the shard task sees it, with its outputs of the present turn.
-struct ConnectionOutputs {
-    sender: OutputSender,
-    batch: Vec<Output>,
-    /// The length of the next batch, going by those before.
-    likely_batch: usize,
-}
 
 /// The newest directory of entities, and word of newer ones.
 pub type DirectoryReceiver = watch::Receiver<Arc<Directory>>;
@@ -195,14 +185,8 @@ impl ShardTask {
     fn handle_message(&mut self, message: Message) -> bool {
         match message {
             Message::Open { connection, sender } => {
-                self.connections.insert(
-                    connection,
-                    ConnectionOutputs {
-                        sender,
-                        batch: Vec::new(),
-                        likely_batch: 0,
-                    },
-                );
+                let outputs = ConnectionOutputs::new(sender);
+                self.connections.insert(connection, outputs);
             }
             Message::Commands(mut commands) => {
                 self.clock.translate(&mut commands, &self.shard.broker);
@@ -348,20 +332,14 @@ impl ShardTask {
             let Some(outputs) = self.connections.get_mut(&connection) else {
                 continue;
             };
-            if outputs.batch.is_empty() {
+            if outputs.push(output, &mut room) {
                 addressed.push(connection);
-                let likely = outputs.likely_batch.min(room);
-                room -= likely;
-                outputs.batch.reserve(likely);
             }
-            outputs.batch.push(output);
         }
         self.namespaces.apply(changes);
         for connection in addressed {
             if let Some(outputs) = self.connections.get_mut(&connection) {
-                let batch = std::mem::take(&mut outputs.batch);
-                outputs.likely_batch = batch.len().max(outputs.likely_batch / 2);
-                drop(outputs.sender.send(batch));
+                outputs.send();
             }
         }
     }
