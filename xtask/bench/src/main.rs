@@ -30,6 +30,7 @@ mod hostile;
 mod idle;
 mod latency;
 mod memory;
+mod namespaces;
 mod nodes;
 mod peers;
 mod place;
@@ -136,6 +137,8 @@ pub enum Row {
     Wide,
     /// What each stage of the broker costs, on one processor and on more
     Cores,
+    /// Time, processor time and memory of creating an empty namespace
+    Namespaces,
     /// Context switches of a broker without connections
     Idle,
     /// Memory and start times: empty, with idle connections, with a large backlog
@@ -285,6 +288,7 @@ fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result
         Row::Wide => wide::measure(site, scale, results),
         Row::Hostile => hostile::measure(site, scale, results),
         Row::Cores => cores::measure(site, scale, results),
+        Row::Namespaces => namespaces::measure(site, scale, results),
         Row::Idle => idle::measure(site, scale, results),
         Row::Memory => memory::measure(site, scale, results),
     }
