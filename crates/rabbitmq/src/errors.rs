@@ -5,6 +5,7 @@
 use amqp::error::condition;
 use amqp::{Error, Symbol, Value};
 use broker::{InjectedError, NodeError, PublishError, SendError};
+use bytes::Bytes;
 
 use crate::address::AddressError;
 
@@ -50,6 +51,16 @@ pub(crate) fn no_queue(name: &str) -> Error {
 pub(crate) fn no_exchange(name: &str) -> Error {
     let text = format!("no exchange '{name}' in vhost '/'");
     Error::new(condition::NOT_FOUND, text)
+}
+
+/// The same error, of one delivery that came settled.
+pub(crate) fn of_delivery(mut error: Error, tag: Bytes) -> Error {
+    let entry = (
+        Value::Symbol(Symbol::new("delivery-tag")),
+        Value::Binary(tag),
+    );
+    error.info.get_or_insert_default().push(entry);
+    error
 }
 
 /// A queue that belongs to another connection. Clients look for the beginning of the text.

@@ -7,8 +7,10 @@
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
 use broker::{
-    Command, EntityKind, Publication, PublishError, RequestId, Routed, SendError, Subqueue,
+    Command, DEFAULT_ROUTER, EntityKind, Publication, PublishError, RequestId, Routed, SendError,
+    Subqueue,
 };
+use bytes::Bytes;
 use dialect::{CreditWindow, LinkContext, owner_token};
 use endpoint::{Event, LinkId, SessionId};
 use store::EntityId;
@@ -62,6 +64,7 @@ pub(crate) struct PendingPublish {
     session: SessionId,
     delivery_id: u32,
     settled: bool,
+    tag: Bytes,
     /// The queue, for the text of a refusal.
     queue: Option<String>,
 }
@@ -165,6 +168,7 @@ impl Links {
             link,
             session,
             delivery_id,
+            tag,
             settled,
             payload,
             state,
@@ -187,11 +191,12 @@ impl Links {
             return self.detach(cx, link, errors::credit_overrun());
         }
         let target = publisher.target.clone();
-        let mut pending = PendingPublish {
+        let pending = PendingPublish {
             link,
             session,
             delivery_id,
             settled,
+            tag,
             queue: None,
         };
         let user = self.is_named.then_some(self.user.as_str());
@@ -199,15 +204,16 @@ impl Links {
             Ok(parsed) => parsed,
             Err(error) => return self.detach(cx, link, error),
         };
-        match self.resolve(cx, target, &parsed) {
+        let resolved = self.resolve(cx, target, &parsed);
+        let resolved = resolved.and_then(|target| self.check_further_keys(cx, target, &parsed));
+        match resolved {
             Ok(target) => self.hand_over(cx, target, parsed, pending),
             Err(None) => self.answer(cx, &pending, Outcome::State(DeliveryState::Released)),
             Err(Some(error)) if error.condition == condition::UNAUTHORIZED_ACCESS => {
                 self.end_session_of(cx, link, error);
             }
             Err(Some(error)) if settled => {
-                pending.settled = true;
-                self.detach(cx, link, error);
+                self.detach(cx, link, errors::of_delivery(error, pending.tag));
             }
             Err(Some(error)) => {
                 let state = DeliveryState::Rejected(Some(error));
@@ -237,14 +243,10 @@ impl Links {
                 None => return Err(Some(errors::message_address(&error))),
             },
         };
-        let refused = |resource: &str| {
-            let permission = Permission::Write.name();
-            Some(errors::no_access(permission, resource, &self.user))
-        };
         match address {
             Address::Queue(name) => {
                 if !Permission::Write.is_given(cx, &name) {
-                    return Err(refused("exchange 'amq.default'"));
+                    return Err(Some(self.no_write("amq.default")));
                 }
                 self.queue_for_send(cx, &name).map_err(|error| {
                     let is_missing = error.condition == condition::NOT_FOUND;
@@ -255,11 +257,40 @@ impl Links {
                 let topic = self.topic_for_send(cx, &name, &key)?;
                 let path = topic.as_ref().map_or("", |_| &name);
                 if !Permission::Write.is_given(cx, path) {
-                    return Err(refused(&format!("exchange '{name}'")));
+                    return Err(Some(self.no_write(&name)));
                 }
                 Ok(topic.unwrap_or(Target::Exchange { name, key }))
             }
         }
+    }
+
+    /// A message to a queue goes to the queues of its further keys too, as the default exchange
+    /// takes them. The same rights hold for each.
+    fn check_further_keys(
+        &self,
+        cx: &LinkContext<'_>,
+        target: Target,
+        parsed: &Parsed,
+    ) -> Result<Target, Option<Error>> {
+        let Target::Entity(entity) = &target else {
+            return Ok(target);
+        };
+        if entity.topic.is_some() || entity.id.is_volatile() || parsed.further_keys.is_empty() {
+            return Ok(target);
+        }
+        let may_write = |key: &String| Permission::Write.is_given(cx, key);
+        if !parsed.further_keys.iter().all(may_write) {
+            return Err(Some(self.no_write("amq.default")));
+        }
+        Ok(Target::Exchange {
+            name: DEFAULT_ROUTER.to_owned(),
+            key: entity.path.clone(),
+        })
+    }
+
+    fn no_write(&self, exchange: &str) -> Error {
+        let permission = Permission::Write.name();
+        errors::no_access(permission, &format!("exchange '{exchange}'"), &self.user)
     }
 
     fn hand_over(
@@ -349,6 +380,11 @@ impl Links {
             Ok(Routed::Unmatched) => Outcome::State(DeliveryState::Released),
             Err(error @ PublishError::NotFound(_)) if is_fixed => {
                 Outcome::Detach(DeliveryState::Released, errors::publish(error))
+            }
+            // Its sender sees no rejection.
+            Err(error @ PublishError::NotFound(_)) if pending.settled => {
+                let error = errors::of_delivery(errors::publish(error), pending.tag.clone());
+                Outcome::Detach(DeliveryState::Released, error)
             }
             Err(error) => Outcome::State(DeliveryState::Rejected(Some(errors::publish(error)))),
         };

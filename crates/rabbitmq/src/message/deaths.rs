@@ -25,6 +25,12 @@ pub(super) fn write(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), deaths: 
     }
 }
 
+/// Whether an annotation is one of those that tell deaths.
+pub(super) fn is_of_deaths(key: &str) -> bool {
+    let parts = ["x-opt-deaths", "x-first-death-", "x-last-death-"];
+    parts.iter().any(|part| key.starts_with(part))
+}
+
 fn map(death: &Death) -> amqp::Map {
     let keys = death.keys.iter().map(|key| Value::from(key.as_str()));
     let mut entries = vec![

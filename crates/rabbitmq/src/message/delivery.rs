@@ -99,10 +99,13 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
     encode::descriptor(head, MESSAGE_ANNOTATIONS);
     let start = encode::map32_begin(head);
     let changes = || message.annotations().iter();
+    // A publisher may send a dead letter again, with the annotations that it was given.
+    let has_died = message.deaths().is_some() || reason(message).is_some();
     let mut is_routed = changes().any(|(name, _)| name == ROUTER);
     let mut entries = items::copy_entries(head, section, |key, _| {
         is_routed |= key == ROUTER;
         matches!(key, ACQUIRED_COUNT | DELIVERY_COUNT | GIVEN_ID)
+            || has_died && is_of_dead_letters(key)
             || changes().any(|(name, _)| name == key)
     });
     let mut put = |key: &str, write: &dyn Fn(&mut BytesMut)| {
@@ -134,11 +137,21 @@ fn write_annotations(head: &mut BytesMut, message: &Browsed, queue: &str, sectio
     encode::map32_finish(head, start, entries);
 }
 
+/// Whether only the broker writes an annotation of a message that has died.
+fn is_of_dead_letters(key: &str) -> bool {
+    matches!(key, REASON_ANNOTATION | DESCRIPTION_ANNOTATION) || deaths::is_of_deaths(key)
+}
+
+/// Why a message is a dead letter, or was one, if that is a text.
+fn reason(message: &Browsed) -> Option<&str> {
+    let (_, value) = message.changes().iter().find(|(key, _)| key == REASON)?;
+    items::text(value)
+}
+
 /// Why a message of a dead-letter queue is there; of one that has left it, what its deaths do not
 /// say: a reason in the words of a client.
 fn write_reason(put: &mut impl FnMut(&str, &dyn Fn(&mut BytesMut)), message: &Browsed) {
-    let reason = message.changes().iter().find(|(key, _)| key == REASON);
-    let reason = reason.and_then(|(_, value)| items::text(value));
+    let reason = reason(message);
     if message.deaths().is_some() && reason.is_none_or(|reason| REASONS.contains(&reason)) {
         return;
     }

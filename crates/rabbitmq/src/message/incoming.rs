@@ -57,6 +57,7 @@ pub(crate) fn parse(
     parsed.read_header()?;
     parsed.read_annotations()?;
     parsed.read_properties(user)?;
+    check_application_properties(&parsed.section(|it| &it.application_properties))?;
     if parsed.message.message_id.is_none() {
         parsed.given_id = Some(ids.next_id());
     }
@@ -127,7 +128,7 @@ impl Parsed {
             .and_then(Value::as_text)
             .map(str::to_owned);
         self.message.session_id = properties.group_id.map(Bytes::from);
-        check_application_properties(&self.section(|it| &it.application_properties))
+        Ok(())
     }
 
     /// For a queue that it was sent to by name.

@@ -64,4 +64,20 @@ fn a_dead_letter_tells_its_deaths_and_has_its_annotations() {
     assert_eq!(value::lookup(death, "count"), Some(&Value::Ulong(1)));
     let keys = Value::Array(vec![Value::from("work")]);
     assert_eq!(value::lookup(death, "routing-keys"), Some(&keys));
+
+    // Sent again as it is, it dies again.
+    world.dispose(&received, DeliveryState::Accepted, true);
+    world.enqueue("/queues/work", &received.payload);
+    let received = world.received(link).remove(0);
+    let (_, told) = parts(&received);
+    let of_publisher = value::lookup(&told, "x-opt-deaths");
+    assert_eq!(of_publisher, value::lookup(&annotations, "x-opt-deaths"));
+    world.dispose(&received, DeliveryState::Rejected(None), true);
+    let received = world.received(dead).remove(0);
+    let (_, annotations) = parts(&received);
+    let mut keys: Vec<_> = annotations.iter().map(|(key, _)| key.as_text()).collect();
+    let all = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), all, "each key is there once: {annotations:?}");
 }

@@ -1,14 +1,14 @@
 //! What publishers are answered. (docs/spec/rabbitmq.md#9)
 
 use amqp::error::condition;
-use amqp::message::{Header, Properties};
-use amqp::{Attach, DeliveryState, Value};
+use amqp::message::{Header, Properties, descriptor, encode_map_section};
+use amqp::{Attach, DeliveryState, Value, value};
 use broker::QueueSettings;
 use bytes::{Bytes, BytesMut};
 use endpoint::LinkId;
 
 use crate::client_frames::{message, sender, target};
-use crate::consume::consumer;
+use crate::consume::{consumer, parts};
 use crate::management_client::{entry, map, open};
 use crate::world::World;
 
@@ -136,6 +136,68 @@ fn a_queue_at_its_maximum_length_rejects_if_it_was_declared_so() {
 }
 
 #[test]
+fn a_message_that_came_settled_detaches_an_anonymous_link_that_has_no_place_for_it() {
+    for (address, expected) in [
+        ("none", condition::PRECONDITION_FAILED),
+        ("/exchanges/none/k", condition::NOT_FOUND),
+    ] {
+        let mut world = World::new();
+        let session = world.session();
+        let anonymous = Attach {
+            target: Some(Box::new(target(None))),
+            ..sender("")
+        };
+        let link = world.attach(session, anonymous);
+        world.send_as(link, 0, true, &to(Some("/queues/none"), None));
+        assert_eq!(world.detach_error(link), None, "no queue took it");
+        world.send_as(link, 0, true, &to(Some(address), None));
+        let error = world.detach_error(link).expect("it is detached");
+        assert_eq!(error.condition, expected, "{address}");
+        let info = error.info.as_deref().unwrap_or_default();
+        let tag = value::lookup(info, "delivery-tag");
+        assert!(matches!(tag, Some(Value::Binary(_))), "{info:?}");
+    }
+}
+
+#[test]
+fn further_keys_of_a_message_to_a_queue_name_more_queues() {
+    let keys = ["orders2", "none"].map(Value::from).to_vec();
+    let keys = [(Value::Symbol("x-cc".into()), Value::List(keys))];
+    let annotated = |rest: &[u8]| {
+        let mut out = BytesMut::new();
+        encode_map_section(&mut out, descriptor::MESSAGE_ANNOTATIONS, &keys);
+        out.extend_from_slice(rest);
+        out.freeze()
+    };
+    let mut world = World::new();
+    let session = world.session();
+    let fixed = world.attach(session, sender("/queues/orders"));
+    let anonymous = world.attach(
+        session,
+        Attach {
+            target: Some(Box::new(target(None))),
+            ..sender("")
+        },
+    );
+    world.send(fixed, &annotated(&message("a")));
+    world.send(anonymous, &annotated(&to(Some("/queues/orders"), None)));
+    for link in [fixed, anonymous] {
+        assert_eq!(world.outcomes(link), [DeliveryState::Accepted]);
+    }
+    for queue in ["/queues/orders", "/queues/orders2"] {
+        let reader = world.attach(session, consumer(queue));
+        world.credit(reader, 5, false);
+        let received = world.received(reader);
+        assert_eq!(received.len(), 2, "{queue}");
+        for received in received {
+            let (_, annotations) = parts(&received);
+            let key = value::lookup(&annotations, "x-routing-key");
+            assert_eq!(key, Some(&Value::from("orders")), "{queue}");
+        }
+    }
+}
+
+#[test]
 fn a_message_without_time_to_live_is_for_a_consumer_that_waits() {
     let mut payload = BytesMut::new();
     Header {
@@ -173,6 +235,11 @@ fn a_message_that_cannot_be_taken_detaches_its_link() {
         (Bytes::new(), condition::DECODE_ERROR),
         (Bytes::from_static(b"\xff"), condition::DECODE_ERROR),
         (to(None, Some(b"other")), condition::UNAUTHORIZED_ACCESS),
+        // Application properties with a key that is a number, and no properties.
+        (
+            Bytes::from_static(b"\x00\x53\x74\xc1\x05\x02\x54\x01\x54\x01\x00\x53\x75\xa0\x01a"),
+            condition::DECODE_ERROR,
+        ),
     ] {
         let mut world = World::new();
         let (_, link) = world.sender("/queues/orders");
