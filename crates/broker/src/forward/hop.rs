@@ -164,7 +164,7 @@ pub(super) fn check_arrival(
     }
     let detects = queue.settings.requires_duplicate_detection;
     let Some(id) = transfer.properties.id_hash().filter(|_| detects) else {
-        return check_arriving_size(queue, transfer, cx).unwrap_or(Admission::Take);
+        return check_forwarded_size(queue, transfer, cx);
     };
     let looked = looked.filter(|looked| {
         let here = looked.destination == queue.id;
@@ -174,7 +174,7 @@ pub(super) fn check_arrival(
     match known.or_else(|| queue.duplicates.known_at_once(id, &queue.rows, cx)) {
         None => Admission::Ask(id),
         Some(known) if is_duplicate(queue, id, &known, cx) => Admission::Duplicate,
-        Some(_) => check_arriving_size(queue, transfer, cx).unwrap_or(Admission::Take),
+        Some(_) => check_forwarded_size(queue, transfer, cx),
     }
 }
 
@@ -199,7 +199,11 @@ fn check_open(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Ad
 /// What this queue says to a dead letter that its router sends here.
 pub(super) fn check_routed(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Admission {
     let refusal = check_open(queue, transfer, cx);
-    let refusal = refusal.or_else(|| check_arriving_size(queue, transfer, cx));
+    // The broker's limit is for what senders and forwards bring: what has been accepted once is not
+    // lost for it.
+    let own = queue.settings.max_message_size;
+    let limit = own.unwrap_or(enqueue::MAX_MESSAGE_SIZE);
+    let refusal = refusal.or_else(|| check_arriving_size(queue, transfer, limit, cx));
     refusal.unwrap_or(Admission::Take)
 }
 
@@ -210,13 +214,23 @@ fn is_duplicate(queue: &Queue, id: IdHash, known: &Known, cx: &Context<'_>) -> b
     before.is_some()
 }
 
-/// Why there is no room for a message, if so.
-fn check_arriving_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Option<Admission> {
-    let size = u64::from(transfer.entry.row.size);
-    let below = enqueue::below(queue, cx);
+/// Whether there is room for a message that is forwarded.
+fn check_forwarded_size(queue: &Queue, transfer: &Transfer, cx: &Context<'_>) -> Admission {
     let own = queue.settings.max_message_size;
     // A sender is held to the default by its link. (docs/spec/entities.md#2.1)
     let limit = own.unwrap_or(cx.shared.settings.max_message_size);
+    check_arriving_size(queue, transfer, limit, cx).unwrap_or(Admission::Take)
+}
+
+/// Why there is no room for a message, if so.
+fn check_arriving_size(
+    queue: &Queue,
+    transfer: &Transfer,
+    limit: u64,
+    cx: &Context<'_>,
+) -> Option<Admission> {
+    let size = u64::from(transfer.entry.row.size);
+    let below = enqueue::below(queue, cx);
     let checked = enqueue::check_size(size, limit)
         .and_then(|()| enqueue::check_sizes(queue, [size].into_iter(), below));
     let error = checked.and_then(|()| length::check(queue, 1, size)).err()?;

@@ -29,7 +29,7 @@ use crate::send::length;
 use crate::send::timetable::Due;
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
-const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
+pub(crate) const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
 /// So much larger than its queue allows a message may be: what its dialect adds to it when it comes
 /// in, which its sender knows nothing of. (docs/spec/amqp.md#4.2)
 pub const MAX_GROWTH: u64 = 64;

@@ -1,9 +1,10 @@
 //! Dead-letter routers: dead letters go where bindings tell, once, with what they have been
 //! through.
 
+use broker::BrokerSettings;
 use expect_test::expect;
 
-use crate::script::check;
+use crate::script::{check, check_with};
 
 #[test]
 fn a_dead_letter_goes_once_to_each_queue_that_its_router_tells() {
@@ -54,6 +55,35 @@ fn a_key_of_the_queue_replaces_those_of_the_message() {
             1s bind amq.topic x.# to=q: done
             1s publish amq.topic x.y one: stored by 1
             12s r1 gets #1 one DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-exchange="" x-routing-key="a" died in q Expired 1 from dead letters of q until 42s
+        "#]],
+    );
+}
+
+#[test]
+fn a_dead_letter_is_not_lost_for_a_size_that_its_queue_has_taken() {
+    check_with(
+        BrokerSettings {
+            max_message_size: 1,
+            ..BrokerSettings::default()
+        },
+        "
+        0s router dlx fanout
+        0s queue name=q dead-router=dlx max-message=2
+        0s queue name=a
+        0s bind dlx - to=a
+        1s send in=q bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+        1s attach r1 in=q
+        1s limit r1 1
+        2s reject r1 #1 in=q
+        3s counters in=a
+        ",
+        expect![[r#"
+            0s router dlx fanout: done
+            0s bind dlx - to=a: done
+            1s sent from #1
+            1s r1 gets #1 bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb until 31s
+            2s reject r1 #1 in=q: done
+            3s active 1 dead 0 deferred 0 bytes 66
         "#]],
     );
 }
