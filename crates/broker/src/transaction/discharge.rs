@@ -138,9 +138,11 @@ fn check(directory: &Directory, id: TransactionId, cx: &Context<'_>) -> Result<(
         }
     }
     // Each alone had room; all of them together need it. A transaction is of one namespace.
+    // Dynamic nodes do not count.
     let more = held
-        .values()
-        .fold(0, |sum: u64, more| sum.saturating_add(*more));
+        .iter()
+        .filter(|(entity, _)| !entity.is_volatile())
+        .fold(0, |sum: u64, (_, more)| sum.saturating_add(*more));
     match namespace.filter(|_| more > 0) {
         Some(namespace) => {
             let room = cx.shared.namespaces.check(namespace, more);

@@ -230,4 +230,26 @@ fn a_transaction_needs_room_for_all_that_it_sends() {
         ),
         (2, 1)
     );
+    // The namespace is full; a dynamic node does not count.
+    assert!(!send(&mut world, a));
+    let made = world.turn(Command::CreateNode {
+        link: NodeLinkId {
+            connection: ConnectionId(1),
+            link: 1,
+        },
+        namespace,
+        node: NodeRequest {
+            kind: NodeKind::Queue,
+            lifetime: LifetimePolicy::DeleteOnClose,
+            exclusive: false,
+        },
+    });
+    let node = made.into_iter().find_map(|output| match output {
+        Output::NodeOpened { result, .. } => result.ok(),
+        _ => None,
+    });
+    let node = node.expect("it is made").entity;
+    let third = begin(&mut world);
+    enlist(&mut world, third, node, 1);
+    assert_eq!(commit(&mut world, third), Ok(()));
 }
