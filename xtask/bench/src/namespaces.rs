@@ -16,7 +16,7 @@ use super::site::Site;
 
 /// What the row is called.
 const ROW: &str = "creating empty namespaces";
-/// So many come before, so that what all share is in memory already.
+/// How many come before, so that what all share is in memory already.
 const BEFORE: u64 = 500;
 /// More than any header or body of an answer.
 const MOST: u64 = 64 << 10;
