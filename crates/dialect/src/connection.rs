@@ -84,6 +84,9 @@ pub trait Dialect: Send + 'static {
     /// should read little before it yields to others.
     fn is_slow(&self) -> bool;
 
+    /// Whether the peer's open has come.
+    fn is_opened(&self) -> bool;
+
     /// Whether the client has not presented a valid credential yet.
     fn is_unauthenticated(&self) -> bool;
 

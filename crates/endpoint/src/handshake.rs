@@ -218,6 +218,12 @@ impl Connection {
     }
 
     /// Whether a close frame makes sense to the peer.
+    /// Whether the peer's open has come, and nothing has ended the connection since.
+    #[must_use]
+    pub fn is_opened(&self) -> bool {
+        self.phase == Phase::Opened
+    }
+
     pub(crate) fn can_close(&self) -> bool {
         !self.phase.is_before_amqp()
     }

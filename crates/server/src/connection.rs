@@ -90,6 +90,8 @@ pub struct Connection<S, D> {
     namespace: NamespaceId,
     /// Its place among the connections of a namespace besides the default one.
     namespace_place: Option<NamespacePlace>,
+    /// Whether it has been counted in its namespace, or been refused there.
+    is_counted: bool,
     input: Input,
     staging: Staging,
     share: BudgetShare,
@@ -146,6 +148,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             directory_receiver,
             namespace: NamespaceId::default(),
             namespace_place: None,
+            is_counted: false,
             input: Input::new(early),
             staging: Staging::new(server.command_stager.clone()),
             share: BudgetShare::new(Arc::clone(&server.budget)),
@@ -177,6 +180,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                 break;
             }
             self.read();
+            self.take_place();
             self.submit().await;
             self.count_sent_errors();
             self.log_refusals();

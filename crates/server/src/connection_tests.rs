@@ -98,6 +98,10 @@ impl Dialect for Minimal {
         false
     }
 
+    fn is_opened(&self) -> bool {
+        false
+    }
+
     fn is_unauthenticated(&self) -> bool {
         true
     }

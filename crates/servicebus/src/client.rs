@@ -288,14 +288,6 @@ impl Client {
         }
     }
 
-    fn handle_any_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
-        match self.links.get(link).map(|link| &link.kind) {
-            Some(LinkKind::Receiver(_)) => self.handle_credit(link, limit, drain),
-            Some(LinkKind::Response(_)) => self.handle_response_credit(link, drain),
-            Some(LinkKind::Sender(_) | LinkKind::Request(_) | LinkKind::Coordinator(_)) | None => {}
-        }
-    }
-
     pub(crate) fn command(&mut self, command: Command) {
         if !self.ended {
             self.commands.push(command);
@@ -447,6 +439,10 @@ impl Dialect for Client {
 
     fn is_slow(&self) -> bool {
         self.is_slow
+    }
+
+    fn is_opened(&self) -> bool {
+        self.connection.is_opened()
     }
 
     fn is_unauthenticated(&self) -> bool {

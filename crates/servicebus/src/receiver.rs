@@ -19,6 +19,7 @@ use store::EntityId;
 use crate::client::Client;
 use crate::client::events::ReceivedDisposition;
 use crate::errors;
+use crate::links::link::LinkKind;
 use crate::links::receiver_link::{DetachedReceiver, Receiver};
 use crate::message::delivery::{self, Lock, LockedUntil, View};
 use crate::pending_requests::PendingRequest;
@@ -31,8 +32,17 @@ pub(crate) const SETTLEMENT: usize = 64;
 const MAX_DETACHED_RECEIVERS: usize = 64;
 
 impl Client {
+    /// Handles changed credit of a link on which the broker sends.
+    pub(crate) fn handle_any_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
+        match self.links.get(link).map(|link| &link.kind) {
+            Some(LinkKind::Receiver(_)) => self.handle_credit(link, limit, drain),
+            Some(LinkKind::Response(_)) => self.handle_response_credit(link, drain),
+            Some(LinkKind::Sender(_) | LinkKind::Request(_) | LinkKind::Coordinator(_)) | None => {}
+        }
+    }
+
     /// Handles changed credit of a receiver: sends waiting deliveries, then updates the broker.
-    pub(crate) fn handle_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
+    fn handle_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
         let Some(receiver) = self.links.receiver(link) else {
             return;
         };

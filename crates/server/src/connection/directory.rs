@@ -38,18 +38,28 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                     tracer.follow(receiver.clone());
                 }
                 self.directory_receiver = receiver;
-                match self.server.namespaces.admit(namespace) {
-                    Ok(place) => self.namespace_place = place,
-                    Err(limit) => {
-                        let why = ForcedClose::NamespaceIsFull(limit);
-                        self.drain(DrainReason::Forced(why));
-                    }
-                }
             }
             None => {
                 let now = self.server.clock.moment();
                 let deleted = Arc::new(Directory::deleted(namespace));
                 self.client.set_directory(now, deleted);
+            }
+        }
+    }
+
+    /// Counts the connection among those of its namespace, once it can be told that there are too
+    /// many. A client without a credential takes no place from others.
+    pub(super) fn take_place(&mut self) {
+        if self.is_counted || !self.client.is_opened() || self.client.is_unauthenticated() {
+            return;
+        }
+        self.is_counted = true;
+        match self.server.namespaces.admit(self.namespace) {
+            Ok(place) => self.namespace_place = place,
+            Err(limit) => {
+                // What it has asked for came with its open or its credential.
+                self.client.commands().clear();
+                self.drain(DrainReason::Forced(ForcedClose::NamespaceIsFull(limit)));
             }
         }
     }
