@@ -30,6 +30,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             return;
         }
         self.namespace = namespace;
+        // A client that needs no credential may find it after its open.
+        self.is_counted = false;
         match self.server.namespaces.subscribe(namespace) {
             Some(mut receiver) => {
                 // It may have changed since it was found.
