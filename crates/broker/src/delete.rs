@@ -91,6 +91,7 @@ fn start_deletion(
         deleted: 0,
         cursor: SequenceNumber(0),
         until: queue.rows.end(),
+        before_arrival: queue.rows.next_arrival(),
         asked: None,
     });
     run(queue, cx);

@@ -90,8 +90,8 @@ pub use api::rule::{
 };
 pub use api::settings::{
     BrokerLimits, BrokerSettings, DeadLetterStrategy, Expiry, ForwardFailures, ForwardRetry,
-    LocksOnDisconnect, Overflow, QueueSettings, RetryBackoff, SessionCountOnDisconnect, Status,
-    SubscriptionSettings, TransactionSettings,
+    LocksOnDisconnect, Overflow, Priorities, QueueSettings, RetryBackoff, SessionCountOnDisconnect,
+    Status, SubscriptionSettings, TransactionSettings,
 };
 pub use api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, SnapshotDescription};
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};

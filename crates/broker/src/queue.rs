@@ -149,7 +149,8 @@ impl Queue {
             let unknown = head.part(Part::Active).count > 0;
             Box::new(Sessions::new(ids, unknown, head.session_state_bytes))
         });
-        let mut rows = Rows::new(id, namespace, kind.topic(), session_ids, head);
+        let (topic, levels) = (kind.topic(), settings.priorities);
+        let mut rows = Rows::new(id, namespace, topic, session_ids, levels, head);
         rows.origins = origins;
         let is_partitioned = store_only.enable_partitioning;
         Self {
@@ -189,7 +190,7 @@ impl Queue {
 
     /// Messages that are there live no longer than that from now on.
     pub(crate) fn shorten_lives(&mut self, ttl_ms: u64) {
-        let end = self.rows.end();
+        let end = self.rows.next_arrival();
         let ceilings = &mut self.sub_mut(Subqueue::Main).ceilings;
         ceilings.lower(end, ttl_ms);
         self.recheck_lives();
@@ -204,6 +205,9 @@ impl Queue {
             let (first, stragglers) = self.place_of_first(Subqueue::Main);
             let first = stragglers.into_iter().fold(first, SequenceNumber::min);
             self.expiry.recheck(first, self.rows.end());
+            if let Some(sweep) = &mut self.sweep {
+                sweep.reach = None;
+            }
         }
     }
 

@@ -180,8 +180,8 @@ impl Directory {
             let mut frozen = snapshot.frozen.values();
             frozen.any(|frozen| {
                 frozen.source == row.body.home
-                    && row.body.number < frozen.head.next_number
-                    && row.body.number >= frozen.owned_from
+                    && row.body.number.arrival() < frozen.head.next_number
+                    && row.body.number.arrival() >= frozen.owned_from
             })
         });
         let mut owners = owners.map(|(id, _)| *id);

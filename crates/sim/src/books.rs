@@ -236,9 +236,9 @@ impl Books {
         }
         // What was lost is given out again.
         let next = |entity| image.heads.get(&entity).map(|head| head.next_number);
-        books
-            .names
-            .retain(|(entity, number), _| next(*entity).is_some_and(|next| *number < next));
+        books.names.retain(|(entity, number), _| {
+            next(*entity).is_some_and(|next| number.arrival() < next)
+        });
         books
             .kinds
             .retain(|entity, _| image.last_entity.is_none_or(|last| *entity <= last));

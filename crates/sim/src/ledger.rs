@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    Incoming, LockToken, Mono, Now, ReceiverId, RetryBackoff, SessionCountOnDisconnect, Status,
-    Subqueue, Wall,
+    Incoming, LockToken, Mono, Now, Priorities, ReceiverId, RetryBackoff, SessionCountOnDisconnect,
+    Status, Subqueue, Wall,
 };
 use bytes::Bytes;
 use store::image::Image;
@@ -110,6 +110,7 @@ pub struct Queue {
     /// Beyond that its oldest available messages are dead-lettered.
     pub max_length: Option<u64>,
     pub retry_backoff: Option<RetryBackoff>,
+    pub priorities: Option<Priorities>,
     pub status: Status,
     /// A request to remove it was made.
     pub going: bool,
@@ -162,7 +163,7 @@ pub struct Ledger {
     max_wall: Wall,
     epoch: u64,
     /// First deliveries, which must come in order, by session where there are such. (I4)
-    first_delivered: BTreeMap<(usize, Option<Session>), u64>,
+    first_delivered: BTreeMap<(usize, Option<Session>, Option<u8>), u64>,
     /// The greatest enqueued time given out.
     last_enqueued: Vec<u64>,
     deferred: BTreeSet<(usize, Subqueue, SequenceNumber)>,

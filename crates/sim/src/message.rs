@@ -110,9 +110,11 @@ pub fn any_due(rng: &mut Rng, now: Now) -> u64 {
 /// Builds the message named `id`.
 pub fn build(rng: &mut Rng, id: MessageId, options: SendOptions, size: usize) -> Bytes {
     let mut out = BytesMut::with_capacity(size + 256);
-    if options.ttl.is_some() || rng.chance(300) {
+    let priority = priority_of(id);
+    if options.ttl.is_some() || rng.chance(300) || priority.is_some() {
         Header {
             durable: Some(true),
+            priority,
             ttl: options.ttl,
             ..Header::default()
         }
@@ -146,6 +148,14 @@ pub fn build(rng: &mut Rng, id: MessageId, options: SendOptions, size: usize) ->
     out.extend_from_slice(&[0x00, 0x53, 0x75]);
     encode::binary(&mut out, &body);
     out.freeze()
+}
+
+/// The priority that the message named `id` is sent with: mostly none.
+#[must_use]
+pub fn priority_of(id: MessageId) -> Option<u8> {
+    root_of(id)
+        .is_multiple_of(3)
+        .then_some((root_of(id) / 3 % 40) as u8)
 }
 
 /// Whose payload this is.

@@ -169,7 +169,7 @@ impl Image {
         let Some(head) = self.heads.get(&entity) else {
             return Some(Finding::NumberNotGivenOut(key));
         };
-        if number >= head.next_number {
+        if number.arrival() >= head.next_number {
             return Some(Finding::NumberNotGivenOut(key));
         }
         let reachable = |head: &PartHead, number: SequenceNumber| {

@@ -30,6 +30,10 @@ impl EntityId {
 }
 
 /// A message's place in its entity. Assigned on arrival, never reused.
+///
+/// In a queue with levels of priority a number is that of the level, the highest first, and behind
+/// it the message's [`arrival`](Self::arrival): so the order of numbers is that of delivery there
+/// too. All numbers are below 2^53, which a JSON number can hold.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SequenceNumber(pub u64);
 
@@ -38,6 +42,25 @@ impl SequenceNumber {
     pub const FIRST: Self = Self(1);
     /// Above every number in use.
     pub const MAX: Self = Self(u64::MAX);
+
+    /// How many bits of a number count the messages of its entity: a million of them a second take
+    /// a year.
+    const ARRIVAL_BITS: u32 = 45;
+    /// Above every number of a queue with levels.
+    pub const END_OF_LEVELS: Self = Self(1 << (Self::ARRIVAL_BITS + u8::BITS));
+
+    /// Which of its entity's messages it is, in the order of their arrival.
+    #[must_use]
+    pub const fn arrival(self) -> Self {
+        Self(self.0 & ((1 << Self::ARRIVAL_BITS) - 1))
+    }
+
+    /// The number at a level of the message that arrives as this one.
+    #[must_use]
+    pub const fn at_level(self, level: u8) -> Self {
+        let rank = (u8::MAX - level) as u64;
+        Self(rank << Self::ARRIVAL_BITS | self.arrival().0)
+    }
 
     /// The number after this one.
     #[must_use]
@@ -95,5 +118,23 @@ impl CommitId {
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_higher_levels_come_first_and_a_json_number_holds_them() {
+        let arrivals = [SequenceNumber::FIRST, SequenceNumber((1 << 45) - 1)];
+        let numbers = [u8::MAX, 31, 4, 0].map(|level| arrivals.map(|it| it.at_level(level)));
+        let numbers = numbers.as_flattened();
+        assert!(numbers.is_sorted());
+        for (number, arrival) in numbers.iter().zip(arrivals.iter().cycle()) {
+            assert_eq!(number.arrival(), *arrival);
+            assert_eq!(number.arrival().arrival(), *arrival);
+            assert!(*number < SequenceNumber::END_OF_LEVELS && number.0 < 1 << 53);
+        }
     }
 }

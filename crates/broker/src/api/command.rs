@@ -35,6 +35,8 @@ pub struct Incoming {
     /// The sender's own time to live in milliseconds. With 0 only receivers that wait for the
     /// message when it comes get it.
     pub ttl_ms: Option<u64>,
+    /// The priority that its sender gave it. (docs/spec/rabbitmq.md#10.7)
+    pub priority: Option<u8>,
     /// The encoded message id; what is the same to its sender is the same here.
     pub message_id: Option<Bytes>,
     /// In UTF-8.

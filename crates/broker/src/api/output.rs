@@ -226,8 +226,8 @@ pub enum Output {
     RulesChanged(NamespaceId, Box<RuleSnapshot>),
     /// The same, of a namespace.
     NamespaceChanged(Box<NamespaceChange>),
-    /// Sequence numbers are consecutive from the first, without those that were duplicates: of
-    /// each its place is told and the number of the message that was accepted before.
+    /// Arrivals are consecutive from the first, without those that were duplicates: of each its
+    /// place is told and the number of the message that was accepted before.
     Sent {
         request: RequestId,
         result: Result<SequenceNumber, SendError>,

@@ -121,6 +121,30 @@ impl RetryBackoff {
     }
 }
 
+/// The levels of a queue that gives out messages of a higher priority first.
+/// (docs/spec/rabbitmq.md#10.7)
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Priorities {
+    /// The highest level, which is that of all higher priorities too.
+    pub highest: u8,
+    /// The level of a message without a priority.
+    pub default: u8,
+}
+
+impl Priorities {
+    /// Those of RabbitMQ's quorum queues.
+    pub const QUORUM: Self = Self {
+        highest: 31,
+        default: 4,
+    };
+
+    /// The level of a message with this priority.
+    #[must_use]
+    pub fn level(self, priority: Option<u8>) -> u8 {
+        priority.unwrap_or(self.default).min(self.highest)
+    }
+}
+
 /// What an entity lets clients do. Settling what is lent, counting and managing work in all of
 /// them. (docs/spec/entities.md#3)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -189,6 +213,8 @@ pub struct QueueSettings {
     /// Whether one receiver at a time is given messages: the first one, and when that goes, of the
     /// highest priority the oldest. (docs/spec/rabbitmq.md#10.1)
     pub single_active_receiver: bool,
+    /// Whether messages of a higher priority are given out before others.
+    pub priorities: Option<Priorities>,
     /// Available messages that it may hold, and their bytes. (docs/spec/rabbitmq.md#12.4)
     pub max_length: Option<u64>,
     pub max_length_bytes: Option<u64>,
@@ -206,6 +232,7 @@ impl QueueSettings {
         self.auto_delete = before.auto_delete;
         self.exclusive = before.exclusive;
         self.single_active_receiver = before.single_active_receiver;
+        self.priorities = before.priorities;
         self.delayed_retry = before.delayed_retry;
         self.consumer_timeout = before.consumer_timeout;
     }
@@ -249,6 +276,7 @@ impl Default for QueueSettings {
             auto_delete: false,
             exclusive: false,
             single_active_receiver: false,
+            priorities: None,
             max_length: None,
             max_length_bytes: None,
             overflow: Overflow::DropHead,

@@ -21,7 +21,7 @@ impl Lent {
     /// Whether a body belongs to a snapshot.
     pub(crate) fn covers(&self, body: BodyPointer) -> bool {
         let below = self.below.get(&body.home);
-        below.is_some_and(|below| body.number < *below)
+        below.is_some_and(|below| body.number.arrival() < *below)
     }
 
     /// Whether a snapshot has bodies whose home is this entity.

@@ -21,8 +21,9 @@ pub(crate) struct Deletion {
     pub deleted: usize,
     /// Everything below has been looked at.
     pub cursor: SequenceNumber,
-    /// What arrived since is not its business.
     pub until: SequenceNumber,
+    /// What arrived since is not its business.
+    pub before_arrival: SequenceNumber,
     /// What it has asked for, in a queue with sessions.
     pub asked: Option<PendingRead>,
 }

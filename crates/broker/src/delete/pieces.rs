@@ -97,7 +97,8 @@ fn next_to_delete(queue: &Queue, deletion: &Deletion) -> Option<(SequenceNumber,
         return None;
     }
     let mut next = window.range(deletion.cursor..deletion.until);
-    next.next().map(|(number, entry)| (number, *entry))
+    let next = next.find(|(number, _)| number.arrival() < deletion.before_arrival);
+    next.map(|(number, entry)| (number, *entry))
 }
 
 /// The window knows no more that could be deleted; perhaps there is more on disk.

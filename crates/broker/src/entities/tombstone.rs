@@ -230,7 +230,7 @@ impl Tombstone {
             Bodies::NotLent => !cx.shared.lent.covers(pointer),
             Bodies::Owned(owned) => {
                 let from = owned.get(&pointer.home);
-                from.is_some_and(|from| pointer.number >= *from)
+                from.is_some_and(|from| pointer.number.arrival() >= *from)
             }
         };
         if goes {

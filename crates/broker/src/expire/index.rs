@@ -118,6 +118,22 @@ impl ExpiryIndex {
         Some(id)
     }
 
+    /// Where the blocks end that are looked through whatever they have, if this is the one before
+    /// the next of them.
+    pub(crate) fn recheck_behind(&self, block: u64) -> Option<SequenceNumber> {
+        let (next, last) = self.recheck?;
+        (next == block + 1).then(|| bounds_of(last).1)
+    }
+
+    /// From the next block that is to be looked through there is no message before `number`.
+    pub(crate) fn skip_to(&mut self, number: SequenceNumber) {
+        let skipped = |(next, last): (u64, u64)| (block_of(number).max(next), last);
+        self.recheck = self
+            .recheck
+            .map(skipped)
+            .filter(|(next, last)| next <= last);
+    }
+
     /// Takes up the next block that is to be looked through whatever it has.
     fn start_recheck(&mut self) -> Option<u64> {
         let (next, last) = self.recheck?;

@@ -22,6 +22,8 @@ pub(crate) struct Sweep {
     pub(super) cursor: SequenceNumber,
     pub(super) found: index::Outcome,
     pub(super) waiting: Option<ReadId>,
+    /// Up to where the read under way looks for the next block that is to be rechecked.
+    pub(crate) reach: Option<SequenceNumber>,
     /// The most rows that the next read asks for.
     pub(super) limit: usize,
     /// Due, but their patches have to be read first.
@@ -39,6 +41,7 @@ impl Sweep {
                 again: None,
             },
             waiting: None,
+            reach: None,
             limit: usize::MAX,
             unpatched: Vec::new(),
             unpatched_bytes: 0,

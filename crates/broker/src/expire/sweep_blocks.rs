@@ -15,6 +15,7 @@ use crate::api::id::{ReadId, Subqueue};
 use crate::context::read::Purpose;
 use crate::context::{Context, RETRY_MS};
 use crate::expire;
+use crate::expire::index::bounds_of;
 use crate::expire::sweep::Sweep;
 use crate::message::Message;
 use crate::message::entry::Entry;
@@ -48,6 +49,7 @@ fn sweep_piece(queue: &mut Queue, mut sweep: Sweep, cx: &mut Context<'_>) {
     if sweep.cursor >= sweep.end() {
         finish_sweep(queue, &sweep, cx);
     } else if window.covers(sweep.end()) {
+        skip_unused(queue, sweep.block);
         sweep_window(queue, &mut sweep, cx);
         go_on(queue, sweep, cx);
     } else {
@@ -99,6 +101,19 @@ fn sweep_window(queue: &mut Queue, sweep: &mut Sweep, cx: &mut Context<'_>) {
     }
 }
 
+/// Nothing is to be rechecked between a block of the window and the next message.
+fn skip_unused(queue: &mut Queue, block: u64) {
+    let Some(reach) = queue.expiry.recheck_behind(block) else {
+        return;
+    };
+    let (main, (_, end)) = (queue.sub(Subqueue::Main), bounds_of(block));
+    let available = main.window.range(end..reach).next();
+    let locked = main.locks.range(end..reach).next();
+    let next = available.map_or(main.window.end(), |(number, _)| number);
+    let next = locked.map_or(next, |(number, _)| next.min(number));
+    queue.expiry.skip_to(next);
+}
+
 /// Deals with one available message. Returns whether there is room for more.
 fn sweep_available(
     queue: &mut Queue,
@@ -123,11 +138,13 @@ fn sweep_available(
 
 fn sweep_disk(queue: &mut Queue, mut sweep: Sweep, cx: &mut Context<'_>) {
     let limit = limit_of(&sweep, cx);
+    // Levels of priority lie so far apart that most blocks have nothing.
+    sweep.reach = queue.expiry.recheck_behind(sweep.block);
     let query = Query::Range {
         entity: queue.id,
         part: Subqueue::Main.part(),
         from: sweep.cursor,
-        until: sweep.end(),
+        until: sweep.reach.unwrap_or(sweep.end()),
         limit,
         bodies: false,
         max_bytes: 0,
@@ -156,6 +173,9 @@ pub(crate) fn loaded(queue: &mut Queue, read: ReadId, rows: ReadRows, cx: &mut C
             } else {
                 sweep.limit = usize::MAX;
                 sweep.look_again(cx);
+                if sweep.reach.take().is_some() {
+                    queue.expiry.skip_to(until);
+                }
                 sweep.cursor = until.clamp(sweep.cursor.next(), sweep.end());
             }
             queue.sweep = Some(sweep);
@@ -184,8 +204,15 @@ fn sweep_rows(
     touched: &BTreeSet<SequenceNumber>,
     cx: &mut Context<'_>,
 ) {
+    let own = rows.partition_point(|row| row.number < sweep.end());
+    let (rows, behind) = rows.split_at(own);
     let last = rows.last().map(|row| row.number.next());
-    let whole = rows.len() < limit_of(sweep, cx);
+    let whole = !behind.is_empty() || rows.len() < limit_of(sweep, cx);
+    if let Some(reach) = sweep.reach.take().filter(|_| whole) {
+        queue
+            .expiry
+            .skip_to(behind.first().map_or(reach, |row| row.number));
+    }
     sweep.limit = usize::MAX;
     let until = last.filter(|_| !whole).unwrap_or(sweep.end());
     sweep.look_at_locks(queue.sub(Subqueue::Main), until, cx);

@@ -334,7 +334,8 @@ fn arrive_as(
         "only its topic writes to a subscription"
     );
     queue.note_access(cx);
-    let number = queue.rows.take_number();
+    let priority = row::priority(&transfer.entry.row);
+    let number = queue.rows.take_number(priority);
     let arrival = MessageEvent::Arrived {
         from: transfer.place(),
     };

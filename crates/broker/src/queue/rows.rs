@@ -10,6 +10,7 @@ use store::{
     Write,
 };
 
+use crate::api::settings::Priorities;
 use crate::api::traffic::Traffic;
 use crate::context::Context;
 use crate::message::Message;
@@ -35,6 +36,8 @@ pub(crate) struct Rows {
     pub journal: Journal,
     pub traffic: Traffic,
     pub returns: Returns,
+    /// The levels of its messages, if it has any.
+    priorities: Option<Priorities>,
     /// Whether the head is to be written at the end of the turn.
     is_touched: bool,
 }
@@ -46,6 +49,7 @@ impl Rows {
         namespace: NamespaceId,
         topic: Option<EntityId>,
         session_ids: Option<SessionIds>,
+        priorities: Option<Priorities>,
         head: Head,
     ) -> Self {
         Self {
@@ -58,6 +62,7 @@ impl Rows {
             journal: Journal::default(),
             traffic: Traffic::default(),
             returns: Returns::default(),
+            priorities,
             is_touched: false,
         }
     }
@@ -74,6 +79,14 @@ impl Rows {
 
     /// Above every number in use.
     pub(crate) fn end(&self) -> SequenceNumber {
+        match self.priorities {
+            Some(_) => SequenceNumber::END_OF_LEVELS,
+            None => self.head.next_number,
+        }
+    }
+
+    /// The arrival of the next message, whatever its level.
+    pub(crate) fn next_arrival(&self) -> SequenceNumber {
         self.head.next_number
     }
 
@@ -83,8 +96,17 @@ impl Rows {
         parts.fold(0, |sum, part| part.bytes.saturating_add(sum))
     }
 
-    /// The number of the next message that enters.
-    pub(crate) fn take_number(&mut self) -> SequenceNumber {
+    /// The number of the next message that enters, which has this priority.
+    pub(crate) fn take_number(&mut self, priority: Option<u8>) -> SequenceNumber {
+        let arrival = self.take_arrival();
+        match self.priorities {
+            Some(priorities) => arrival.at_level(priorities.level(priority)),
+            None => arrival,
+        }
+    }
+
+    /// The number of something that is not available yet, and has no level.
+    pub(crate) fn take_arrival(&mut self) -> SequenceNumber {
         let number = self.head.next_number;
         self.head.next_number = number.next();
         number
@@ -142,7 +164,7 @@ impl Rows {
         cx: &mut Context<'_>,
     ) {
         debug_assert!(
-            number < self.head.next_number,
+            number.arrival() < self.head.next_number,
             "a number is taken before its row is written"
         );
         self.touch(cx);

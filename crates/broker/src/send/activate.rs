@@ -49,7 +49,7 @@ fn activate_one(queue: &mut Queue, due: Due, planned: &Planned, cx: &mut Context
     if let Some(waiting) = &planned.waiting {
         return retry::resume(queue, due.number, waiting, cx);
     }
-    let number = queue.rows.take_number();
+    let number = queue.rows.take_number(row::priority(&row));
     let enqueued_ms = queue.rows.take_enqueued_time(cx);
     // It is enqueued now, under the settings of now. (docs/spec/entities.md#7.1)
     let ttl_ms = row.ttl_ms.min(queue.settings.default_message_time_to_live);

@@ -85,7 +85,7 @@ pub(crate) fn accept(
         "the caller has seen that there is room"
     );
     queue.note_access(cx);
-    let first = queue.rows.end();
+    let first = queue.rows.next_arrival();
     let enqueued = queue.rows.take_enqueued_time(cx);
     let mut duplicates = Vec::new();
     for (index, message) in messages.into_iter().enumerate() {
@@ -238,12 +238,13 @@ fn enqueue_shared(
     cx: &mut Context<'_>,
 ) -> SequenceNumber {
     queue.note_shared_bodies(cx);
-    let number = queue.rows.take_number();
+    let number = queue.rows.take_number(message.priority);
     queue.record_acceptance(number, message, cx);
+    let row = row_of(queue, message, number, enqueued_ms);
     let row = MessageRow {
-        flags: row::SHARED,
+        flags: row.flags | row::SHARED,
         body: pointer,
-        ..row_of(queue, message, number, enqueued_ms)
+        ..row
     };
     let session = message.session_id.as_ref();
     insert_message(
@@ -270,7 +271,7 @@ fn enqueue(
         "a message without a session is refused before"
     );
     if let Some(due) = message.scheduled.filter(|due| *due > cx.now.wall) {
-        let number = promised.unwrap_or_else(|| queue.rows.take_number());
+        let number = promised.unwrap_or_else(|| queue.rows.take_arrival());
         queue.record_acceptance(number, &message, cx);
         let mut row = MessageRow {
             expires_ms: u64::MAX,
@@ -279,13 +280,13 @@ fn enqueue(
         if cx.shared.lent.covers(row.body) {
             // The number was promised before a snapshot was taken, to which the bodies belong that
             // have a number from then.
-            row.body.number = queue.rows.take_number();
+            row.body.number = queue.rows.take_arrival();
         }
         let due = Due { at: due.0, number };
         queue.schedule.put(message, due, row, &mut queue.rows, cx);
         return number;
     }
-    let number = queue.rows.take_number();
+    let number = queue.rows.take_number(message.priority);
     queue.record_acceptance(number, &message, cx);
     let row = row_of(queue, &message, number, enqueued_ms);
     let topic = matches!(queue.kind, Kind::Topic(_));
@@ -353,7 +354,7 @@ pub(crate) fn row_of(
         ttl_ms,
         expires_ms: deadline(queue, enqueued_ms, ttl_ms),
         size: u32::try_from(message.payload.len()).expect("sizes were checked"),
-        flags: 0,
+        flags: row::sent_with(message.priority),
         session_hash: queue.rows.session_hash(message.session_id.as_ref()),
         enqueued_number: 0,
         body: queue.rows.pointer(number),

@@ -65,7 +65,7 @@ fn redrive_one(
     let lock = end_lock::take_lock(queue, subqueue, number, cx);
     let message = lock.into_message(subqueue, number);
     queue.erase(&message, message.patch.is_some(), cx);
-    let arriving = queue.rows.take_number();
+    let arriving = queue.rows.take_number(row::priority(&message.row));
     let from = queue.place_of(number);
     queue.record(arriving, || MessageEvent::Redriven { from, by }, cx);
     let enqueued = queue.rows.take_enqueued_time(cx);
@@ -74,7 +74,7 @@ fn redrive_one(
     row.session_hash = queue.rows.session_hash(session);
     let patch = message.patch.map(|patch| patch.without(&REASONS));
     let patch = patch.filter(|patch| !patch.is_empty());
-    row.flags = row::arrived(patch.is_some());
+    row.flags = row::redriven(&message.row, patch.is_some());
     if let Some(patch) = &patch {
         queue.rows.put_patch(arriving, patch, cx);
     }

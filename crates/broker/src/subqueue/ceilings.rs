@@ -14,7 +14,7 @@ const MOST: usize = 64;
 /// One ceiling.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct Ceiling {
-    /// It is for messages with smaller numbers.
+    /// It is for messages that arrived before this one.
     below: u64,
     ttl_ms: u64,
 }
@@ -25,7 +25,7 @@ struct Ceiling {
 pub(crate) struct Ceilings(Vec<Ceiling>);
 
 impl Ceilings {
-    /// Messages below this number live no longer than that.
+    /// Messages that arrived before this one live no longer than that.
     pub(crate) fn lower(&mut self, below: SequenceNumber, ttl_ms: u64) {
         self.0.retain(|ceiling| ceiling.ttl_ms < ttl_ms);
         let below = below.0;
@@ -45,7 +45,10 @@ impl Ceilings {
 
     /// When the message of a row expires.
     pub(crate) fn expires_ms(&self, number: SequenceNumber, row: &MessageRow) -> u64 {
-        let ceiling = self.0.iter().find(|ceiling| number.0 < ceiling.below);
+        let ceiling = self
+            .0
+            .iter()
+            .find(|ceiling| number.arrival().0 < ceiling.below);
         ceiling.map_or(row.expires_ms, |ceiling| {
             let expires_ms = row.enqueued_ms.saturating_add(ceiling.ttl_ms);
             expires_ms.min(row.expires_ms)

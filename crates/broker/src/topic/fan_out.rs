@@ -82,7 +82,7 @@ pub(crate) fn publish_one(
             from: transfer.place(),
             rule,
         };
-        queue.record(queue.rows.end(), event, cx);
+        queue.record(queue.rows.next_arrival(), event, cx);
         take_copy(queue, &transfer, &before, copy.content, sharing > 1, cx);
         run(queue, cx);
     }
@@ -184,7 +184,7 @@ fn facts(transfer: &Transfer) -> Facts<'_> {
 
 /// The body of a message belongs to a snapshot: the copies get one that is their own.
 fn own_body(queue: &mut Queue, transfer: &mut Transfer, cx: &mut Context<'_>) {
-    let number = queue.rows.take_number();
+    let number = queue.rows.take_arrival();
     let pointer = queue.rows.pointer(number);
     cx.write(Write::PutBody {
         pointer,
@@ -237,7 +237,7 @@ fn take_copy(
     shared: bool,
     cx: &mut Context<'_>,
 ) {
-    let number = queue.rows.take_number();
+    let number = queue.rows.take_number(row::priority(before));
     let enqueued = queue.rows.take_enqueued_time(cx);
     let mut row = enqueue::arriving_row(queue, before, transfer.number, number, enqueued);
     let mut body = Body {

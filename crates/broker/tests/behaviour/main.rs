@@ -48,6 +48,7 @@ mod node_reads;
 mod now_or_never;
 mod policies;
 mod preferred_receivers;
+mod priorities;
 mod publication_copies;
 mod random;
 mod random_entities;

@@ -866,9 +866,10 @@ fn text_of(value: &Bytes) -> String {
 fn messages(args: &[&str]) -> Vec<Incoming> {
     let ttl_ms = named(args, "ttl=").map(millis);
     let transfer_to = named(args, "to=").map(Arc::from);
+    let priority = named(args, "priority=").map(|level| level.parse().unwrap());
     let encoded = args.contains(&"encoded");
-    let is_option =
-        |arg: &str| arg.contains('=') || ["encoded", "unheard", "misread"].contains(&arg);
+    let words = ["encoded", "unheard", "misread"];
+    let is_option = |arg: &str| arg.contains('=') || words.contains(&arg);
     let mut messages = Vec::new();
     for text in args.iter().filter(|arg| !is_option(arg)) {
         let (text, times) = text.split_once('*').unwrap_or((text, "1"));
@@ -880,16 +881,16 @@ fn messages(args: &[&str]) -> Vec<Incoming> {
             let (text, session) = text.split_once(':').unwrap_or((text, ""));
             let session_id = (!session.is_empty()).then(|| Bytes::from(session.to_owned()));
             let message_id = (!id.is_empty()).then(|| encoded_text(id));
-            let payload = if encoded {
-                encoded_message(text, id, session, args)
-            } else {
-                Bytes::from(text.to_owned())
+            let payload = match encoded {
+                true => encoded_message(text, id, session, args),
+                false => Bytes::from(text.to_owned()),
             };
             messages.push(Incoming {
                 payload,
                 message_id,
                 session_id,
                 ttl_ms,
+                priority,
                 scheduled,
                 transfer_to: transfer_to.clone(),
                 ..Incoming::default()
@@ -992,9 +993,8 @@ fn millis(text: &str) -> u64 {
 }
 
 fn time(ms: u64) -> String {
-    if ms.is_multiple_of(1_000) {
-        format!("{}s", ms / 1_000)
-    } else {
-        format!("{ms}ms")
+    match ms.is_multiple_of(1_000) {
+        true => format!("{}s", ms / 1_000),
+        false => format!("{ms}ms"),
     }
 }

@@ -74,6 +74,7 @@ impl Parsed {
         if !section.is_empty() {
             let header = Header::decode(&section).map_err(undecodable)?;
             self.message.ttl_ms = header.ttl.map(u64::from);
+            self.message.priority = header.priority;
         }
         Ok(())
     }

@@ -119,7 +119,13 @@ fn message(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<In
     let properties = Properties::read(&payload[sections.properties.clone()])?;
     check_application_properties(&payload[sections.application_properties.clone()])?;
     annotations.check(&properties)?;
-    let ttl_ms = time_to_live(&payload[sections.header.clone()], &properties)?;
+    let header = &payload[sections.header.clone()];
+    let header = match header.is_empty() {
+        true => Header::default(),
+        false => Header::decode(header).map_err(undecodable)?,
+    };
+    let ttl_ms = time_to_live(&header, &properties)?;
+    let priority = header.priority;
     let message_id = properties.message_id.map(|id| payload.slice_ref(id));
     let session_id = properties
         .group_id
@@ -131,6 +137,7 @@ fn message(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<In
     };
     Ok(Incoming {
         ttl_ms,
+        priority,
         message_id,
         session_id,
         scheduled,
@@ -143,11 +150,8 @@ fn message(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<In
 
 /// The sender's own time to live. A header's largest value means more than fits there, and the
 /// times of the properties tell how much. (docs/spec/entities.md#7.1)
-fn time_to_live(header: &[u8], properties: &Properties<'_>) -> Result<Option<u64>, Error> {
-    if header.is_empty() {
-        return Ok(None);
-    }
-    match Header::decode(header).map_err(undecodable)?.ttl {
+fn time_to_live(header: &Header, properties: &Properties<'_>) -> Result<Option<u64>, Error> {
+    match header.ttl {
         None => Ok(None),
         Some(0) => Err(errors::no_time_to_live()),
         Some(u32::MAX) => Ok(Some(properties.span().unwrap_or(u32::MAX.into()))),

@@ -59,17 +59,18 @@ impl Books {
             let stays = moved
                 .from
                 .is_some_and(|from| (from.entity, from.number) == (to.entity, to.number));
-            let old = to.number < self.next_number(to.entity);
-            if stays || old && self.skipped.remove(&(to.entity, to.number)) {
+            let arrival = to.number.arrival();
+            let old = arrival < self.next_number(to.entity);
+            if stays || old && self.skipped.remove(&(to.entity, arrival)) {
                 continue;
             }
-            self.skip_to(to.entity, to.number, &mut skipped);
+            self.skip_to(to.entity, arrival, &mut skipped);
             let tally = self.tallies.entry(to.entity).or_default();
-            if to.number != tally.next {
+            if arrival != tally.next {
                 let what = format!("{:?} gave out {}, not {}", to.entity, to.number, tally.next);
                 return Err(Violation::new("I8", what));
             }
-            tally.next = to.number.next();
+            tally.next = arrival.next();
         }
         for entity in &page.changes.entities {
             if let Some(head) = self.heads.get(entity) {

@@ -200,7 +200,7 @@ impl Ledger {
     pub(super) fn forget_lost(&mut self, queue: usize, next: SequenceNumber) {
         let entity = self.queues[queue].id;
         for history in self.history.of(queue) {
-            history.retain(|accepted| accepted.number < next);
+            history.retain(|accepted| accepted.number.arrival() < next);
             for accepted in history {
                 let there = self.books.accepted_ms(entity, accepted.number);
                 accepted.forgotten = there.is_none();

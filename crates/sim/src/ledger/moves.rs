@@ -7,7 +7,7 @@ use store::{CommitId, EntityId, MessageRow, Part};
 use super::entry::Entry;
 use super::{Ask, Ledger, Queue};
 use crate::books::{Changes, Counted, Move, Place};
-use crate::message::MessageId;
+use crate::message::{self, MessageId};
 use crate::session::Session;
 use crate::violation::Violation;
 
@@ -122,6 +122,23 @@ impl Ledger {
             return Err(Violation::new("I6", what));
         }
         *last = row.enqueued_ms;
+        self.check_level(moved)
+    }
+
+    /// What is enqueued has a number of its level.
+    fn check_level(&self, moved: &Move) -> Result<(), Violation> {
+        let Some(to) = moved.to.filter(|to| to.part == Part::Active) else {
+            return Ok(());
+        };
+        let queue = self.queue_of(to.entity).map(|queue| &self.queues[queue]);
+        let Some(levels) = queue.and_then(|queue| queue.priorities) else {
+            return Ok(());
+        };
+        let level = levels.level(message::priority_of(moved.id));
+        if to.number != to.number.at_level(level) {
+            let what = format!("message {} has {} and level {level}", moved.id, to.number);
+            return Err(Violation::new("I8", what));
+        }
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::Ledger;
 use super::deliveries::{Way, from_dead_letters};
 use super::entry::{Hold, Lock};
 use super::sessions::Key;
-use crate::message::MessageId;
+use crate::message::{self, MessageId};
 use crate::session::Session;
 use crate::violation::Violation;
 
@@ -111,7 +111,10 @@ impl Ledger {
     /// Up to which number a session's messages have been given out for the first time.
     pub(super) fn first_delivered(&mut self, queue: usize, id: MessageId) -> &mut u64 {
         let session = Session::of(id).filter(|_| self.queues[queue].sessions);
-        self.first_delivered.entry((queue, session)).or_default()
+        let levels = self.queues[queue].priorities;
+        let level = levels.map(|levels| levels.level(message::priority_of(id)));
+        let place = (queue, session, level);
+        self.first_delivered.entry(place).or_default()
     }
 
     /// Numbers of deferred messages of a session that clients know of.

@@ -75,14 +75,16 @@ impl Ledger {
         let id = moved.id;
         self.entry_at(id, from)?;
         let wrong = |what: &str| Err(Violation::new("I6", format!("message {id} {what}")));
-        if to.number <= from.number {
+        if to.number.arrival() <= from.number.arrival() {
             return wrong("was redriven under an old number");
         }
         if self.books.count(to) > 0 {
             return wrong("was redriven and counts its deliveries on");
         }
         let patch = self.books.patch(to).cloned().unwrap_or_default();
-        if contains(&patch, b"DeadLetterReason") {
+        // One that stands at the head of a full queue is dead again at once.
+        let stays = self.books.place(id) == Some(to);
+        if stays && contains(&patch, b"DeadLetterReason") {
             return wrong("was redriven and says why it is dead");
         }
         let payload = self.entries.get(&id).map(|entry| entry.payload.clone());

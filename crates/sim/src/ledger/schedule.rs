@@ -67,7 +67,9 @@ impl Ledger {
         let Some(entry) = self.entries.get(&id) else {
             return Ok(());
         };
-        let known = entry.arrived.or(entry.duplicate_of);
+        // One whose time has been is available already, at its level.
+        let arrival = entry.arrived.map(SequenceNumber::arrival);
+        let known = arrival.or(entry.duplicate_of);
         if known != Some(number) {
             let what = format!("message {id} is {known:?}, not {number}");
             return Err(Violation::new("I10", what));
@@ -217,7 +219,7 @@ impl Ledger {
         let due = (entry.due, from.number);
         let what = if entry.due > self.turn.now.wall.0 {
             Some("became available before its time")
-        } else if to.number <= from.number {
+        } else if to.number.arrival() <= from.number {
             Some("became available under no new number")
         } else if self.turn.activated.get(&from.entity) >= Some(&due)
             || self

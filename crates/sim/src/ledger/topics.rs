@@ -180,7 +180,7 @@ impl Ledger {
                 continue;
             };
             let next = image.heads.get(&home).map(|head| head.next_number);
-            let arrived = next.is_some_and(|next| number < next);
+            let arrived = next.is_some_and(|next| number.arrival() < next);
             let known = image.last_entity.is_none_or(|last| home <= last);
             // Nothing comes to an entity after it was removed.
             let removed = known && !image.entities.contains_key(&home);

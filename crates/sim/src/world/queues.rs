@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use broker::{Expiry, QueueSettings, RetryBackoff, RuleDescription, Subqueue};
+use broker::{Expiry, Priorities, QueueSettings, RetryBackoff, RuleDescription, Subqueue};
 
 use crate::rule::Rule;
 
@@ -139,11 +139,15 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         max_length: Some(6),
         ..away.clone()
     };
+    let by_priority = |settings: QueueSettings| QueueSettings {
+        priorities: Some(Priorities::QUORUM),
+        ..settings
+    };
     let [sessions, once, cloud] = with_sessions(&plain, &away, &detects, &dead);
     vec![
-        ("plain", plain),
+        ("plain", by_priority(plain)),
         ("expires-to-dead-letter", dead),
-        ("expires-away", away),
+        ("expires-away", by_priority(away)),
         (FAST, QueueSettings::default()),
         (DETECTS, detects),
         ("forwards", forwards),
@@ -152,7 +156,7 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         ("sessions-once", once),
         ("sessions-cloud", cloud),
         ("publishes", publishes),
-        ("short", short),
+        ("short", by_priority(short)),
     ]
 }
 

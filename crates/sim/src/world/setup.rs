@@ -67,6 +67,7 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
         expires: settings.expires,
         max_length: settings.max_length,
         retry_backoff: settings.retry_backoff,
+        priorities: settings.priorities,
         status: settings.status,
         going: false,
         gone: false,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 use crate::api::order::EntityInfo;
 use crate::api::policy::PolicyLayer;
 use crate::api::policy::key::{Key, check_together};
-use crate::api::settings::{Overflow, QueueSettings};
+use crate::api::settings::{Overflow, Priorities, QueueSettings};
 
 /// How the metadata of a queue begins that a client of RabbitMQ has declared.
 const METADATA: &str = "rabbitmq:";
@@ -26,6 +26,9 @@ const LIMIT: &str = "x-delivery-limit";
 const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 const DEAD_LETTER_KEY: &str = "x-dead-letter-routing-key";
 const SINGLE_CONSUMER: &str = "x-single-active-consumer";
+const MAX_PRIORITY: &str = "x-max-priority";
+/// The highest priority that a message can have.
+const MAX_LEVEL: u8 = u8::MAX;
 const CLASSIC: &str = "classic";
 const QUORUM: &str = "quorum";
 
@@ -33,12 +36,10 @@ const QUORUM: &str = "quorum";
 const OTHERS: &[&str] = &[
     TYPE,
     SINGLE_CONSUMER,
+    MAX_PRIORITY,
     "x-quorum-initial-group-size",
     "x-quorum-target-group-size",
 ];
-/// Arguments that act in RabbitMQ alone.
-const NOT_YET: &[&str] = &["x-max-priority"];
-
 /// Arguments that classic queues do not have.
 const OF_QUORUM: &[&str] = &[
     LIMIT,
@@ -47,6 +48,9 @@ const OF_QUORUM: &[&str] = &[
     "x-delayed-retry-max",
     "x-consumer-timeout",
 ];
+
+/// Arguments that quorum queues do not have.
+const OF_CLASSIC: &[&str] = &[MAX_PRIORITY];
 
 /// What a queue is declared with.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -86,6 +90,10 @@ impl QueueArguments {
         if let Some(name) = of_quorum.filter(|_| self.kind() == CLASSIC) {
             return refused(name, " of queue type rabbit_classic_queue");
         }
+        let of_classic = OF_CLASSIC.iter().find(|name| has(name));
+        if let Some(name) = of_classic.filter(|_| self.kind() == QUORUM) {
+            return refused(name, " of queue type rabbit_quorum_queue");
+        }
         if has(DEAD_LETTER_KEY) && !has(DEAD_LETTER_EXCHANGE) {
             return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
         }
@@ -119,6 +127,7 @@ impl QueueArguments {
             },
             auto_delete: self.auto_delete,
             exclusive: self.exclusive,
+            priorities: self.priorities(),
             single_active_receiver: self.arguments.get(SINGLE_CONSUMER) == Some(&Json::Bool(true)),
             ..QueueSettings::default()
         };
@@ -128,6 +137,19 @@ impl QueueArguments {
             }
         }
         settings
+    }
+
+    /// The levels of a quorum queue, or those that a classic one is declared with.
+    fn priorities(&self) -> Option<Priorities> {
+        if self.kind() == QUORUM {
+            return Some(Priorities::QUORUM);
+        }
+        let highest = self.arguments.get(MAX_PRIORITY)?.as_u64()?;
+        let highest = u8::try_from(highest).unwrap_or(MAX_LEVEL);
+        Some(Priorities {
+            highest,
+            default: 0,
+        })
     }
 
     /// Of a queue that goes with its last receiver, or does not.
@@ -278,9 +300,7 @@ fn check(name: &str, value: &Json) -> Result<(), String> {
         SINGLE_CONSUMER if !value.is_boolean() => {
             return Err(format!("{{unacceptable_type,{}}}", type_name(value)));
         }
-        _ if NOT_YET.contains(&name) => {
-            return Err("this broker does not support it yet".to_owned());
-        }
+        MAX_PRIORITY => return check_max_priority(value),
         _ => {}
     }
     let Some(key) = key_of(name) else {
@@ -293,6 +313,18 @@ fn check(name: &str, value: &Json) -> Result<(), String> {
     match value.as_u64().filter(|span| is_span && *span > MAX_SPAN) {
         Some(large) => Err(format!("{{value_too_large,{large}}}")),
         None => Ok(()),
+    }
+}
+
+fn check_max_priority(value: &Json) -> Result<(), String> {
+    match (value.as_u64(), value.as_i64()) {
+        (Some(0), _) => Err("{value_zero,0}".to_owned()),
+        (Some(highest), _) if highest > MAX_LEVEL.into() => {
+            Err(format!("{{max_value_exceeded,{highest}}}"))
+        }
+        (Some(_), _) => Ok(()),
+        (None, Some(below)) => Err(format!("{{value_negative,{below}}}")),
+        (None, None) => Err(format!("{{unacceptable_type,{}}}", type_name(value))),
     }
 }
 

@@ -99,6 +99,13 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
                 settings.dead_letter_strategy = broker::DeadLetterStrategy::AtLeastOnce;
             }
             "auto-delete" => settings.auto_delete = true,
+            "priorities" => settings.priorities = Some(broker::Priorities::QUORUM),
+            "levels" => {
+                settings.priorities = Some(broker::Priorities {
+                    highest: value.parse().unwrap(),
+                    default: 0,
+                });
+            }
             "single" => settings.single_active_receiver = true,
             "sessions" => settings.requires_session = true,
             "expires" => settings.expires = millis(value),

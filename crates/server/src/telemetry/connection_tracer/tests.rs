@@ -90,6 +90,7 @@ fn message() -> Incoming {
     Incoming {
         payload: payload.freeze(),
         ttl_ms: None,
+        priority: None,
         message_id: None,
         session_id: None,
         scheduled: None,

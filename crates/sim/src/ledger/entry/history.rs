@@ -84,7 +84,8 @@ impl Entry {
     pub(in crate::ledger) fn undo_redrives(&mut self, number: SequenceNumber) {
         let hops = self.hops.len();
         let is_lost = |earlier: &Redriven| {
-            earlier.hops > hops || (earlier.hops == hops && number < earlier.next)
+            earlier.hops > hops
+                || (earlier.hops == hops && number.arrival() < earlier.next.arrival())
         };
         while let Some(earlier) = self.redrives.pop_if(|earlier| is_lost(earlier)) {
             self.enqueued = earlier.enqueued;

@@ -93,6 +93,7 @@ impl FakeBroker {
             expires: u64::MAX,
             max_length: None,
             retry_backoff: None,
+            priorities: None,
             status: Status::Active,
             going: false,
             gone: false,

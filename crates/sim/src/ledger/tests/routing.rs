@@ -62,6 +62,7 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         expires: u64::MAX,
         max_length: None,
         retry_backoff: None,
+        priorities: None,
     }
 }
 

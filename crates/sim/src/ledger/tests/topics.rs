@@ -49,6 +49,7 @@ fn queue(path: &'static str, id: EntityId, topic: Option<usize>) -> Queue {
         expires: u64::MAX,
         max_length: None,
         retry_backoff: None,
+        priorities: None,
         status: Status::Active,
         going: false,
         gone: false,

@@ -5,7 +5,7 @@ use broker::{Command, Incoming, Outcome, ReceiverId, Wall};
 use bytes::{Bytes, BytesMut};
 
 use crate::ledger::Ask;
-use crate::message::{MessageId, SendOptions};
+use crate::message::{self, MessageId, SendOptions};
 use crate::session::Session;
 
 /// Names a limit.
@@ -41,6 +41,7 @@ pub(in crate::world) fn incoming(id: MessageId, payload: Bytes, options: SendOpt
     Incoming {
         payload,
         ttl_ms: options.ttl.map(u64::from),
+        priority: message::priority_of(id),
         message_id: Some(message_id.freeze()),
         session_id: Session::as_sent(id).map(Bytes::from),
         scheduled: options.due.map(Wall),

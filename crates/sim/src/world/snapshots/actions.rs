@@ -2,8 +2,8 @@
 
 use broker::{
     Access, Command, Ensured, FilterDescription, NamespaceDefinition, NamespaceOrder, Order,
-    Outcome, QueueSettings, ReceiveMode, ReceiverId, RequestId, RuleDescription, Subqueue,
-    SubqueueId, SubscriptionSettings,
+    Outcome, Priorities, QueueSettings, ReceiveMode, ReceiverId, RequestId, RuleDescription,
+    Subqueue, SubqueueId, SubscriptionSettings,
 };
 use store::{EntityId, NamespaceId, Part, SequenceNumber};
 
@@ -416,6 +416,7 @@ fn entities() -> Vec<Ensured> {
         path: path.to_owned(),
         settings: QueueSettings {
             requires_session,
+            priorities: (!requires_session).then_some(Priorities::QUORUM),
             ..settings.clone()
         },
     };
