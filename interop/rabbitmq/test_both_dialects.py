@@ -3,10 +3,10 @@
 import os
 
 import pytest
-from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
-from rabbitmq_amqp_python_client import AddressHelper
+from azure.servicebus import ServiceBusClient, ServiceBusMessage
+from rabbitmq_amqp_python_client import AddressHelper, QuorumQueueSpecification
 
-from support import message, take
+from support import fresh, message, take
 
 
 @pytest.fixture
@@ -31,10 +31,14 @@ def test_what_a_rabbitmq_client_publishes_azures_sdk_receives(azure, connection,
         receiver.complete_message(received)
 
 
-def test_a_dead_letter_of_one_client_is_read_by_the_other(azure, connection, queue):
-    connection.publisher(AddressHelper.queue_address(queue)).publish(message(b"bad"))
-    take(queue, "discard")
-    with azure.get_queue_receiver(queue, sub_queue=ServiceBusSubQueue.DEAD_LETTER, max_wait_time=30) as receiver:
+def test_a_dead_letter_of_one_client_is_read_by_the_other(azure, connection, management, queue):
+    name = fresh("dying")
+    specification = QuorumQueueSpecification(name=name, dead_letter_exchange="", dead_letter_routing_key=queue)
+    management.declare_queue(specification)
+    connection.publisher(AddressHelper.queue_address(name)).publish(message(b"bad"))
+    take(name, "discard")
+    management.delete_queue(name)
+    with azure.get_queue_receiver(queue, max_wait_time=30) as receiver:
         dead = next(receiver)
         assert dead.dead_letter_reason == "rejected"
         receiver.complete_message(dead)

@@ -64,12 +64,17 @@ def test_what_is_requeued_comes_again_without_a_count(connection, queue):
     assert [one.delivery_count for one in received] == [0, 0, 0, 0]
 
 
-def test_what_is_discarded_goes_to_the_dead_letters(connection, queue):
-    connection.publisher(AddressHelper.queue_address(queue)).publish(message(b"bad"))
-    take(queue, "discard")
-    (dead,) = take(f"{queue}/$DeadLetterQueue", "accept")
+def test_what_is_discarded_goes_to_the_dead_letter_exchange_or_nowhere(connection, management, queue):
+    name = fresh("dying")
+    specification = QuorumQueueSpecification(name=name, dead_letter_exchange="", dead_letter_routing_key=queue)
+    management.declare_queue(specification)
+    connection.publisher(AddressHelper.queue_address(name)).publish(message(b"bad"))
+    take(name, "discard")
+    (dead,) = take(queue, "discard")
     assert dead.body == b"bad"
-    assert dead.annotations["x-opt-dead-letter-reason"] == "rejected"
+    assert dead.annotations["x-last-death-reason"] == "rejected"
+    assert management.queue_info(queue).message_count == 0
+    management.delete_queue(name)
 
 
 def test_a_wrong_password_is_refused():

@@ -135,6 +135,11 @@ impl Error {
                 "Not Found. The topic does not exist.",
             ),
             EntityError::Exists(_) | EntityError::Rule(RuleError::Exists(_)) => subject.exists(),
+            EntityError::ExchangeExists(_) => Self::new(
+                StatusCode::CONFLICT,
+                Some(40_900),
+                format!("Conflict. {error}."),
+            ),
             EntityError::Immutable { property, kind } => Self::immutable(property, *kind),
             EntityError::Destination(target) => Self::new(
                 StatusCode::NOT_FOUND,

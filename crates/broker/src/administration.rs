@@ -65,6 +65,10 @@ fn carry_out(
         Order::Remove { path } => entities::remove(directory, namespace, &path, cx),
         Order::Apply(batch) => batch::carry_out(directory, namespace, *batch, cx),
         Order::Describe { path } => inquiry::describe(directory, namespace, &path, cx),
+        Order::Redeclare { path } => {
+            entities::renew_lease(directory, namespace, &path, cx);
+            inquiry::describe(directory, namespace, &path, cx)
+        }
         Order::List { of, skip, top } => {
             inquiry::list(directory, namespace, &of, skip, top, cx).map(Answer::Entities)
         }

@@ -87,7 +87,8 @@ pub(crate) fn expire(queue: &mut Queue, message: &Message, patched: bool, cx: &m
         let description = "The message expired and was dead lettered.";
         let old = message.patch.as_deref();
         let patch = Patch::with_reason(old, "TTLExpiredException", description);
-        dead_letter::dead_letter(queue, message, &patch, cx);
+        // The setting asks for the message, whether or not the queue keeps other dead letters.
+        dead_letter::dead_letter_to(queue, Subqueue::DeadLetter, message, &patch, cx);
     } else {
         queue.erase(message, patched || message.patch.is_some(), cx);
     }

@@ -38,6 +38,7 @@ pub use api::client_affine::{
 };
 pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, RetryTime, SessionFilter};
 pub use api::death::{Death, DeathReason, Deaths};
+pub use api::declared::{Declared, QueueType};
 pub use api::delayed_retry::{DelayedRetry, RetriedMessages};
 pub use api::entity_error::EntityError;
 pub use api::fault::{
@@ -75,7 +76,7 @@ pub use api::output::{
     Additions, Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output,
     RequestError, SendError, SessionError, SessionPage, SettleError, TransactionError,
 };
-pub use api::policy::arguments::QueueArguments;
+pub use api::policy::arguments::{IntegerType, QueueArguments};
 pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer};
 pub use api::publication::{Publication, PublishError, Routed};
 pub use api::router::{

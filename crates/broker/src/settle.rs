@@ -92,7 +92,8 @@ fn settle_all(
     cx: &mut Context<'_>,
 ) -> Result<(), SettleError> {
     for &token in tokens {
-        let (subqueue, _) = end_lock::find_free_lock(queue, token, asker, cx)?;
+        let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
+        end_lock::check_not_lasting(queue, subqueue, number)?;
         check_allowed(queue, subqueue, outcome)?;
     }
     queue.note_access(cx);

@@ -172,6 +172,7 @@ impl Connection {
                 link,
                 closed: true,
                 error: Some(Error::new(condition::RESOURCE_LIMIT_EXCEEDED, text)),
+                with_session: false,
                 unsettled: Vec::new(),
             });
         }

@@ -208,6 +208,7 @@ impl Connection {
             let reason = DetachReason {
                 closed: true,
                 error: error.cloned(),
+                with_session: true,
             };
             self.report_detached(link, reason);
             self.remove_link(link);

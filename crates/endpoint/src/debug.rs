@@ -65,8 +65,9 @@ impl fmt::Debug for Event {
             Self::Updated { link, delivery_id, settled, state } => {
                 show!(f, "Updated", link = link, delivery_id = delivery_id, settled = settled, state = state)
             }
-            Self::Detached { link, closed, error, unsettled } => {
-                show!(f, "Detached", link = link, closed = closed, error = error, unsettled = unsettled)
+            Self::Detached { link, closed, error, with_session, unsettled } => {
+                let parts = (with_session, unsettled);
+                show!(f, "Detached", link = link, closed = closed, error = error, with_session = parts.0, unsettled = parts.1)
             }
             Self::Ended { session, error } => show!(f, "Ended", session = session, error = error),
             Self::Closed { error, in_order } => show!(f, "Closed", error = error, in_order = in_order),

@@ -50,6 +50,7 @@ impl Connection {
             DetachReason {
                 closed,
                 error: detach.error,
+                with_session: false,
             },
         );
         if is_held {
@@ -111,6 +112,7 @@ impl Connection {
             DetachReason {
                 closed,
                 error: None,
+                with_session: false,
             },
         );
     }
@@ -130,7 +132,11 @@ impl Connection {
         self.write_dispositions(session);
         self.drop_waiting(key);
         self.drop_received(key);
-        let reason = DetachReason { closed, error };
+        let reason = DetachReason {
+            closed,
+            error,
+            with_session: false,
+        };
         if let Some(link) = self.links.get_mut(key) {
             link.keeps_deliveries = link.keeps_deliveries(&reason);
         }
@@ -154,6 +160,7 @@ impl Connection {
         let copy = DetachReason {
             closed: reason.closed,
             error: reason.error.clone(),
+            with_session: reason.with_session,
         };
         if let (Some(link), Some(error)) = (self.links.get(key), &copy.error)
             && link.stage != Stage::Detaching
@@ -219,6 +226,7 @@ impl Connection {
             link: LinkId(key),
             closed: reason.closed,
             error: reason.error,
+            with_session: reason.with_session,
             unsettled,
         });
         self.notify_starved_senders(session_key);

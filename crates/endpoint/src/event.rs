@@ -92,6 +92,8 @@ pub enum Event {
         link: LinkId,
         closed: bool,
         error: Option<Error>,
+        /// Whether it goes with its session.
+        with_session: bool,
         unsettled: Vec<u128>,
     },
     /// The session ended and its links with it (each was reported as `Detached` before). For an

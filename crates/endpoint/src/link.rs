@@ -157,11 +157,14 @@ impl Link {
 pub(crate) struct DetachReason {
     pub(crate) closed: bool,
     pub(crate) error: Option<Error>,
+    /// Whether the link goes with its session.
+    pub(crate) with_session: bool,
 }
 
 impl DetachReason {
     pub(crate) fn with(error: Error) -> Self {
         Self {
+            with_session: false,
             closed: true,
             error: Some(error),
         }

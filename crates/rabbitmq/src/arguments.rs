@@ -2,8 +2,10 @@
 //!
 //! What they mean is the broker's: [`broker::QueueArguments`] checks, keeps and compares them.
 
+use std::collections::BTreeMap;
+
 use amqp::{Map, Value};
-use broker::QueueArguments;
+use broker::{IntegerType, QueueArguments};
 use serde_json::{Map as JsonMap, Value as Json};
 
 /// Reads and checks the arguments of a declaration.
@@ -12,24 +14,60 @@ use serde_json::{Map as JsonMap, Value as Json};
 /// When one is invalid or would have no effect; the text is RabbitMQ's where it has one.
 pub(crate) fn read(map: &Map, queue: &str) -> Result<QueueArguments, String> {
     let mut arguments = JsonMap::new();
+    let mut integers = BTreeMap::new();
     for (key, value) in map {
         let key = key.as_text().ok_or("a key of the arguments is no text")?;
-        let value = json(value).ok_or_else(|| {
+        let json = json(value).ok_or_else(|| {
             format!(
                 "invalid arg '{key}' for queue '{queue}' in vhost '/': the type is not accepted"
             )
         })?;
-        arguments.insert(key.to_owned(), value);
+        arguments.insert(key.to_owned(), json);
+        if let Some(integer) = integer_type(value) {
+            integers.insert(key.to_owned(), integer);
+        }
     }
-    QueueArguments::read(arguments, queue)
+    QueueArguments::read(arguments, queue)?.with_integers(integers, queue)
 }
 
 /// As clients are told. Lists and maps, which only the HTTP interface takes, are left out.
 pub(crate) fn map(arguments: &QueueArguments) -> Map {
     let entries = arguments.entries().iter();
     entries
-        .filter_map(|(key, it)| Some((Value::String(key.clone()), value(it)?)))
+        .filter_map(|(key, it)| {
+            let integer = arguments.integer_type(key);
+            let integer = integer.and_then(|integer| integer_of(integer, it.as_i64()?));
+            let value = integer.or_else(|| value(it))?;
+            Some((Value::String(key.clone()), value))
+        })
         .collect()
+}
+
+/// The type of an integer that is no long.
+fn integer_type(value: &Value) -> Option<IntegerType> {
+    Some(match value {
+        Value::Ubyte(_) => IntegerType::Ubyte,
+        Value::Ushort(_) => IntegerType::Ushort,
+        Value::Uint(_) => IntegerType::Uint,
+        Value::Ulong(_) => IntegerType::Ulong,
+        Value::Byte(_) => IntegerType::Byte,
+        Value::Short(_) => IntegerType::Short,
+        Value::Int(_) => IntegerType::Int,
+        _ => return None,
+    })
+}
+
+/// A number in such a type, if it has room there.
+fn integer_of(integer: IntegerType, number: i64) -> Option<Value> {
+    Some(match integer {
+        IntegerType::Ubyte => Value::Ubyte(number.try_into().ok()?),
+        IntegerType::Ushort => Value::Ushort(number.try_into().ok()?),
+        IntegerType::Uint => Value::Uint(number.try_into().ok()?),
+        IntegerType::Ulong => Value::Ulong(number.try_into().ok()?),
+        IntegerType::Byte => Value::Byte(number.try_into().ok()?),
+        IntegerType::Short => Value::Short(number.try_into().ok()?),
+        IntegerType::Int => Value::Int(number.try_into().ok()?),
+    })
 }
 
 fn json(value: &Value) -> Option<Json> {
@@ -65,11 +103,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_of_any_width_are_the_same_and_other_types_keep_theirs() {
-        let ttl = |value| read(&vec![(Value::from("x-message-ttl"), value)], "q");
-        let long = ttl(Value::Long(5)).unwrap();
-        for value in [Value::Ubyte(5), Value::Int(5), Value::Ulong(5)] {
-            assert_eq!(ttl(value), Ok(long.clone()));
+    fn values_come_back_in_the_types_in_which_they_were_sent() {
+        let integers = [
+            Value::Ubyte(5),
+            Value::Ushort(5),
+            Value::Uint(5),
+            Value::Ulong(5),
+            Value::Byte(5),
+            Value::Short(5),
+            Value::Int(5),
+            Value::Long(5),
+        ];
+        for value in integers {
+            let given = vec![(Value::from("x-message-ttl"), value)];
+            let arguments = read(&given, "q").unwrap();
+            assert_eq!(map(&arguments), given);
+            assert_eq!(arguments.settings().default_message_time_to_live, 5);
         }
         let given = vec![
             (Value::from("x-bool"), Value::Bool(true)),

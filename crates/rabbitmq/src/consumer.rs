@@ -73,9 +73,12 @@ impl Consumer {
     }
 
     /// The link is gone: the broker gives back what it holds.
-    pub(crate) fn end(self, cx: &mut LinkContext<'_>, link: LinkId) {
+    pub(crate) fn end(self, cx: &mut LinkContext<'_>, link: LinkId, with_session: bool) {
         let receiver = cx.receiver_id(link);
-        cx.commands.push(Command::Detach { receiver });
+        cx.commands.push(match with_session {
+            true => Command::LoseReceiver { receiver },
+            false => Command::Detach { receiver },
+        });
         for delivery in self.waiting {
             report_written(cx, delivery.size());
         }

@@ -112,7 +112,7 @@ impl Links {
         if let Some(known) = self.links.get(&link) {
             cx.note(Subject::Link, &known.name, known.entity(), &error);
         }
-        self.remove(cx, link);
+        self.remove(cx, link, false);
         cx.connection.detach(link, true, Some(error));
     }
 
@@ -136,15 +136,15 @@ impl Links {
         cx.connection.end(session, Some(error));
     }
 
-    /// Forgets a link that is detached or is about to be.
-    fn remove(&mut self, cx: &mut LinkContext<'_>, link: LinkId) {
+    /// Forgets a link that is detached or is about to be, perhaps with its session.
+    fn remove(&mut self, cx: &mut LinkContext<'_>, link: LinkId, with_session: bool) {
         let Some(gone) = self.links.remove(&link) else {
             return;
         };
         match gone.kind {
             LinkKind::Consumer(consumer) => {
                 let is_of_node = consumer.place.entity.is_volatile();
-                consumer.end(cx, link);
+                consumer.end(cx, link, with_session);
                 if is_of_node {
                     dynamic_queue::close(cx, link);
                 }
@@ -240,7 +240,9 @@ impl LinkOwner for Links {
                 Some(LinkKind::Responses(pair)) => self.send_responses(cx, *pair, drain),
                 _ => {}
             },
-            Event::Detached { link, .. } => self.remove(cx, link),
+            Event::Detached {
+                link, with_session, ..
+            } => self.remove(cx, link, with_session),
             _ => {}
         }
     }
@@ -311,7 +313,7 @@ impl LinkOwner for Links {
 
     fn detach_all(&mut self, cx: &mut LinkContext<'_>, error: &Error) {
         for link in self.links.keys().copied().collect::<Vec<_>>() {
-            self.remove(cx, link);
+            self.remove(cx, link, false);
             cx.connection.detach(link, true, Some(error.clone()));
         }
     }

@@ -424,6 +424,7 @@ fn broker(
             .forward_failures
             .or(config.forward_failures)
             .unwrap_or_default(),
+        keep_undead_lettered: config.keep_undead_lettered.unwrap_or_default(),
         forward_retry: forward_retry(&config.limits),
         body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
         output_buffer_bytes: output_buffer.map_or(default.output_buffer_bytes, |size| {

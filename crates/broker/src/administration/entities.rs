@@ -6,6 +6,7 @@ use store::{EntityId, NamespaceId};
 
 use super::{SUBSCRIPTIONS, inquiry};
 use crate::api::client_affine::ClientAffineProperties;
+use crate::api::declared::QueueType;
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
@@ -18,6 +19,7 @@ use crate::entities::change::changed;
 use crate::entities::directory::Directory;
 use crate::queue::kind::Kind;
 use crate::queue::subscription::Subscription;
+use crate::receive::run::run;
 use crate::topic::Topic;
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
@@ -44,6 +46,9 @@ pub(crate) fn make(
     let tier = cx.shared.settings.tier;
     tier.admit(kind.seen(), &mut settings)?;
     check_free(directory, namespace, &path)?;
+    if kind.seen() == EntityKind::Topic {
+        check_no_router(directory, namespace, &path)?;
+    }
     check_room(directory, namespace, &kind)?;
     check_targets(directory, namespace, &settings, None)?;
     // Everything that can be refused is looked at before anything is made.
@@ -92,6 +97,22 @@ pub(super) fn update(
     inquiry::entity(directory, entity, cx)
 }
 
+/// A queue is used by its declaration: a classic one's lease begins anew.
+/// (docs/spec/rabbitmq.md#12.3)
+pub(super) fn renew_lease(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    path: &str,
+    cx: &mut Context<'_>,
+) {
+    let found = directory.find(namespace, path);
+    let queue = found.and_then(|id| directory.get_mut(id));
+    if let Some(queue) = queue.filter(|it| it.own().queue_type() == QueueType::Classic) {
+        queue.lease.start(cx.now.mono);
+        run(queue, cx);
+    }
+}
+
 /// Deletes an entity with all that is in it.
 pub(super) fn remove(
     directory: &mut Directory,
@@ -138,6 +159,19 @@ fn check_free(
     match found.and_then(|id| directory.get(id)) {
         Some(queue) => Err(EntityError::Exists(queue.kind.seen())),
         None => Ok(()),
+    }
+}
+
+/// Publishers find a topic by the address of an exchange, so a name is that of one of them.
+/// (docs/spec/rabbitmq.md#8.2)
+pub(super) fn check_no_router(
+    directory: &Directory,
+    namespace: NamespaceId,
+    topic: &str,
+) -> Result<(), EntityError> {
+    match directory.routers.has_name_like(namespace, topic) {
+        true => Err(EntityError::ExchangeExists(topic.to_owned())),
+        false => Ok(()),
     }
 }
 

@@ -222,6 +222,11 @@ pub enum Command {
     Detach {
         receiver: ReceiverId,
     },
+    /// A receiver goes with its session: deliveries that last as long as it does count as failed.
+    /// (docs/spec/rabbitmq.md#10.3)
+    LoseReceiver {
+        receiver: ReceiverId,
+    },
     /// Ends a lock. Answered by `Output::Settled` if there is a `request`.
     Settle {
         request: Option<RequestId>,

@@ -27,6 +27,8 @@ pub enum EntityError {
     NoTopic,
     #[error("a {0} of that path exists already")]
     Exists(EntityKind),
+    #[error("an exchange '{0}' exists already, whose name a topic cannot have")]
+    ExchangeExists(String),
     #[error("{property} cannot be changed after the {kind} was created")]
     Immutable {
         property: &'static str,

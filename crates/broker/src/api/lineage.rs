@@ -143,6 +143,8 @@ pub enum DropReason {
     Duplicate,
     /// No queue takes the dead letter from its router.
     Unroutable,
+    /// It is a dead letter of a queue of RabbitMQ's clients without a dead-letter exchange.
+    NoDeadLetterRouter,
 }
 
 impl<T> MessageEvent<T> {

@@ -49,6 +49,9 @@ pub enum Order {
     Apply(Box<Batch>),
     /// Answered by [`Answer::Entity`].
     Describe { path: String },
+    /// A queue has been declared again as it is: a classic one counts as used.
+    /// (docs/spec/rabbitmq.md#12.3) Answered by [`Answer::Entity`].
+    Redeclare { path: String },
     /// Answered by [`Answer::Entities`], in the order of their paths without regard to case.
     List {
         of: Listing,

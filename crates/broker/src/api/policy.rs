@@ -18,6 +18,7 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value as Json};
 
+use crate::api::declared::QueueType;
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
 use crate::api::policy::key::KEYS;
@@ -59,14 +60,17 @@ pub enum ApplyTo {
 }
 
 impl ApplyTo {
-    /// Whether it is for entities of this kind. Queues count as quorum queues.
-    fn fits(self, kind: EntityKind) -> bool {
+    /// Whether it is for entities of this kind, queues for those of this type.
+    fn fits(self, kind: EntityKind, queue_type: QueueType) -> bool {
+        let is_queue = kind == EntityKind::Queue;
         match self {
             Self::All => true,
-            Self::Queues | Self::QuorumQueues => kind == EntityKind::Queue,
+            Self::Queues => is_queue,
+            Self::ClassicQueues => is_queue && queue_type == QueueType::Classic,
+            Self::QuorumQueues => is_queue && queue_type == QueueType::Quorum,
             Self::Topics => kind == EntityKind::Topic,
             Self::Subscriptions => kind == EntityKind::Subscription,
-            Self::ClassicQueues | Self::Streams | Self::Exchanges => false,
+            Self::Streams | Self::Exchanges => false,
         }
     }
 
@@ -145,11 +149,13 @@ impl Policy {
         })
     }
 
-    /// Whether its kind and each of its keys are for entities of this kind.
-    pub(crate) fn fits(&self, kind: EntityKind) -> bool {
+    /// Whether its kind and each of its keys are for entities of this kind, of queues for those of
+    /// this type. (docs/spec/rabbitmq.md#13)
+    pub(crate) fn fits(&self, kind: EntityKind, queue_type: QueueType) -> bool {
         let known = |name: &String| KEYS.iter().find(|key| key.name == name);
         let mut keys = self.definition.keys().map(known);
-        self.apply_to.fits(kind) && keys.all(|key| key.is_some_and(|key| key.kinds.contains(&kind)))
+        let fits = |key: &key::Key| key.fits(kind, queue_type);
+        self.apply_to.fits(kind, queue_type) && keys.all(|key| key.is_some_and(fits))
     }
 }
 

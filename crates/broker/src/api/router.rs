@@ -201,6 +201,8 @@ pub enum RouterError {
     NoDestination(String),
     #[error("'{0}' is a subscription, which only its topic writes to")]
     Subscription(String),
+    #[error("there is a topic '{0}', whose name a router cannot have")]
+    TopicExists(String),
     #[error("the default router has no bindings that a client makes, and cannot be changed")]
     Default,
     #[error("the router '{0}' has a name that begins with 'amq.', which is reserved")]

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::api::declared::{Declared, QueueType};
 use crate::api::delayed_retry::DelayedRetry;
 use crate::api::tier::Tier;
 
@@ -224,9 +225,26 @@ pub struct QueueSettings {
     /// Milliseconds for which a receiver may hold a message by a `LinkLock`; 0 for any time.
     /// (docs/spec/rabbitmq.md#10.6)
     pub consumer_timeout: Option<u64>,
+    /// Of a queue that a client of RabbitMQ has declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Declared>,
 }
 
 impl QueueSettings {
+    /// The type that policies know a queue by.
+    pub(crate) fn queue_type(&self) -> QueueType {
+        let declared = self.declared;
+        declared.map_or(QueueType::Quorum, |declared| declared.queue_type)
+    }
+
+    /// Whether dead letters are dropped, as in RabbitMQ: of a declared queue that says nowhere
+    /// where they go. (docs/spec/rabbitmq.md#12.5)
+    pub(crate) fn drops_dead_letters(&self) -> bool {
+        self.declared.is_some()
+            && self.dead_letter_router.is_none()
+            && self.forward_dead_lettered_messages_to.is_none()
+    }
+
     /// Takes over what only a declaration of RabbitMQ's clients says, and it says it once.
     pub(crate) fn keep_declared(&mut self, before: &Self) {
         self.auto_delete = before.auto_delete;
@@ -235,6 +253,7 @@ impl QueueSettings {
         self.priorities = before.priorities;
         self.delayed_retry = before.delayed_retry;
         self.consumer_timeout = before.consumer_timeout;
+        self.declared = before.declared;
     }
 
     /// How long a message waits that comes back with this delivery count, which its return has
@@ -283,6 +302,7 @@ impl Default for QueueSettings {
             retry_backoff: None,
             delayed_retry: DelayedRetry::default(),
             consumer_timeout: None,
+            declared: None,
         }
     }
 }
@@ -318,6 +338,9 @@ pub struct BrokerSettings {
     pub session_count_on_disconnect: SessionCountOnDisconnect,
     pub forward_failures: ForwardFailures,
     pub forward_retry: ForwardRetry,
+    /// Whether queues that RabbitMQ's clients have declared without a dead-letter exchange keep
+    /// their dead letters, as all other queues do. (docs/spec/rabbitmq.md#12.5)
+    pub keep_undead_lettered: bool,
     /// The largest message, in bytes, that is forwarded into an entity without a limit of its own.
     pub max_message_size: u64,
     /// Most available messages of one subqueue known in memory.
@@ -417,6 +440,7 @@ impl Default for BrokerSettings {
             session_count_on_disconnect: SessionCountOnDisconnect::Keep,
             forward_failures: ForwardFailures::Transfer,
             forward_retry: ForwardRetry::default(),
+            keep_undead_lettered: false,
             max_message_size: u64::MAX,
             window: 65_536,
             session_window: 256,

@@ -120,6 +120,7 @@ fn entity_of(command: &Command) -> Option<EntityId> {
         | Command::Publish { .. }
         | Command::Credit { .. }
         | Command::Detach { .. }
+        | Command::LoseReceiver { .. }
         | Command::CreateNode { .. }
         | Command::OpenNode { .. }
         | Command::CloseNode { .. }

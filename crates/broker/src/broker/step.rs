@@ -80,6 +80,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             drain,
         } => attach::credit(directory, receiver, limit, drain, cx),
         Command::Detach { receiver } => attach::detach(directory, receiver, cx),
+        Command::LoseReceiver { receiver } => attach::lose(directory, receiver, cx),
         Command::Settle {
             request,
             subqueue,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use regex::Regex;
 use store::{EntityId, NamespaceId, StoreError, Write};
 
+use crate::api::declared::QueueType;
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
 use crate::api::output::Output;
@@ -38,14 +39,17 @@ struct Known {
 }
 
 impl Known {
-    fn fits(&self, path: &str, kind: EntityKind) -> bool {
-        self.policy.fits(kind) && self.pattern.is_match(path)
+    fn fits(&self, path: &str, (kind, queue_type): Governable) -> bool {
+        self.policy.fits(kind, queue_type) && self.pattern.is_match(path)
     }
 
     fn priority(&self) -> f64 {
         self.policy.priority.as_f64().unwrap_or_default()
     }
 }
+
+/// The kind of an entity, and the type that it has as a queue.
+type Governable = (EntityKind, QueueType);
 
 /// What policies make of an entity.
 #[derive(Debug)]
@@ -96,14 +100,14 @@ impl Policies {
         namespace: NamespaceId,
         layer: PolicyLayer,
         path: &str,
-        kind: EntityKind,
+        entity: Governable,
     ) -> Option<&Policy> {
         let all = self.all.range((namespace, layer, String::new())..);
         let all = all.take_while(|((of, is, _), _)| (*of, *is) == (namespace, layer));
         let mut chosen: Option<&Known> = None;
         for (_, known) in all {
             let is_higher = chosen.is_none_or(|chosen| known.priority() > chosen.priority());
-            if is_higher && known.fits(path, kind) {
+            if is_higher && known.fits(path, entity) {
                 chosen = Some(known);
             }
         }
@@ -114,13 +118,13 @@ impl Policies {
         &self,
         namespace: NamespaceId,
         path: &str,
-        kind: EntityKind,
+        entity: Governable,
     ) -> Option<AppliedPolicy> {
         if self.all.is_empty() {
             return None;
         }
-        let user = self.choose(namespace, PolicyLayer::User, path, kind);
-        let operator = self.choose(namespace, PolicyLayer::Operator, path, kind);
+        let user = self.choose(namespace, PolicyLayer::User, path, entity);
+        let operator = self.choose(namespace, PolicyLayer::Operator, path, entity);
         let name = |policy: Option<&Policy>| policy.map(|policy| policy.name.clone());
         let definition = match (user, operator) {
             (None, None) => return None,
@@ -137,9 +141,9 @@ impl Policies {
     /// Gives an entity settings of its own, and what policies make of them: nothing of a dynamic
     /// node or a transfer queue.
     pub(crate) fn govern(&self, queue: &mut Queue, own: QueueSettings) {
-        let kind = queue.kind.seen();
+        let entity = (queue.kind.seen(), own.queue_type());
         let is_named = !queue.id.is_volatile() && !matches!(queue.kind, Kind::Transfer { .. });
-        let applied = self.applied(queue.namespace, &queue.path, kind);
+        let applied = self.applied(queue.namespace, &queue.path, entity);
         match applied.filter(|_| is_named) {
             None => {
                 queue.settings = own;
@@ -284,7 +288,10 @@ impl Directory {
         let entities = self
             .iter_seen()
             .filter(|queue| queue.namespace == namespace);
-        let fitting = entities.filter(|queue| known.fits(&queue.path, queue.kind.seen()));
+        let fitting = entities.filter(|queue| {
+            let entity = (queue.kind.seen(), queue.own().queue_type());
+            known.fits(&queue.path, entity)
+        });
         fitting.map(|queue| queue.id).collect()
     }
 

@@ -108,13 +108,19 @@ fn admit<'a>(
 pub(crate) enum Departure {
     /// Alone, or with its connection in good order.
     Detached,
-    /// With its connection, which is lost.
+    /// With its connection, which is lost, or with its session.
     Lost,
 }
 
 /// A receiver has gone in good order.
 pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
     detach_with(directory, receiver, Departure::Detached, cx);
+}
+
+/// A receiver has gone with its session, which no client ends with deliveries that it has
+/// finished with.
+pub(crate) fn lose(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
+    detach_with(directory, receiver, Departure::Lost, cx);
 }
 
 fn detach_with(

@@ -8,6 +8,7 @@ use store::NamespaceId;
 use super::bindings::Binding;
 use super::routers::Routers;
 use super::{PREDECLARED, Router, Target, predeclared, stored};
+use crate::api::kind::EntityKind;
 use crate::api::order::Page;
 use crate::api::router::{
     self, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
@@ -87,6 +88,11 @@ fn declare(
     }
     if name.starts_with(RESERVED_ROUTERS) {
         return Err(RouterError::Reserved(name));
+    }
+    let taken = directory.find(namespace, &name);
+    let taken = taken.and_then(|id| directory.get(id));
+    if taken.is_some_and(|queue| queue.kind.seen() == EntityKind::Topic) {
+        return Err(RouterError::TopicExists(name));
     }
     check_arguments("the arguments of a router", &settings.arguments)?;
     if directory.routers.count() >= MAX_ROUTERS {

@@ -84,6 +84,13 @@ impl Routers {
         self.by_id.get(id)
     }
 
+    /// Whether there is a router of a name in any case of its letters.
+    pub(crate) fn has_name_like(&self, namespace: NamespaceId, name: &str) -> bool {
+        let is_like = |it: &str| it.eq_ignore_ascii_case(name);
+        let mut always = PREDECLARED.iter();
+        always.any(|(it, _)| is_like(it)) || self.of(namespace).any(|it| is_like(&it.name))
+    }
+
     /// The routers of a namespace, in the order of their names.
     pub(crate) fn of(&self, namespace: NamespaceId) -> impl Iterator<Item = &Router> {
         let names = self.by_name.get(&namespace).into_iter().flatten();

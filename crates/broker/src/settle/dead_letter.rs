@@ -6,6 +6,7 @@
 use store::{Part, SequenceNumber};
 
 use crate::api::id::Subqueue;
+use crate::api::lineage::{DropReason, MessageEvent};
 use crate::context::Context;
 use crate::message::Message;
 use crate::message::entry::Entry;
@@ -16,13 +17,20 @@ use crate::subqueue::lock::Lock;
 /// Properties that tell why a message is a dead letter. (docs/spec/entities.md#8.2)
 pub(super) const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
 
-/// Moves a message to the dead-letter subqueue.
+/// Moves a message to the dead-letter subqueue, or drops it where the queue has none in effect.
 pub(crate) fn dead_letter(
     queue: &mut Queue,
     message: &Message,
     patch: &Patch,
     cx: &mut Context<'_>,
 ) {
+    if queue.settings.drops_dead_letters() && !cx.shared.settings.keep_undead_lettered {
+        let event = || MessageEvent::Dropped {
+            why: DropReason::NoDeadLetterRouter,
+        };
+        queue.record(message.number, event, cx);
+        return queue.erase(message, true, cx);
+    }
     dead_letter_to(queue, Subqueue::DeadLetter, message, patch, cx);
 }
 

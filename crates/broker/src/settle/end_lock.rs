@@ -103,6 +103,19 @@ pub(crate) fn find_free_lock(
     Ok((subqueue, number))
 }
 
+/// A lock that lasts as long as its receiver is not another link's to end.
+/// (docs/spec/rabbitmq.md#10.5)
+pub(crate) fn check_not_lasting(
+    queue: &Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+) -> Result<(), SettleError> {
+    match queue.sub(subqueue).locks.lasts_with_link(number) {
+        true => Err(SettleError::LockLost),
+        false => Ok(()),
+    }
+}
+
 /// Takes a lock that was found, whose end is about to be decided.
 pub(crate) fn take_lock(
     queue: &mut Queue,

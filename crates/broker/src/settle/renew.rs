@@ -3,7 +3,7 @@
 use store::EntityId;
 
 use crate::api::error::RequestError;
-use crate::api::id::{ConnectionId, LockToken, RequestId};
+use crate::api::id::{ConnectionId, LockToken, RequestId, Subqueue};
 use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::context::Context;
@@ -42,14 +42,19 @@ fn renew_all(
     if held.iter().any(|(sub, number)| locks(*sub).lasts(*number)) {
         return Err(RequestError::LockedWithSession);
     }
+    // It has no time that could be renewed. (docs/spec/rabbitmq.md#10.5)
+    let lasts = |(sub, number): &(Subqueue, _)| locks(*sub).lasts_with_link(*number);
+    if held.iter().any(lasts) {
+        return Err(RequestError::LockLost);
+    }
     let duration = queue.settings.lock_duration;
     let until = cx.now.mono.after(duration);
     for (subqueue, number) in held {
-        let locks = &mut queue.sub_mut(subqueue).locks;
-        if !locks.lasts_with_link(number) {
-            locks.extend(number, until, duration);
-            queue.record(number, || MessageEvent::Renewed { connection }, cx);
-        }
+        queue
+            .sub_mut(subqueue)
+            .locks
+            .extend(number, until, duration);
+        queue.record(number, || MessageEvent::Renewed { connection }, cx);
     }
     run(queue, cx);
     Ok(duration)

@@ -1,8 +1,9 @@
 //! Dead letters: delivery counts (docs/spec/amqp.md#4.4), reasons, and the subqueue's own rules.
 
+use broker::BrokerSettings;
 use expect_test::expect;
 
-use crate::script::check;
+use crate::script::{check, check_with};
 
 #[test]
 fn the_delivery_count_counts_failed_deliveries_and_nothing_else() {
@@ -246,6 +247,106 @@ fn changes_that_outgrow_the_headers_dead_letter_the_message() {
             0s r2 gets #1 a count 2 x="1" DeadLetterReason="HeaderSizeExceeded" DeadLetterErrorDescription="The size quota for this stream has been exceeded." until 30s
             0s abandon r2 #1 y=0123456789*7000: done
             0s active 0 dead 3 deferred 0 bytes 3
+        "#]],
+    );
+}
+
+/// A message is rejected, one was delivered too often, and one is too many.
+const THREE_DEATHS: &str = "
+    0s attach r1
+    0s limit r1 2
+    0s send a b
+    1s reject r1 #1
+    1s abandon r1 #2
+    1s counters
+    1s detach r1
+    2s send c
+    2s send d
+    2s counters
+    2s rows
+    ";
+
+#[test]
+fn a_queue_that_rabbitmqs_clients_have_declared_drops_its_dead_letters() {
+    let expected = expect![[r#"
+        0s sent from #1
+        0s r1 gets #1 a until 30s
+        0s r1 gets #2 b until 30s
+        1s reject r1 #1: done
+        1s abandon r1 #2: done
+        1s active 0 dead 0 deferred 0 bytes 0
+        2s sent from #3
+        2s sent from #4
+        2s active 1 dead 0 deferred 0 bytes 1
+        2s 1 rows and 1 bodies
+    "#]];
+    let classic = "0s queue classic max-delivery=1 max-length=1";
+    check(&format!("{classic}\n{THREE_DEATHS}"), expected);
+    let expected = expect![[r#"
+        0s sent from #1
+        0s r1 gets #1 a until 30s
+        0s r1 gets #2 b until 30s
+        1s reject r1 #1: done
+        1s abandon r1 #2: done
+        1s active 0 dead 0 deferred 0 bytes 0
+        2s sent from #3
+        2s sent from #4
+        2s active 1 dead 0 deferred 0 bytes 1
+        2s 1 rows and 1 bodies
+    "#]];
+    let quorum = "0s queue quorum max-delivery=1 max-length=1";
+    check(&format!("{quorum}\n{THREE_DEATHS}"), expected);
+}
+
+#[test]
+fn a_declared_queue_keeps_its_dead_letters_where_the_broker_or_its_owner_says_so() {
+    let keep = BrokerSettings {
+        keep_undead_lettered: true,
+        ..BrokerSettings::default()
+    };
+    let script = format!("0s queue classic max-delivery=1 max-length=1\n{THREE_DEATHS}");
+    check_with(
+        keep,
+        &script,
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s r1 gets #2 b until 30s
+            1s reject r1 #1: done
+            1s abandon r1 #2: done
+            1s active 0 dead 2 deferred 0 bytes 2
+            2s sent from #3
+            2s sent from #4
+            2s active 1 dead 3 deferred 0 bytes 4
+            2s 4 rows and 4 bodies
+        "#]],
+    );
+    check(
+        "
+        0s queue classic dead-letter-expired ttl=1s
+        0s send a
+        2s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s active 0 dead 1 deferred 0 bytes 1
+        "#]],
+    );
+    check(
+        "
+        0s queue name=other
+        0s queue classic forward-dead=other
+        0s send a
+        0s attach r1
+        0s limit r1 1
+        1s reject r1 #1
+        1s counters in=other
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            1s reject r1 #1: done
+            1s active 0 dead 1 deferred 0 bytes 1
         "#]],
     );
 }

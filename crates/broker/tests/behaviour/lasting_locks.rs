@@ -201,3 +201,51 @@ fn a_peek_shows_the_lock_of_a_link_as_the_links_whatever_its_time() {
         );
     }
 }
+
+#[test]
+fn a_receiver_that_goes_with_its_session_raises_the_counts_up_to_the_limit() {
+    check(
+        "
+        0s queue max-delivery=2
+        0s send a b
+        0s attach r1 hold
+        0s attach r2
+        0s limit r1 1
+        0s limit r2 1
+        1s lose r1
+        1s attach r3 hold
+        1s limit r3 1
+        2s lose r3
+        2s counters
+        3s lose r2
+        3s complete r2 #2
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            0s r2 gets #2 b until 30s
+            1s r3 gets #1 a count 1 until it goes
+            2s active 1 dead 1 deferred 0 bytes 2
+            3s complete r2 #2: done
+        "#]],
+    );
+}
+
+#[test]
+fn a_lasting_lock_is_no_other_links_to_renew() {
+    check(
+        "
+        0s send a
+        0s attach r1 hold
+        0s limit r1 1
+        1s renew r1 #1
+        2s complete r1 #1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            1s renew r1 #1: the lock is not held
+            2s complete r1 #1: done
+        "#]],
+    );
+}

@@ -149,3 +149,40 @@ fn a_queue_that_forwards_has_no_receivers_and_stays() {
         "#]],
     );
 }
+
+#[test]
+fn a_declaration_renews_the_lease_of_a_classic_queue_alone() {
+    for (queue, expected) in [
+        (
+            "classic",
+            expect![[r#"
+                10s queues: q
+                17999ms queues: q
+                18s q is gone
+                18s queues: 
+            "#]],
+        ),
+        (
+            "quorum",
+            expect![[r#"
+                10s q is gone
+                10s queues: 
+                17999ms queues: 
+                18s queues: 
+            "#]],
+        ),
+    ] {
+        check(
+            &format!(
+                "
+                0s queue {queue} expires=10s
+                8s redeclare
+                10s queues
+                17999ms queues
+                18s queues
+                "
+            ),
+            expected,
+        );
+    }
+}

@@ -318,3 +318,60 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
         "#]],
     );
 }
+
+#[test]
+fn each_policy_applies_to_the_queues_of_its_type_and_keys() {
+    check(
+        "
+        0s queue name=c classic
+        0s queue name=q quorum
+        0s queue name=s
+        0s policy classic on=. apply-to=classic_queues max-length=1
+        0s policy quorum on=. apply-to=quorum_queues max-length=2
+        0s applied in=c
+        0s applied in=q
+        0s applied in=s
+        0s clear-policy classic
+        0s policy mode on=. queue-mode=lazy
+        0s policy limit on=. priority=2 delivery-limit=4 max-length=3
+        0s applied in=c
+        0s applied in=q
+        0s applied in=s
+        ",
+        expect![[r#"
+            0s applied classic/ {"max-length":1}
+            0s applied quorum/ {"max-length":2}
+            0s applied quorum/ {"max-length":2}
+            0s applied mode/ {"queue-mode":"lazy"}
+            0s applied limit/ {"delivery-limit":4,"max-length":3}
+            0s applied limit/ {"delivery-limit":4,"max-length":3}
+        "#]],
+    );
+}
+
+#[test]
+fn a_classic_queue_keeps_its_own_overflow_and_a_quorum_queue_takes_that_of_a_policy() {
+    check(
+        "
+        0s queue name=c classic=overflow reject-publish max-length=1
+        0s queue name=d classic max-length=1
+        0s queue name=q quorum=overflow reject-publish max-length=1
+        0s policy drop on=c|q overflow=drop-head
+        0s policy reject on=d overflow=reject-publish
+        0s send in=c a
+        0s send in=c b
+        0s send in=d a
+        0s send in=d b
+        0s send in=q a
+        0s send in=q b
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s send refused: the queue holds as much as its max-length of 1 allows
+            0s sent from #1
+            0s send refused: the queue holds as much as its max-length of 1 allows
+            0s sent from #1
+            0s sent from #2
+        "#]],
+    );
+}

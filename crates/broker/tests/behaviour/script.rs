@@ -214,12 +214,8 @@ impl Stage {
             "subscribe" => self.subscribe(args),
             "unsubscribe" => self.unsubscribe(args),
             "limit" => self.limit(args),
-            "detach" => self.turn(vec![Command::Detach {
-                receiver: receiver(args[0]),
-            }]),
-            "disconnect" => self.turn(vec![Command::Disconnect {
-                connection: receiver(args[0]).connection,
-            }]),
+            "detach" | "lose" | "disconnect" => self.leave(verb, args),
+            "redeclare" => self.redeclare(),
             "written" => self.turn(vec![Command::Written {
                 connection: receiver(args[0]).connection,
                 bytes: args[1].parse().unwrap(),

@@ -353,6 +353,7 @@ fn a_refused_link_gets_null_termini_and_the_error() {
         link,
         closed: true,
         error: Some(error),
+        with_session: false,
         unsettled: Vec::new(),
     };
     assert_eq!(*detached, expected);

@@ -61,6 +61,10 @@ pub fn router_refusal(error: &RouterError) -> (u16, String) {
             );
             (409, text)
         }
+        RouterError::TopicExists(name) => {
+            let text = format!("the name of exchange '{name}' in vhost '/' is that of a topic");
+            (409, text)
+        }
         RouterError::Match(value) => {
             let text = format!(
                 "Invalid x-match field value <<\"{value}\">>; expected all, any, all-with-x, or \

@@ -35,6 +35,10 @@ pub(super) enum QueueOperation {
         name: String,
         arguments: QueueArguments,
     },
+    /// Declared again as it is.
+    Renew {
+        name: String,
+    },
     Show {
         name: String,
     },
@@ -257,8 +261,19 @@ impl QueueOperation {
                 Response::locked(&name).into()
             }
             (Self::Compare { name, arguments }, Ok(Some(info))) => {
-                compare(&name, &arguments, &info, node).into()
+                match difference(&name, &arguments, &info) {
+                    Some(response) => response.into(),
+                    None => {
+                        *self = Self::Renew { name: name.clone() };
+                        Step::Order(Order::Redeclare { path: name })
+                    }
+                }
             }
+            // It has gone meanwhile.
+            (Self::Renew { name }, Err(EntityError::NotFound)) => {
+                Response::new(404, format!("queue '{name}' in vhost '/' not found")).into()
+            }
+            (Self::Renew { .. }, Ok(Some(info))) => Response::with(200, shown(&info, node)).into(),
             (Self::Compare { name, arguments }, Err(EntityError::NotFound)) => {
                 let order = create(&name, &arguments);
                 *self = Self::Make { name, arguments };
@@ -333,18 +348,17 @@ fn create(name: &str, arguments: &QueueArguments) -> Order {
     }
 }
 
-fn compare(name: &str, arguments: &QueueArguments, info: &EntityInfo, node: &str) -> Response {
+/// The refusal of a declaration that does not say what there is.
+fn difference(name: &str, arguments: &QueueArguments, info: &EntityInfo) -> Option<Response> {
     if !is_queue(info, name) {
         let text = format!(
             "the name '{name}' is taken by the {} '{}'",
             info.queue.kind, info.queue.path
         );
-        return Response::new(409, text);
+        return Some(Response::new(409, text));
     }
-    match arguments.difference(info) {
-        Some(text) => Response::new(409, text),
-        None => Response::with(200, shown(info, node)),
-    }
+    let text = arguments.difference(info)?;
+    Some(Response::new(409, text))
 }
 
 /// A queue as clients see it.

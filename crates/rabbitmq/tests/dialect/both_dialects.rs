@@ -9,7 +9,7 @@ use broker::{
 use crate::client_frames::message;
 use crate::consume::{consume, consumer};
 use crate::received::Received;
-use crate::world::World;
+use crate::world::{Request, World};
 
 #[test]
 fn each_link_settles_by_its_own_dialect() {
@@ -141,4 +141,33 @@ fn rules_see_the_id_that_a_publishers_message_was_given() {
     let copy = world.received(azure).remove(0);
     let seen = copy.application_property("id");
     assert_eq!(seen, Some(Value::String(given_id(&copy))));
+}
+
+#[test]
+fn the_lock_of_a_consumers_link_is_not_settled_or_renewed_by_its_token() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("a"));
+    let session = world.session();
+    let rabbit = world.attach(session, consumer("/queues/orders"));
+    world.credit(rabbit, 1, false);
+    let received = world.received(rabbit).remove(0);
+    let token = received.tag[..].try_into().expect("the tag is the token");
+    let tokens = || Value::Array(vec![Value::Uuid(token)]);
+    let pair = world.pair("orders/$management");
+    let settle = vec![
+        ("lock-tokens", tokens()),
+        ("disposition-status", Value::from("completed")),
+    ];
+    for (operation, body) in [
+        ("update-disposition", settle),
+        ("renew-lock", vec![("lock-tokens", tokens())]),
+    ] {
+        let operation = format!("com.microsoft:{operation}");
+        let request = Request::operation(&operation, body);
+        let response = world.call(&pair, &request).expect("an answer");
+        let lost = "com.microsoft:message-lock-lost";
+        assert_eq!(response.condition(), lost, "{operation}");
+    }
+    world.dispose(&received, DeliveryState::Accepted, true);
+    assert_eq!(world.received(rabbit).len(), 0);
 }

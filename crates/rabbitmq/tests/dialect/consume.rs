@@ -382,3 +382,23 @@ fn a_delivery_that_times_out_on_its_way_back_costs_no_credit() {
     world.credit(link, 1, false);
     assert_eq!(world.received(link).len(), 1);
 }
+
+#[test]
+fn the_end_of_a_session_counts_as_a_failed_delivery_and_that_of_a_link_does_not() {
+    let mut world = World::new();
+    world.enqueue("/queues/orders", &message("a"));
+    let link = consume(&mut world, "/queues/orders", 5);
+    assert_eq!(world.received(link).len(), 1);
+    world.client.detach(link, true, None);
+    world.pump();
+    let session = world.session();
+    let link = world.attach(session, consumer("/queues/orders"));
+    world.credit(link, 5, false);
+    let received = world.received(link).remove(0);
+    assert_eq!(parts(&received).0.delivery_count, Some(0));
+    world.client.end(session, None);
+    world.pump();
+    let link = consume(&mut world, "/queues/orders", 5);
+    let received = world.received(link).remove(0);
+    assert_eq!(parts(&received).0.delivery_count, Some(1));
+}

@@ -5,7 +5,7 @@ use amqp::{DeliveryState, Value, value};
 
 use crate::client_frames::message;
 use crate::consume::{consume, parts};
-use crate::management_client::open;
+use crate::management_client::{entry, open};
 use crate::world::World;
 
 #[test]
@@ -80,4 +80,23 @@ fn a_dead_letter_tells_its_deaths_and_has_its_annotations() {
     keys.sort_unstable();
     keys.dedup();
     assert_eq!(keys.len(), all, "each key is there once: {annotations:?}");
+}
+
+#[test]
+fn a_declared_queue_without_an_exchange_drops_what_is_rejected() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let length = [("x-max-length", Value::Int(1))];
+    assert_eq!(management.declare(&mut world, "ring", &length).0, "201");
+    for text in ["a", "b", "c"] {
+        world.enqueue("/queues/ring", &message(text));
+    }
+    let link = consume(&mut world, "/queues/ring", 5);
+    let received = world.received(link).remove(0);
+    assert!(received.payload.ends_with(&message("c")));
+    world.dispose(&received, DeliveryState::Rejected(None), true);
+    let dead = consume(&mut world, "/queues/ring%2F$DeadLetterQueue", 5);
+    assert_eq!(world.received(dead).len(), 0);
+    let shown = management.call(&mut world, "GET", "/queues/ring", None);
+    assert_eq!(entry(&shown.1, "message_count"), &Value::Ulong(0));
 }

@@ -3,6 +3,7 @@
 use amqp::error::condition;
 use amqp::message::decode_map_section;
 use amqp::{DeliveryState, Value};
+use broker::{Ensured, EntityError, EntityPath, Order, QueueSettings};
 
 use crate::client_frames::{message, sender};
 use crate::consume::consumer;
@@ -159,4 +160,36 @@ fn an_exchange_that_goes_releases_and_detaches() {
     assert_eq!(world.outcomes(link), [DeliveryState::Released]);
     let error = world.detach_error(link).expect("it is detached");
     assert_eq!(error.condition, condition::NOT_FOUND);
+}
+
+#[test]
+fn a_name_is_that_of_an_exchange_or_of_a_topic() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let make = |path: &str| Order::Create {
+        path: EntityPath::Topic(path.to_owned()),
+        description: Box::default(),
+        rules: None,
+    };
+    world.administer(make("News"));
+    let body = map(&[]);
+    let (status, text) = management.call(&mut world, "PUT", "/exchanges/news", Some(&body));
+    assert_eq!(status, "409", "{text:?}");
+    let text = text.as_text().expect("a text");
+    assert!(text.contains("exchange 'news'"), "{text}");
+    assert_eq!(declare(&management, &mut world, "topic").0, "204");
+    for name in ["events", "Events", "amq.topic"] {
+        let error = world.administered(make(name)).unwrap_err();
+        let expected = EntityError::ExchangeExists(name.to_owned());
+        assert_eq!(error, expected);
+        let topic = Ensured::Topic {
+            path: name.to_owned(),
+            settings: QueueSettings::default(),
+        };
+        let error = world.administered(Order::ensure(vec![topic])).unwrap_err();
+        assert_eq!(*error.cause(), expected);
+    }
+    // A queue may have the name of an exchange.
+    let (status, _) = management.declare(&mut world, "events", &[]);
+    assert_eq!(status, "201");
 }

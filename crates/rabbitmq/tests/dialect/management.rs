@@ -31,7 +31,7 @@ fn rules_05_to_09_a_queue_is_declared_shown_and_deleted() {
         (
             "arguments",
             map(&[
-                ("x-message-ttl", Value::Long(60_000)),
+                ("x-message-ttl", Value::Int(60_000)),
                 ("x-queue-type", Value::from("classic")),
             ]),
         ),
@@ -307,4 +307,64 @@ fn a_request_that_is_refused_is_told_with_its_path() {
     };
     assert_eq!(refused.subject, Subject::Request);
     assert_eq!(refused.entity.as_deref(), Some("/queues/none"));
+}
+
+#[test]
+fn arguments_of_another_queue_type_are_conflicts() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    for (queue_type, name, value) in [
+        ("classic", "x-delivery-limit", Value::Int(1)),
+        ("classic", "x-quorum-initial-group-size", Value::Int(1)),
+        ("classic", "x-consumer-disconnected-timeout", Value::Int(1)),
+        ("quorum", "x-queue-version", Value::Int(2)),
+        ("quorum", "x-max-age", Value::from("1h")),
+        ("classic", "x-stream-filter-size-bytes", Value::Int(16)),
+    ] {
+        let arguments = [("x-queue-type", Value::from(queue_type)), (name, value)];
+        let refused = management.declare(&mut world, "typed", &arguments);
+        let text = format!(
+            "invalid arg '{name}' for queue 'typed' in vhost '/' of queue type \
+             rabbit_{queue_type}_queue"
+        );
+        assert_eq!(refused, ("409".to_owned(), Value::from(text.as_str())));
+    }
+    let group = [
+        ("x-queue-type", Value::from("quorum")),
+        ("x-quorum-initial-group-size", Value::Ubyte(1)),
+    ];
+    let (status, queue) = management.declare(&mut world, "typed", &group);
+    assert_eq!(status, "201");
+    let arguments = entry(&queue, "arguments");
+    assert_eq!(
+        entry(arguments, "x-quorum-initial-group-size"),
+        &Value::Ubyte(1)
+    );
+    // Integers are compared by value.
+    let wider = [group[0].clone(), (group[1].0, Value::Long(1))];
+    assert_eq!(management.declare(&mut world, "typed", &wider).0, "200");
+}
+
+#[test]
+fn a_declaration_is_a_use_of_a_classic_queue_and_a_look_at_it_is_none() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let expires = [("x-expires", Value::Int(1_000))];
+    for queue in ["declared", "shown"] {
+        assert_eq!(management.declare(&mut world, queue, &expires).0, "201");
+    }
+    world.advance(800);
+    assert_eq!(
+        management.declare(&mut world, "declared", &expires).0,
+        "200"
+    );
+    let shown = management.call(&mut world, "GET", "/queues/shown", None);
+    assert_eq!(shown.0, "200");
+    world.advance(700);
+    let mut status = |queue| {
+        let path = format!("/queues/{queue}");
+        management.call(&mut world, "GET", &path, None).0
+    };
+    assert_eq!(status("declared"), "200");
+    assert_eq!(status("shown"), "404");
 }

@@ -65,6 +65,8 @@ pub struct RailbusToml {
     pub session_count_on_disconnect: Option<broker::SessionCountOnDisconnect>,
     #[serde(deserialize_with = "choice::read")]
     pub forward_failures: Option<broker::ForwardFailures>,
+    /// Whether queues that were declared without a dead-letter exchange keep their dead letters.
+    pub keep_undead_lettered: Option<bool>,
     /// Connections that may make dynamic nodes.
     #[serde(deserialize_with = "choice::read")]
     pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
@@ -341,6 +343,7 @@ mod tests {
             locks-on-disconnect = "drop"
             session-count-on-disconnect = "raise"
             forward-failures = "dead-letter"
+            keep-undead-lettered = true
             dynamic-nodes = "send-listen"
             anonymous-relay = true
             jms = false
@@ -398,6 +401,7 @@ mod tests {
         );
         let send_listen = Some(servicebus::DynamicNodeRight::SendListen);
         assert_eq!(config.dynamic_nodes, send_listen);
+        assert_eq!(config.keep_undead_lettered, Some(true));
         assert_eq!(config.anonymous_relay, Some(true));
         assert_eq!(config.jms, Some(false));
         assert_eq!(config.limits.dynamic_nodes_per_connection, Some(Count(50)));

@@ -123,6 +123,10 @@ pub fn difference(old: &Settings, new: &Settings) -> Option<String> {
             "forward-failures",
             broker.forward_failures != other.forward_failures,
         ),
+        (
+            "keep-undead-lettered",
+            broker.keep_undead_lettered != other.keep_undead_lettered,
+        ),
     ];
     let setting = settings.into_iter().find(|(_, differs)| *differs);
     let limits = limits(old, new);
@@ -296,6 +300,7 @@ mod tests {
                 "session-count-on-disconnect",
             ),
             ("forward-failures = 'dead-letter'", "forward-failures"),
+            ("keep-undead-lettered = true", "keep-undead-lettered"),
             ("dynamic-nodes = 'off'", "dynamic-nodes"),
             ("anonymous-relay = false", "anonymous-relay"),
             ("jms = true", "jms"),

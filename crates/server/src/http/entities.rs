@@ -74,6 +74,7 @@ impl ApiError {
             ) => StatusCode::NOT_FOUND,
             Self::Entity(
                 EntityError::Exists(_)
+                | EntityError::ExchangeExists(_)
                 | EntityError::TooMany { .. }
                 | EntityError::Rule(RuleError::Exists(_) | RuleError::TooMany { .. }),
             )

@@ -6,8 +6,8 @@ use access::{AccessRules, Directory};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol};
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, LifetimePolicy, NodeKind, NodeLinkId,
-    NodeRequest, Now, Order, Output, QueueSettings, RequestId, Shard, Wall,
+    Answer, BrokerSettings, Command, ConnectionId, Ensured, EntityError, LifetimePolicy, NodeKind,
+    NodeLinkId, NodeRequest, Now, Order, Output, QueueSettings, RequestId, Shard, Wall,
 };
 use dialect::{ClockReading, Dialect, MessageIds};
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
@@ -185,7 +185,8 @@ impl World {
         self.pump();
     }
 
-    fn carry_out(&mut self, order: Order) {
+    /// What the broker says to an order of an administrator.
+    pub fn administered(&mut self, order: Order) -> Result<Answer, EntityError> {
         let request = RequestId {
             connection: ConnectionId::SERVER,
             token: 0,
@@ -195,11 +196,17 @@ impl World {
             namespace: NamespaceId::default(),
             order: Box::new(order),
         }]);
-        let is_done = said
-            .iter()
-            .any(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
-        assert!(is_done, "{said:?}");
+        let mut answers = said.iter().filter_map(|output| match output {
+            Output::Administered { result, .. } => Some((**result).clone()),
+            _ => None,
+        });
+        let answer = answers.next().expect("an answer");
         self.hear(said);
+        answer
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        self.administered(order).expect("it can be carried out");
     }
 
     /// A dynamic node that another connection has made in a namespace.

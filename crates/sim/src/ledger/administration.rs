@@ -237,6 +237,7 @@ fn reason(error: &EntityError) -> Reason {
             Reason::Missing
         }
         EntityError::Exists(_)
+        | EntityError::ExchangeExists(_)
         | EntityError::NamespaceExists(_)
         | EntityError::NoSnapshot(_)
         | EntityError::SnapshotExists(_) => Reason::Exists,

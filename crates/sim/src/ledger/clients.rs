@@ -58,7 +58,9 @@ impl Clients {
             Command::AcceptSession {
                 receiver, entity, ..
             } => self.attach(*receiver, (*entity, Subqueue::Main)),
-            Command::Detach { receiver } => self.leave(*receiver),
+            Command::Detach { receiver } | Command::LoseReceiver { receiver } => {
+                self.leave(*receiver);
+            }
             Command::Written { connection, bytes } => {
                 if let Some(unwritten) = self.unwritten.get_mut(connection) {
                     *unwritten = unwritten.saturating_sub(*bytes);

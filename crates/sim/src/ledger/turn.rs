@@ -253,7 +253,6 @@ impl Ledger {
             } => self.observe_delete(*request, (*entity, *subqueue), *enqueued_before, *count),
             Command::Administer { request, order, .. } => self.observe_order(*request, order),
             Command::AddRule { .. } | Command::RemoveRule { .. } => self.observe_rule(command),
-            // What receivers want is the clients' business, and so is how a transaction fails.
             Command::Publish {
                 request,
                 publication,
@@ -266,6 +265,7 @@ impl Ledger {
             | Command::Attach { .. }
             | Command::Subscribe { .. }
             | Command::Credit { .. }
+            | Command::LoseReceiver { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }
             | Command::Durable

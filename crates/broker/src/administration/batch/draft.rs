@@ -147,6 +147,10 @@ impl<'a> Draft<'a> {
             }),
             None => {
                 check_not_itself(&path, &settings)?;
+                if kind == EntityKind::Topic {
+                    let free = entities::check_no_router(self.directory, self.namespace, &path);
+                    free.map_err(|error| at(&path, error))?;
+                }
                 self.count_entity(&path)?;
                 self.make(path, kind, settings, what);
             }

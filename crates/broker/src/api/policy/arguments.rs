@@ -5,8 +5,13 @@
 //! and cannot is refused, since a queue without it is another queue; unknown ones are kept.
 //! Arguments are kept with the queue, as metadata, to be shown and compared.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use crate::api::declared::{Declared, QueueType};
+use crate::api::kind::EntityKind;
 use crate::api::order::EntityInfo;
 use crate::api::policy::PolicyLayer;
 use crate::api::policy::key::{Key, check_together};
@@ -25,6 +30,7 @@ const TYPE: &str = "x-queue-type";
 const LIMIT: &str = "x-delivery-limit";
 const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 const DEAD_LETTER_KEY: &str = "x-dead-letter-routing-key";
+const OVERFLOW: &str = "x-overflow";
 const SINGLE_CONSUMER: &str = "x-single-active-consumer";
 const MAX_PRIORITY: &str = "x-max-priority";
 /// The highest priority that a message can have.
@@ -40,14 +46,35 @@ const OTHERS: &[&str] = &[
     "x-quorum-initial-group-size",
     "x-quorum-target-group-size",
 ];
-/// Arguments that classic queues do not have.
-const OF_QUORUM: &[&str] = &[
-    LIMIT,
-    "x-delayed-retry-type",
-    "x-delayed-retry-min",
-    "x-delayed-retry-max",
-    "x-consumer-timeout",
+/// Arguments that classic queues do not have, besides keys of policies that they do not have.
+const OF_QUORUM: &[&str] = &["x-quorum-initial-group-size", "x-quorum-target-group-size"];
+/// Arguments that only streams have.
+const OF_STREAMS: &[&str] = &[
+    "x-max-age",
+    "x-stream-max-segment-size-bytes",
+    "x-stream-filter-size-bytes",
+    "x-initial-cluster-size",
 ];
+/// The same strategy on both types, though policies give it to quorum queues alone.
+/// (docs/spec/rabbitmq.md#7)
+const STRATEGY: &str = "x-dead-letter-strategy";
+/// What the metadata have beside the arguments: the types of integers that are no long.
+const INTEGERS: &str = "$integers";
+
+/// The type in which a client has sent an integer, if it is no long. They are compared by value,
+/// and come back as they were sent. (docs/spec/rabbitmq.md#6.2)
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "AMQP names them so")]
+pub enum IntegerType {
+    Ubyte,
+    Ushort,
+    Uint,
+    Ulong,
+    Byte,
+    Short,
+    Int,
+}
 
 /// Arguments that quorum queues do not have.
 const OF_CLASSIC: &[&str] = &[MAX_PRIORITY];
@@ -56,6 +83,8 @@ const OF_CLASSIC: &[&str] = &[MAX_PRIORITY];
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct QueueArguments {
     arguments: Map<String, Json>,
+    /// Types of integers, where they are no long.
+    integers: BTreeMap<String, IntegerType>,
     /// Whether the queue goes with its last receiver, which is no argument.
     auto_delete: bool,
     /// Whether the queue belongs to the connection that declares it, which is no argument.
@@ -71,28 +100,52 @@ impl QueueArguments {
         for (name, value) in &arguments {
             check(name, value).map_err(|why| invalid(name, queue, &format!(": {why}")))?;
         }
-        let arguments = Self {
+        let arguments = Self::new(arguments, BTreeMap::new());
+        arguments.check_together(queue)?;
+        arguments.check_length(queue)?;
+        Ok(arguments)
+    }
+
+    fn new(arguments: Map<String, Json>, integers: BTreeMap<String, IntegerType>) -> Self {
+        Self {
             arguments,
+            integers,
             auto_delete: false,
             exclusive: false,
-        };
-        arguments.check_together(queue)?;
-        if arguments.metadata().len() > MAX_METADATA {
-            return Err(format!("the arguments of queue '{queue}' are too long"));
         }
+    }
+
+    /// The same, with the types in which integers were sent.
+    ///
+    /// # Errors
+    /// When all together is too long to be kept.
+    pub fn with_integers(
+        self,
+        integers: BTreeMap<String, IntegerType>,
+        queue: &str,
+    ) -> Result<Self, String> {
+        let arguments = Self { integers, ..self };
+        arguments.check_length(queue)?;
         Ok(arguments)
+    }
+
+    fn check_length(&self, queue: &str) -> Result<(), String> {
+        match self.metadata().len() > MAX_METADATA {
+            true => Err(format!("the arguments of queue '{queue}' are too long")),
+            false => Ok(()),
+        }
     }
 
     fn check_together(&self, queue: &str) -> Result<(), String> {
         let refused = |name: &str, why: &str| Err(invalid(name, queue, why));
         let has = |name: &str| self.arguments.contains_key(name);
-        let of_quorum = OF_QUORUM.iter().find(|name| has(name));
-        if let Some(name) = of_quorum.filter(|_| self.kind() == CLASSIC) {
-            return refused(name, " of queue type rabbit_classic_queue");
-        }
-        let of_classic = OF_CLASSIC.iter().find(|name| has(name));
-        if let Some(name) = of_classic.filter(|_| self.kind() == QUORUM) {
-            return refused(name, " of queue type rabbit_quorum_queue");
+        let queue_type = self.declared().queue_type;
+        let foreign = |name: &&String| !has_type(name, queue_type);
+        if let Some(name) = self.arguments.keys().find(foreign) {
+            return refused(
+                name,
+                &format!(" of queue type rabbit_{}_queue", self.kind()),
+            );
         }
         if has(DEAD_LETTER_KEY) && !has(DEAD_LETTER_EXCHANGE) {
             return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
@@ -105,11 +158,20 @@ impl QueueArguments {
     #[must_use]
     pub fn of(info: &EntityInfo) -> Self {
         let declared = declared(info);
-        let mut arguments = declared.unwrap_or_else(|| of_settings(&info.queue.settings));
-        let kind = || QUORUM.into();
+        let given = || Self::new(of_settings(&info.queue.settings), BTreeMap::new());
+        let Self {
+            mut arguments,
+            integers,
+            ..
+        } = declared.unwrap_or_else(given);
+        let kind = || match info.queue.settings.queue_type() {
+            QueueType::Quorum => QUORUM.into(),
+            QueueType::Classic => CLASSIC.into(),
+        };
         arguments.entry(TYPE).or_insert_with(kind);
         Self {
             arguments,
+            integers,
             auto_delete: info.queue.settings.auto_delete,
             exclusive: info.queue.settings.exclusive,
         }
@@ -136,6 +198,7 @@ impl QueueArguments {
                 key.apply(&mut settings, value);
             }
         }
+        settings.declared = Some(self.declared());
         settings
     }
 
@@ -150,6 +213,17 @@ impl QueueArguments {
             highest,
             default: 0,
         })
+    }
+
+    /// What the queue remembers of its declaration.
+    fn declared(&self) -> Declared {
+        Declared {
+            queue_type: match self.kind() {
+                QUORUM => QueueType::Quorum,
+                _ => QueueType::Classic,
+            },
+            has_overflow: self.arguments.contains_key(OVERFLOW),
+        }
     }
 
     /// Of a queue that goes with its last receiver, or does not.
@@ -177,19 +251,33 @@ impl QueueArguments {
     fn with_type(&self) -> Self {
         let mut arguments = self.arguments.clone();
         arguments.entry(TYPE).or_insert_with(|| CLASSIC.into());
-        Self { arguments, ..*self }
+        Self {
+            arguments,
+            ..self.clone()
+        }
     }
 
     /// As they are kept with the queue.
     #[must_use]
     pub fn metadata(&self) -> String {
-        format!("{METADATA}{}", Json::Object(self.with_type().arguments))
+        let mut kept = self.with_type().arguments;
+        if !self.integers.is_empty() {
+            let integers = serde_json::to_value(&self.integers);
+            kept.insert(INTEGERS.to_owned(), integers.expect("names are plain data"));
+        }
+        format!("{METADATA}{}", Json::Object(kept))
     }
 
     /// As clients are told.
     #[must_use]
     pub fn entries(&self) -> &Map<String, Json> {
         &self.arguments
+    }
+
+    /// The type in which an integer was sent; without one, a long.
+    #[must_use]
+    pub fn integer_type(&self, name: &str) -> Option<IntegerType> {
+        self.integers.get(name).copied()
     }
 
     /// `classic` or `quorum`.
@@ -245,9 +333,23 @@ impl QueueArguments {
 }
 
 /// The arguments with which a queue was declared, if a client of RabbitMQ has done so.
-fn declared(info: &EntityInfo) -> Option<Map<String, Json>> {
+fn declared(info: &EntityInfo) -> Option<QueueArguments> {
     let metadata = info.store_only.user_metadata.as_deref()?;
-    serde_json::from_str(metadata.strip_prefix(METADATA)?).ok()
+    of_metadata(metadata)
+}
+
+fn of_metadata(metadata: &str) -> Option<QueueArguments> {
+    let kept = metadata.strip_prefix(METADATA)?;
+    let mut arguments: Map<String, Json> = serde_json::from_str(kept).ok()?;
+    let integers = arguments.remove(INTEGERS);
+    let integers = integers.and_then(|it| serde_json::from_value(it).ok());
+    Some(QueueArguments::new(arguments, integers.unwrap_or_default()))
+}
+
+/// What a queue's metadata tell of its declaration. Queues that were declared before that was kept
+/// apart have it there alone.
+pub(crate) fn declared_by(metadata: &str) -> Option<Declared> {
+    Some(of_metadata(metadata)?.declared())
 }
 
 /// The arguments that say what a queue has.
@@ -267,7 +369,7 @@ fn of_settings(settings: &QueueSettings) -> Map<String, Json> {
         .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
         .collect();
     if settings.overflow == Overflow::RejectPublish {
-        arguments.insert("x-overflow".to_owned(), "reject-publish".into());
+        arguments.insert(OVERFLOW.to_owned(), "reject-publish".into());
     }
     arguments
 }
@@ -282,6 +384,19 @@ fn key_of(name: &str) -> Option<&'static Key> {
 /// Whether an argument is one whose value means something.
 fn is_known(name: &str) -> bool {
     OTHERS.contains(&name) || key_of(name).is_some()
+}
+
+/// Whether queues of a type have an argument. Unknown ones are kept by all.
+fn has_type(name: &str, queue_type: QueueType) -> bool {
+    if OF_STREAMS.contains(&name) {
+        return false;
+    }
+    match key_of(name) {
+        _ if name == STRATEGY => true,
+        Some(key) => key.fits(EntityKind::Queue, queue_type),
+        None if queue_type == QueueType::Quorum => !OF_CLASSIC.contains(&name),
+        None => !OF_QUORUM.contains(&name),
+    }
 }
 
 fn invalid(name: &str, queue: &str, why: &str) -> String {
@@ -301,6 +416,7 @@ fn check(name: &str, value: &Json) -> Result<(), String> {
             return Err(format!("{{unacceptable_type,{}}}", type_name(value)));
         }
         MAX_PRIORITY => return check_max_priority(value),
+        INTEGERS => return Err("the name is not accepted".to_owned()),
         _ => {}
     }
     let Some(key) = key_of(name) else {

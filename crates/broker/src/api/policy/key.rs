@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use crate::api::declared::{Declared, QueueType};
 use crate::api::delayed_retry::{self, RetriedMessages};
 use crate::api::kind::EntityKind;
 use crate::api::policy::PolicyLayer;
@@ -23,6 +24,10 @@ const QUEUE: &[EntityKind] = &[EntityKind::Queue];
 const SENT_TO: &[EntityKind] = &[EntityKind::Queue, EntityKind::Topic];
 /// Other kinds of queue, which are not there.
 const NONE: &[EntityKind] = &[];
+
+const BOTH: &[QueueType] = &[QueueType::Classic, QueueType::Quorum];
+const QUORUM: &[QueueType] = &[QueueType::Quorum];
+const CLASSIC: &[QueueType] = &[QueueType::Classic];
 
 /// The values of a key.
 #[derive(Clone, Copy)]
@@ -52,7 +57,9 @@ pub(crate) struct Key {
     pub name: &'static str,
     values: Values,
     /// The kinds of entity that have it. A policy with a key that is not theirs does not apply.
-    pub kinds: &'static [EntityKind],
+    kinds: &'static [EntityKind],
+    /// The types of queue that have it. (docs/spec/rabbitmq.md#13)
+    types: &'static [QueueType],
     merge: Merge,
     /// Gives an entity with settings of its own what the key says.
     apply: fn(&mut QueueSettings, &Json),
@@ -62,6 +69,7 @@ const STORED: Key = Key {
     name: "",
     values: Values::Any,
     kinds: QUEUE,
+    types: BOTH,
     merge: Merge::UserOnly,
     apply: |_, _| {},
 };
@@ -72,6 +80,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "message-ttl",
         values: Values::From(0, "a valid message TTL"),
         kinds: ALL,
+        types: BOTH,
         merge: Merge::Least,
         apply: |it, value| lower(&mut it.default_message_time_to_live, value),
     },
@@ -79,6 +88,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "expires",
         values: Values::From(1, "a valid queue expiry"),
         kinds: RECEIVED,
+        types: BOTH,
         merge: Merge::Least,
         apply: |it, value| lower(&mut it.expires, value),
     },
@@ -86,6 +96,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "max-length",
         values: Values::From(0, "a valid maximum length"),
         kinds: RECEIVED,
+        types: BOTH,
         merge: Merge::Least,
         apply: |it, value| limit(&mut it.max_length, value),
     },
@@ -93,6 +104,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "max-length-bytes",
         values: Values::From(0, "a valid maximum length in bytes"),
         kinds: RECEIVED,
+        types: BOTH,
         merge: Merge::Least,
         apply: |it, value| limit(&mut it.max_length_bytes, value),
     },
@@ -103,8 +115,12 @@ pub(crate) const KEYS: &[Key] = &[
             "a valid overflow value",
         ),
         kinds: QUEUE,
+        types: BOTH,
         merge: Merge::Operator,
         apply: |it, value| {
+            if it.declared.is_some_and(Declared::fixes_overflow) {
+                return;
+            }
             it.overflow = match value.as_str() {
                 Some("drop-head") => Overflow::DropHead,
                 _ => Overflow::RejectPublish,
@@ -115,6 +131,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "delivery-limit",
         values: Values::From(i64::MIN, "a valid delivery limit"),
         kinds: RECEIVED,
+        types: QUORUM,
         merge: Merge::Limit,
         // A negative one is no limit, and leaves what the entity has.
         apply: |it, value| {
@@ -128,6 +145,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "delayed-retry-type",
         values: Values::Words(delayed_retry::WORDS, "a valid delayed retry type"),
         kinds: RECEIVED,
+        types: QUORUM,
         merge: Merge::Operator,
         apply: |it, value| {
             let word = value.as_str().and_then(RetriedMessages::parse);
@@ -138,6 +156,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "delayed-retry-min",
         values: Values::From(1, "a valid delayed retry minimum"),
         kinds: RECEIVED,
+        types: QUORUM,
         merge: Merge::Most,
         apply: |it, value| limit(&mut it.delayed_retry.min, value),
     },
@@ -145,6 +164,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "delayed-retry-max",
         values: Values::From(1, "a valid delayed retry maximum"),
         kinds: RECEIVED,
+        types: QUORUM,
         merge: Merge::Least,
         apply: |it, value| limit(&mut it.delayed_retry.max, value),
     },
@@ -152,6 +172,7 @@ pub(crate) const KEYS: &[Key] = &[
         name: "consumer-timeout",
         values: Values::From(0, "a valid consumer timeout"),
         kinds: RECEIVED,
+        types: QUORUM,
         apply: |it, value| limit(&mut it.consumer_timeout, value),
         ..STORED
     },
@@ -218,6 +239,7 @@ pub(crate) const KEYS: &[Key] = &[
             &["at-most-once", "at-least-once"],
             "a valid dead letter strategy",
         ),
+        types: QUORUM,
         apply: |it, value| {
             if value == "at-least-once" {
                 it.dead_letter_strategy = DeadLetterStrategy::AtLeastOnce;
@@ -229,28 +251,33 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         name: "consumer-disconnected-timeout",
         values: Values::From(0, "a valid timeout"),
+        types: QUORUM,
         ..STORED
     },
     Key {
         name: "max-in-memory-length",
         values: Values::From(0, "a valid maximum memory length"),
+        types: QUORUM,
         merge: Merge::Least,
         ..STORED
     },
     Key {
         name: "max-in-memory-bytes",
         values: Values::From(0, "a valid maximum memory in bytes"),
+        types: QUORUM,
         merge: Merge::Least,
         ..STORED
     },
     Key {
         name: "target-group-size",
         values: Values::From(0, "a valid target group size"),
+        types: QUORUM,
         merge: Merge::Most,
         ..STORED
     },
     Key {
         name: "member-placement-tag",
+        types: QUORUM,
         merge: Merge::Operator,
         ..STORED
     },
@@ -263,20 +290,20 @@ pub(crate) const KEYS: &[Key] = &[
         values: Values::From(1, "a valid cluster size"),
         ..STORED
     },
-    // Of kinds of queue that are not there.
     Key {
         name: "queue-mode",
         values: Values::Words(&["default", "lazy"], "a valid queue mode value"),
-        kinds: NONE,
+        types: CLASSIC,
         ..STORED
     },
     Key {
         name: "queue-version",
         values: Values::From(1, "a valid queue version"),
-        kinds: NONE,
+        types: CLASSIC,
         merge: Merge::Operator,
         ..STORED
     },
+    // Of kinds of queue that are not there.
     Key {
         name: "max-age",
         kinds: NONE,
@@ -315,6 +342,12 @@ impl Key {
             |key: &&Self| layer == PolicyLayer::User || !matches!(key.merge, Merge::UserOnly);
         let mut keys = KEYS.iter();
         keys.find(|key| key.name == name).filter(is_allowed)
+    }
+
+    /// Whether entities of this kind have it, of queues those of this type.
+    pub(crate) fn fits(&self, kind: EntityKind, queue_type: QueueType) -> bool {
+        let has_type = kind != EntityKind::Queue || self.types.contains(&queue_type);
+        has_type && self.kinds.contains(&kind)
     }
 
     /// Whether its values are some words.

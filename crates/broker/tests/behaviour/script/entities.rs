@@ -1,11 +1,11 @@
 //! What scripts say and hear of whole entities.
 
 use broker::{
-    DelayedRetry, EntityDescription, EntityPath, Order, QueueSettings, RetriedMessages,
+    Command, DelayedRetry, EntityDescription, EntityPath, Order, QueueSettings, RetriedMessages,
     RetryBackoff, Status, Wall,
 };
 
-use super::{START, Stage, millis, named, time};
+use super::{START, Stage, millis, named, receiver, time};
 use crate::world::administer;
 
 impl Stage {
@@ -13,6 +13,25 @@ impl Stage {
         let path = named(args, "in=").unwrap_or("q").to_owned();
         let request = self.request("remove");
         self.turn(vec![administer(request, Order::Remove { path })]);
+    }
+
+    /// A receiver goes, alone, with its session, or with its connection.
+    pub(super) fn leave(&mut self, verb: &str, args: &[&str]) {
+        let receiver = receiver(args[0]);
+        self.turn(vec![match verb {
+            "detach" => Command::Detach { receiver },
+            "lose" => Command::LoseReceiver { receiver },
+            _ => Command::Disconnect {
+                connection: receiver.connection,
+            },
+        }]);
+    }
+
+    /// The queue is declared again as it is.
+    pub(super) fn redeclare(&mut self) {
+        let path = "q".to_owned();
+        let request = self.request("redeclare");
+        self.turn(vec![administer(request, Order::Redeclare { path })]);
     }
 
     /// `own r1 name=mine`: a connection makes a queue for itself alone.
@@ -104,6 +123,15 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
                 settings.priorities = Some(broker::Priorities {
                     highest: value.parse().unwrap(),
                     default: 0,
+                });
+            }
+            "classic" | "quorum" => {
+                settings.declared = Some(broker::Declared {
+                    queue_type: match key {
+                        "classic" => broker::QueueType::Classic,
+                        _ => broker::QueueType::Quorum,
+                    },
+                    has_overflow: value == "overflow",
                 });
             }
             "single" => settings.single_active_receiver = true,

@@ -137,6 +137,10 @@ pub fn told(event: &HistoryEvent, history: &History) -> ToldEvent {
                 "dropped",
                 "it was dropped: no queue takes it from its exchange",
             ),
+            DropReason::NoDeadLetterRouter => say(
+                "dropped",
+                "it was dropped as a dead letter: its queue has no dead-letter exchange",
+            ),
         },
         MessageEvent::Locked {
             connection,

@@ -59,7 +59,11 @@ pub(super) async fn put(
 ) -> Result<bool, Failure> {
     let arguments = read(name, given)?;
     if let Some(found) = describe(shard, name).await? {
-        return compare(&arguments, &found);
+        compare(&arguments, &found)?;
+        let path = name.to_owned();
+        // Whatever it answers: a queue that has gone meanwhile was there when it was declared.
+        let _ = shard.order(Order::Redeclare { path }).await?;
+        return Ok(false);
     }
     let order = Order::Create {
         path: EntityPath::Queue(name.to_owned()),

@@ -28,7 +28,9 @@ impl Ledger {
                 Ok(Shown::Nothing)
             }
             Order::Apply(batch) => self.plan_batch(batch),
-            Order::Describe { path } => self.entity_at(path).ok_or(Reason::Missing),
+            Order::Describe { path } | Order::Redeclare { path } => {
+                self.entity_at(path).ok_or(Reason::Missing)
+            }
             Order::List { of, skip, top } => {
                 let (paths, more) = page(self.paths(of), *skip, *top);
                 Ok(Shown::Entities(paths, more))

@@ -7,7 +7,6 @@ import com.azure.messaging.servicebus.ServiceBusMessage;
 import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
-import com.azure.messaging.servicebus.models.SubQueue;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -54,16 +53,16 @@ class BothDialectsTest {
     @Test
     void whatARabbitMqClientDiscardsAzuresSdkReadsAsADeadLetter() throws InterruptedException {
         try (Client client = new Client()) {
-            String queue = client.declare();
+            String dead = client.declare();
+            String queue = client.declare(with -> with.deadLetterExchange("").deadLetterRoutingKey(dead));
             client.publish(queue, "bad");
             try (Client.Deliveries deliveries = client.consume(queue)) {
                 deliveries.next().context().discard();
             }
-            try (ServiceBusReceiverClient receiver =
-                azure().receiver().queueName(queue).subQueue(SubQueue.DEAD_LETTER_QUEUE).buildClient()) {
-                ServiceBusReceivedMessage dead = one(receiver);
-                assertEquals("rejected", dead.getDeadLetterReason());
-                receiver.complete(dead);
+            try (ServiceBusReceiverClient receiver = azure().receiver().queueName(dead).buildClient()) {
+                ServiceBusReceivedMessage died = one(receiver);
+                assertEquals("rejected", died.getDeadLetterReason());
+                receiver.complete(died);
             }
         }
     }
