@@ -18,6 +18,16 @@ use crate::key_set::{KeyDigest, KeySet, Lookup};
 
 /// The user of SASL PLAIN whose password is a token. (docs/spec/amqp.md#1.3)
 pub const SASL_USER: &str = "$jwt";
+/// Whether a text has the form of a token, in which no key is made: three parts of base64url, of
+/// which the first is an object. (docs/spec/rabbitmq.md#2)
+#[must_use]
+pub fn has_form(text: &[u8]) -> bool {
+    let is_base64url = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let parts: Vec<_> = text.split(|byte| *byte == b'.').collect();
+    let are_parts = parts.iter().all(|part| part.iter().all(is_base64url));
+    text.starts_with(b"eyJ") && are_parts && parts.len() == 3
+}
+
 /// Longest token that is looked at.
 const MAX_TOKEN: usize = 32 << 10;
 

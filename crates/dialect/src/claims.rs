@@ -53,6 +53,9 @@ pub struct Claims {
     /// The identities of tokens, each once. When there are too many, those that no token has any
     /// more are dropped.
     identities: Vec<Credential>,
+    /// Whether a renewed token may allow less than the one before, and links were not looked at
+    /// since.
+    weakened: bool,
 }
 
 impl Claims {
@@ -118,6 +121,29 @@ impl Claims {
         });
         let is_replaced = self.tokens.insert(audience, claim).is_some();
         Ok((is_replaced && may_be_weaker) || new.union(old) != new)
+    }
+
+    /// Whether there is a token for the whole namespace, as one with which a client logs in is.
+    #[must_use]
+    pub fn has_namespace_token(&self) -> bool {
+        self.tokens.contains_key("")
+    }
+
+    /// Keeps a token in the place of that for the whole namespace.
+    pub(crate) fn renew(
+        &mut self,
+        access: &Access,
+        granted: VerifiedToken,
+        grace: u32,
+        now: ClockReading,
+    ) -> Result<(), TooManyTokens> {
+        self.weakened |= self.put(access, String::new(), granted, grace, now)?;
+        Ok(())
+    }
+
+    /// Whether a renewal since the last call may allow less than was allowed before.
+    pub fn take_weakened(&mut self) -> bool {
+        std::mem::take(&mut self.weakened)
     }
 
     /// The credential, with the identity of another token where that is the same.

@@ -26,7 +26,7 @@ pub use connection_state::{ConnectionState, ForcedClose};
 pub use credit::{Credit, CreditUpdate};
 pub use credit_window::CreditWindow;
 pub use injected_condition::condition_of;
-pub use link_owner::{LinkContext, LinkOwner, owner_token};
+pub use link_owner::{LinkContext, LinkOwner, RenewalError, owner_token};
 pub use message_ids::{GivenId, MessageIds};
 pub use namespaces::{KeyOwner, Namespaces};
 pub use pending_requests::PendingRequests;

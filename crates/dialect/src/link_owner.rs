@@ -6,12 +6,12 @@
 //!
 //! Invariant: a link has one owner from its attach to its end.
 
-use access::{Access, Credential, Directory, Locality};
+use access::{Access, Credential, Directory, Locality, jwt};
 use amqp::{Attach, Error, Open};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use crate::claims::Claims;
+use crate::claims::{Claims, TooManyTokens};
 use crate::clock_reading::ClockReading;
 use crate::refusals::{Origin, Refusals, Subject};
 
@@ -81,6 +81,17 @@ pub trait LinkOwner: Send + 'static {
     fn unanswered_bytes(&self) -> usize;
 }
 
+/// Why a token was not taken in the place of another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RenewalError {
+    /// It is not good.
+    #[error(transparent)]
+    Token(#[from] jwt::Error),
+    /// The connection has too many others.
+    #[error(transparent)]
+    TooMany(#[from] TooManyTokens),
+}
+
 /// What a link owner may use of its connection.
 pub struct LinkContext<'a> {
     /// The connection's id.
@@ -89,8 +100,14 @@ pub struct LinkContext<'a> {
     pub now: ClockReading,
     /// The endpoint.
     pub connection: &'a mut Connection,
+    /// From where the client is connected.
+    pub locality: Locality,
+    /// For how many milliseconds a token counts beyond its end.
+    pub token_grace: u32,
+    /// Whether keys of an issuer are missing or have to be loaded again.
+    pub needs_keys: &'a mut bool,
     /// The credentials of the client.
-    pub claims: &'a Claims,
+    pub claims: &'a mut Claims,
     /// Entities and access rules.
     pub directory: &'a Directory,
     /// Commands for the broker.
@@ -110,6 +127,21 @@ impl LinkContext<'_> {
             connection: self.id,
             token: token | OWNER_TOKEN,
         }
+    }
+
+    /// Takes a token for the whole namespace in the place of the one that the client has shown
+    /// when it logged in. (docs/spec/rabbitmq.md#6.1)
+    ///
+    /// # Errors
+    /// When the token is not good.
+    pub fn renew_token(&mut self, token: &str) -> Result<(), RenewalError> {
+        let access = self.directory.access();
+        let granted = access.verify_jwt(token, self.locality, self.now.wall);
+        *self.needs_keys |= matches!(granted, Err(jwt::Error::KeysNotLoaded));
+        let granted = granted?;
+        let (grace, now) = (self.token_grace, self.now);
+        self.claims.renew(access, granted, grace, now)?;
+        Ok(())
     }
 
     /// The receiver of a link.

@@ -6,6 +6,7 @@ use amqp::error::condition;
 use amqp::{Error, Symbol, Value};
 use broker::{InjectedError, NodeError, PublishError, SendError};
 use bytes::Bytes;
+use dialect::RenewalError;
 
 use crate::address::AddressError;
 
@@ -27,6 +28,11 @@ pub(crate) fn address(error: &AddressError) -> Error {
         }
     };
     Error::new(condition::INVALID_FIELD, text)
+}
+
+/// A token that is not taken in the place of another.
+pub(crate) fn bad_token(error: &RenewalError) -> Error {
+    Error::new(condition::UNAUTHORIZED_ACCESS, error.to_string())
 }
 
 /// An address that a message's `to` has.

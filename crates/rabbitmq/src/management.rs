@@ -10,6 +10,7 @@ pub(crate) mod pair;
 mod queues;
 mod request;
 mod response;
+mod tokens;
 
 use amqp::{Error, Value};
 use broker::{Answer, Command, EntityError, Order, RequestError, RequestId};
@@ -61,6 +62,8 @@ enum Step {
     Respond(Response),
     /// The client lacks a right.
     End(Error),
+    /// The client has shown a token that is not good.
+    Close(Error),
 }
 
 impl From<Response> for Step {
@@ -138,6 +141,10 @@ impl Links {
                 cx.commands.push(command(request));
             }
             Step::Respond(response) => self.respond(cx, id, &response),
+            Step::Close(error) => {
+                cx.note(Subject::Connection, "", None, &error);
+                cx.connection.close(Some(error));
+            }
             Step::End(error) => {
                 if let Some(pair) = self.pairs.get_mut(id) {
                     let (session, name) = (pair.session, pair.name.clone());
@@ -171,7 +178,7 @@ impl Links {
     }
 
     /// The first step of a request.
-    fn begin(&self, cx: &LinkContext<'_>, request: &Request) -> (Operation, Step) {
+    fn begin(&self, cx: &mut LinkContext<'_>, request: &Request) -> (Operation, Step) {
         let path: Vec<&str> = request.path.trim_start_matches('/').split('/').collect();
         let bad = |text: String| (Operation::Router, Response::new(400, text).into());
         match (request.method, path.as_slice()) {
@@ -185,6 +192,7 @@ impl Links {
             (Some(Method::Post), ["bindings"]) => self.bind(cx, request),
             (Some(Method::Get), ["bindings"]) => bindings::list(request),
             (Some(Method::Delete), ["bindings", binding]) => self.unbind(cx, binding),
+            (Some(Method::Put), ["auth", "tokens"]) => tokens::renew(cx, request),
             _ => {
                 let text = format!("there is no operation at '{}'", request.path);
                 (Operation::Router, Response::new(404, text).into())

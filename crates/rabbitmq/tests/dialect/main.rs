@@ -32,6 +32,7 @@ mod publish;
 mod refusals;
 mod reply_queue;
 mod temporary_queue;
+mod tokens;
 
 /// The connection of a test, with links of RabbitMQ's dialect.
 fn shared(client: servicebus::Client) -> servicebus::Client {

@@ -9,6 +9,7 @@ use dialect::{LinkContext, LinkOwner, owner_token};
 use endpoint::{Event, LinkId, SessionId};
 
 use crate::client::Client;
+use crate::errors;
 
 impl Client {
     /// The same, where `owner` may take links over.
@@ -31,13 +32,23 @@ impl Client {
             id: self.id,
             now: self.now,
             connection: &mut self.connection,
-            claims: &self.claims,
+            locality: self.locality,
+            token_grace: self.settings.token_grace,
+            needs_keys: &mut self.needs_keys,
+            claims: &mut self.claims,
             directory: &self.directory,
             commands: &mut self.commands,
             refusals: &mut self.refusals,
             unreported_bytes: &mut self.unreported_bytes,
         };
-        Some(act(owner, &mut cx))
+        let result = act(owner, &mut cx);
+        if self.claims.take_weakened() {
+            self.recheck_links(|_, required_right, resource| {
+                errors::unauthorized(required_right, resource)
+            });
+            self.check_others();
+        }
+        Some(result)
     }
 
     /// Offers an attach; returns it if it is ours to answer.
