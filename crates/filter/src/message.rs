@@ -19,6 +19,7 @@ use crate::value::{Value, guid_text, push_hex};
 /// Annotations that filters see. (docs/spec/amqp.md#4.2)
 pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
 const VIA_PARTITION_KEY: &str = "x-opt-via-partition-key";
+const ROUTING_KEY: &str = "x-routing-key";
 const SCHEDULED_ENQUEUE_TIME: &str = "x-opt-scheduled-enqueue-time";
 
 /// The annotation with the id that the broker gave a message whose properties it must not change.
@@ -80,6 +81,7 @@ struct Annotations<'a> {
     partition_key: Option<&'a [u8]>,
     via_partition_key: Option<&'a [u8]>,
     scheduled_enqueue_time: Option<&'a [u8]>,
+    routing_key: Option<&'a [u8]>,
 }
 
 impl<'a> Message<'a> {
@@ -166,6 +168,7 @@ impl<'a> Message<'a> {
         match property {
             Property::PartitionKey => text_of(annotations.partition_key),
             Property::ViaPartitionKey => text_of(annotations.via_partition_key),
+            Property::RoutingKey => text_of(annotations.routing_key),
             _ => {
                 let time = annotations.scheduled_enqueue_time.and_then(items::integer);
                 time.map_or(Value::Unknown, |ms| Value::DateTime(ticks::of_ms(ms)))
@@ -245,6 +248,7 @@ impl Fields for Message<'_> {
             }
             Property::PartitionKey
             | Property::ViaPartitionKey
+            | Property::RoutingKey
             | Property::ScheduledEnqueueTimeUtc => self.annotated(property),
             fact => self.fact(fact),
         }
@@ -263,6 +267,7 @@ impl<'a> Annotations<'a> {
             let place = match items::text(key) {
                 Some(GIVEN_ID) => &mut annotations.given_id,
                 Some(PARTITION_KEY) => &mut annotations.partition_key,
+                Some(ROUTING_KEY) => &mut annotations.routing_key,
                 Some(VIA_PARTITION_KEY) => &mut annotations.via_partition_key,
                 Some(SCHEDULED_ENQUEUE_TIME) => &mut annotations.scheduled_enqueue_time,
                 _ => continue,

@@ -33,6 +33,7 @@ impl Needs {
             | Property::JmsUserId => self.properties = true,
             Property::PartitionKey
             | Property::ViaPartitionKey
+            | Property::RoutingKey
             | Property::ScheduledEnqueueTimeUtc => self.message_annotations = true,
             Property::TimeToLive => (self.header, self.properties) = (true, true),
             Property::JmsDeliveryMode | Property::JmsPriority => self.header = true,

@@ -29,6 +29,8 @@ pub enum Property {
     ForcePersistence,
     State,
     DeadLetterSource,
+    /// The key with which a client of RabbitMQ has published. (docs/spec/rabbitmq.md#8.1)
+    RoutingKey,
     /// `PERSISTENT` or `NON_PERSISTENT`; selectors only.
     JmsDeliveryMode,
     /// Selectors only.
@@ -68,6 +70,7 @@ const SQL: &[(&str, Property)] = &[
     ("ForcePersistence", Property::ForcePersistence),
     ("State", Property::State),
     ("DeadLetterSource", Property::DeadLetterSource),
+    ("x-routing-key", Property::RoutingKey),
 ];
 
 const JMS: &[(&str, Property)] = &[

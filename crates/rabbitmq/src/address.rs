@@ -31,6 +31,8 @@ pub(crate) enum AddressError {
     /// It begins as one.
     Bad(String),
     Unknown(String),
+    /// It begins as one of a queue that is read from.
+    BadSource(String),
 }
 
 /// Whether an address is RabbitMQ's.
@@ -62,7 +64,7 @@ impl Address {
         let Some(name) = address.strip_prefix(QUEUES) else {
             return Err(AddressError::Unknown(address.to_owned()));
         };
-        decoded(name).ok_or_else(|| AddressError::Bad(address.to_owned()))
+        decoded(name).ok_or_else(|| AddressError::BadSource(address.to_owned()))
     }
 }
 

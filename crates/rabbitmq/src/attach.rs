@@ -15,7 +15,7 @@ use endpoint::{LinkId, SessionId};
 
 use crate::address::{self, Address, MANAGEMENT};
 use crate::consumer::Consumer;
-use crate::dynamic_queue::{self, DynamicQueue};
+use crate::dynamic_queue::{self, DynamicQueue, MOVE};
 use crate::errors;
 use crate::links::{Link, LinkKind, Links, Pending, register};
 use crate::management::pair;
@@ -105,6 +105,7 @@ impl Links {
         }
         let name = attach.name.clone();
         let result = match attach.role {
+            _ if recovers(&attach) => Err(errors::not_implemented("the recovery of a link").into()),
             _ if let Some(kind) = asked => self.attach_dynamic(cx, link, session, attach, kind),
             _ if address == MANAGEMENT => self.attach_half(cx, link, session, &attach),
             Role::Sender => self.attach_publisher(cx, link, session, attach, &address),
@@ -248,7 +249,10 @@ impl Links {
             Target::Entity(target) => target.max_message_size,
             Target::Exchange { .. } | Target::Anonymous => self.settings.max_message_size,
         };
-        reply(attach, limit)
+        Attach {
+            rcv_settle_mode: Some(ReceiverSettleMode::First),
+            ..reply(attach, limit)
+        }
     }
 
     pub(crate) fn accept_publisher(
@@ -259,7 +263,7 @@ impl Links {
         reply: Attach,
         target: Target,
     ) {
-        let kind = LinkKind::Publisher(Publisher::new(target));
+        let kind = LinkKind::Publisher(Publisher::new(target, reply.snd_settle_mode));
         self.accept(cx, link, session, reply, kind);
         cx.connection.set_credit(link, CREDIT, false);
     }
@@ -293,6 +297,9 @@ impl Links {
         let mut reply = reply(&attach, 0);
         reply.max_message_size = attach.max_message_size;
         reply.target = None;
+        if let Some(source) = reply.source.as_deref_mut() {
+            source.distribution_mode = Some(MOVE);
+        }
         reply.snd_settle_mode = Some(match mode {
             ReceiveMode::ReceiveAndDelete => SenderSettleMode::Settled,
             _ => SenderSettleMode::Unsettled,
@@ -425,6 +432,12 @@ impl Links {
             self.end_session_of(cx, link, error);
         }
     }
+}
+
+/// Whether a client wants to go on with deliveries of a link that is gone.
+fn recovers(attach: &Attach) -> bool {
+    let unsettled = attach.unsettled.as_ref();
+    attach.incomplete_unsettled || unsettled.is_some_and(|unsettled| !unsettled.is_empty())
 }
 
 /// How the messages of a consumer are settled.

@@ -25,7 +25,9 @@ use crate::links::{Link, LinkKind, Links};
 use crate::publisher::Target;
 use crate::rights::Permission;
 
-const MOVE: Symbol = Symbol::new("move");
+pub(crate) const MOVE: Symbol = Symbol::new("move");
+/// A dynamic queue goes with its link.
+const LINK_DETACH: Symbol = Symbol::new("link-detach");
 /// The lifetime policy of these queues. [AMQP 3.5.10]
 const DELETE_ON_CLOSE: u64 = 0x2b;
 
@@ -307,6 +309,7 @@ fn announce(reply: &mut Attach, address: String) {
         (Role::Receiver, Some(TargetTerminus::Node(target))) => {
             target.address = address;
             target.dynamic_node_properties = Some(properties);
+            target.expiry_policy = Some(LINK_DETACH);
             (target.durable, target.timeout) = (0, 0);
         }
         _ => {
@@ -314,6 +317,7 @@ fn announce(reply: &mut Attach, address: String) {
                 source.address = address;
                 source.dynamic_node_properties = Some(properties);
                 source.distribution_mode = Some(MOVE);
+                source.expiry_policy = Some(LINK_DETACH);
                 (source.durable, source.timeout) = (0, 0);
             }
         }

@@ -23,6 +23,9 @@ pub(crate) fn address(error: &AddressError) -> Error {
         AddressError::Bad(text) => {
             format!("Attach rejected: {{bad_address_string,<<\"{text}\">>}}")
         }
+        AddressError::BadSource(text) => {
+            format!("Attach rejected: {{bad_address,{{utf8,<<\"{text}\">>}}}}")
+        }
         AddressError::Unknown(text) => {
             format!("Attach rejected: {{unknown_destination,\"{text}\"}}")
         }
@@ -37,7 +40,8 @@ pub(crate) fn bad_token(error: &RenewalError) -> Error {
 
 /// An address that a message's `to` has.
 pub(crate) fn message_address(error: &AddressError) -> Error {
-    let (AddressError::Bad(text) | AddressError::Unknown(text)) = error;
+    let (AddressError::Bad(text) | AddressError::Unknown(text) | AddressError::BadSource(text)) =
+        error;
     let text = format!("bad 'to' address string: {text}");
     Error::new(condition::PRECONDITION_FAILED, text)
 }
@@ -101,6 +105,16 @@ pub(crate) fn not_paired() -> Error {
 pub(crate) fn half_open() -> Error {
     let text = "received transfer on half open management link pair";
     Error::new(condition::PRECONDITION_FAILED, text)
+}
+
+/// A delivery that is settled, or is not, against what its link was attached with.
+pub(crate) fn contrary_settlement(settled: bool) -> Error {
+    let mode = if settled { "unsettled" } else { "settled" };
+    let text = format!(
+        "sender settle mode is '{mode}' but transfer settled flag is interpreted as being \
+         '{settled}'"
+    );
+    Error::new(condition::INVALID_FIELD, text)
 }
 
 pub(crate) fn not_implemented(what: &str) -> Error {

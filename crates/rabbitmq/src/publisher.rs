@@ -5,6 +5,7 @@
 //! `released` when there is none, and `rejected` when one refuses it.
 
 use amqp::error::condition;
+use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Error};
 use broker::{
     Command, DEFAULT_ROUTER, EntityKind, Publication, PublishError, RequestId, Routed, SendError,
@@ -31,6 +32,7 @@ const OVERHEAD: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Publisher {
     pub(crate) target: Target,
+    settle_mode: Option<SenderSettleMode>,
     credit_window: CreditWindow,
 }
 
@@ -77,9 +79,10 @@ enum Outcome {
 }
 
 impl Publisher {
-    pub(crate) fn new(target: Target) -> Self {
+    pub(crate) fn new(target: Target, settle_mode: Option<SenderSettleMode>) -> Self {
         Self {
             target,
+            settle_mode,
             credit_window: CreditWindow::new(CREDIT),
         }
     }
@@ -189,6 +192,14 @@ impl Links {
         };
         if !publisher.credit_window.arrived() {
             return self.detach(cx, link, errors::credit_overrun());
+        }
+        let is_contrary = match publisher.settle_mode {
+            Some(SenderSettleMode::Settled) => !settled,
+            Some(SenderSettleMode::Unsettled) => settled,
+            Some(SenderSettleMode::Mixed) | None => false,
+        };
+        if is_contrary {
+            return self.detach(cx, link, errors::contrary_settlement(settled));
         }
         let target = publisher.target.clone();
         let pending = PendingPublish {

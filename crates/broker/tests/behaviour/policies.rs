@@ -375,3 +375,18 @@ fn a_classic_queue_keeps_its_own_overflow_and_a_quorum_queue_takes_that_of_a_pol
         "#]],
     );
 }
+
+#[test]
+fn an_overflow_that_is_not_there_yet_is_refused_by_name() {
+    check(
+        "
+        0s queue name=q
+        0s policy p on=q overflow=reject-publish-dlx
+        0s applied
+        ",
+        expect![[r#"
+            0s policy p: overflow: this broker does not support reject-publish-dlx yet
+            0s applied none
+        "#]],
+    );
+}

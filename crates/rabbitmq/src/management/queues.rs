@@ -316,6 +316,9 @@ impl QueueOperation {
             (Self::Delete { messages }, Ok(_) | Err(EntityError::NotFound)) => {
                 message_count(messages).into()
             }
+            (_, Err(error @ EntityError::TooMany { .. })) => {
+                Response::new(403, error.to_string()).into()
+            }
             (_, Err(error)) => Response::new(400, error.to_string()).into(),
             (_, Ok(_)) => Response::new(400, "the broker has another answer").into(),
         }

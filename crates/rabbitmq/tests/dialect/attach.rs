@@ -137,3 +137,38 @@ fn the_anonymous_terminus_is_attached_without_a_target() {
     let link = world.attach(session, attach);
     assert!(world.client.is_attached(link));
 }
+
+#[test]
+fn replies_name_the_modes_that_are_in_force() {
+    let mut world = World::new();
+    let session = world.session();
+    let publisher = Attach {
+        rcv_settle_mode: Some(ReceiverSettleMode::Second),
+        ..sender("/queues/orders")
+    };
+    let link = world.attach(session, publisher);
+    let first = Some(ReceiverSettleMode::First);
+    assert_eq!(world.reply(link).rcv_settle_mode, first);
+    let mut browser = consumer("/queues/orders");
+    if let Some(source) = browser.source.as_deref_mut() {
+        source.distribution_mode = Some("copy".into());
+    }
+    let link = world.attach(session, browser);
+    let source = world.reply(link).source.clone().expect("a source");
+    assert_eq!(source.distribution_mode, Some("move".into()));
+}
+
+#[test]
+fn a_link_that_goes_on_where_another_ended_and_a_source_of_two_names_are_refused() {
+    let mut world = World::new();
+    let recovered = Attach {
+        unsettled: Some(vec![(Value::from("tag"), Value::Null)]),
+        ..sender("/queues/orders")
+    };
+    let refusal = world.refusal(recovered);
+    assert_eq!(refusal.condition, condition::NOT_IMPLEMENTED);
+    let refusal = world.refusal(consumer("/queues/a/b"));
+    assert_eq!(refusal.condition, condition::INVALID_FIELD);
+    let text = "Attach rejected: {bad_address,{utf8,<<\"/queues/a/b\">>}}";
+    assert_eq!(refusal.description.as_deref(), Some(text));
+}

@@ -171,3 +171,29 @@ fn the_lock_of_a_consumers_link_is_not_settled_or_renewed_by_its_token() {
     world.dispose(&received, DeliveryState::Accepted, true);
     assert_eq!(world.received(rabbit).len(), 0);
 }
+
+#[test]
+fn a_rule_selects_by_the_key_that_a_client_of_rabbitmq_has_published_with() {
+    let mut world = World::new();
+    world.ensure(Ensured::Topic {
+        path: "news".to_owned(),
+        settings: QueueSettings::default(),
+    });
+    let filter = FilterDescription::Sql("sys.[x-routing-key] LIKE 'sport.%'".to_owned());
+    world.ensure(Ensured::Subscription {
+        topic: "news".to_owned(),
+        name: "s".to_owned(),
+        settings: Box::new(SubscriptionSettings::default()),
+        rules: Some(vec![RuleDescription {
+            name: "sport".to_owned(),
+            filter,
+            ..RuleDescription::default()
+        }]),
+    });
+    world.enqueue("/exchanges/news/sport.ski", &message("a"));
+    world.enqueue("/exchanges/news/weather", &message("b"));
+    let link = world.receiver("news/Subscriptions/s", SenderSettleMode::Unsettled, 5);
+    let received = world.received(link);
+    assert_eq!(received.len(), 1);
+    assert!(received[0].payload.ends_with(&message("a")));
+}

@@ -2,6 +2,7 @@
 
 use amqp::error::condition;
 use amqp::message::{Header, Properties, descriptor, encode_map_section};
+use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Value, value};
 use broker::QueueSettings;
 use bytes::{Bytes, BytesMut};
@@ -260,4 +261,25 @@ fn a_message_without_a_group_id_is_rejected_where_one_is_required() {
     world.send(link, &message("a"));
     let outcomes = world.outcomes(link);
     assert_eq!(rejection(&outcomes[0]).condition, condition::INVALID_FIELD);
+}
+
+#[test]
+fn a_delivery_is_settled_as_its_link_was_attached_to_send() {
+    for (mode, settled) in [
+        (SenderSettleMode::Settled, false),
+        (SenderSettleMode::Unsettled, true),
+    ] {
+        let mut world = World::new();
+        let session = world.session();
+        let publisher = Attach {
+            snd_settle_mode: Some(mode),
+            ..sender("/queues/orders")
+        };
+        let link = world.attach(session, publisher);
+        world.send_as(link, 0, !settled, &message("a"));
+        assert!(world.client.is_attached(link), "{mode:?}");
+        world.send_as(link, 0, settled, &message("b"));
+        let error = world.detach_error(link).expect("detached");
+        assert_eq!(error.condition, "amqp:invalid-field");
+    }
 }

@@ -58,6 +58,9 @@ const OF_STREAMS: &[&str] = &[
 /// The same strategy on both types, though policies give it to quorum queues alone.
 /// (docs/spec/rabbitmq.md#7)
 const STRATEGY: &str = "x-dead-letter-strategy";
+/// The overflow with which a refused message is a dead letter too. Quorum queues take the word for
+/// `reject-publish`, as RabbitMQ's do. (docs/spec/rabbitmq.md#7)
+pub(super) const REJECT_TO_DEAD_LETTERS: &str = "reject-publish-dlx";
 /// What the metadata have beside the arguments: the types of integers that are no long.
 const INTEGERS: &str = "$integers";
 
@@ -146,6 +149,9 @@ impl QueueArguments {
                 name,
                 &format!(" of queue type rabbit_{}_queue", self.kind()),
             );
+        }
+        if self.kind() == CLASSIC && self.text(OVERFLOW) == Some(REJECT_TO_DEAD_LETTERS) {
+            return refused(OVERFLOW, &format!(": {}", no_reject_to_dead_letters()));
         }
         if has(DEAD_LETTER_KEY) && !has(DEAD_LETTER_EXCHANGE) {
             return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
@@ -384,6 +390,10 @@ fn key_of(name: &str) -> Option<&'static Key> {
 /// Whether an argument is one whose value means something.
 fn is_known(name: &str) -> bool {
     OTHERS.contains(&name) || key_of(name).is_some()
+}
+
+pub(super) fn no_reject_to_dead_letters() -> String {
+    format!("overflow: this broker does not support {REJECT_TO_DEAD_LETTERS} yet")
 }
 
 /// Whether queues of a type have an argument. Unknown ones are kept by all.

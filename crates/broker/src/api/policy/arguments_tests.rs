@@ -43,8 +43,16 @@ fn what_was_declared_is_what_the_queue_has() {
         &json!({}),
     );
     check(&json!({"x-overflow": "drop-head"}), &json!({}));
-    let word = json!({"x-overflow": "reject-publish-dlx"});
-    check(&word, &json!({"x-overflow": "reject-publish"}));
+    let word = json!({"x-queue-type": "quorum", "x-overflow": "reject-publish-dlx"});
+    check(
+        &word,
+        &json!({"x-overflow": "reject-publish", "x-delivery-limit": 20}),
+    );
+    check_refusal(
+        "x-overflow",
+        &json!("reject-publish-dlx"),
+        ": overflow: this broker does not support reject-publish-dlx yet",
+    );
     assert_eq!(
         settings(&json!({})),
         QueueSettings {
