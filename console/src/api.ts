@@ -1,4 +1,5 @@
 // The broker's interface under /$railbus/, and the session that stands for the reader's key.
+import { parseExact, stringifyExact } from "./exact";
 import { namespace } from "./route";
 
 export interface Session {
@@ -55,7 +56,7 @@ export interface Overview {
   alarms: { severity: "critical" | "warning"; entity?: string; text: string }[];
 }
 
-export type Typed = string | number | boolean | null | { type: string; value: unknown };
+export type Typed = string | number | bigint | boolean | null | { type: string; value: unknown };
 
 export interface Message {
   "sequence-number": number;
@@ -106,6 +107,8 @@ interface Options {
   signal?: AbortSignal;
   /** Nothing that is there is replaced. */
   isNew?: boolean;
+  /** Numbers of the answer keep their types and digits. */
+  isExact?: boolean;
 }
 
 /** Sends a request. `path` is what follows `/$railbus/`. */
@@ -127,7 +130,7 @@ async function request(method: string, path: string, body: unknown, options: Opt
   const headers: Record<string, string> = { accept: "application/json", "x-railbus-csrf": csrf };
   if (options.isNew) headers["if-none-match"] = "*";
   if (body !== undefined) headers["content-type"] = "application/json";
-  const sent = body === undefined ? undefined : JSON.stringify(body);
+  const sent = body === undefined ? undefined : stringifyExact(body);
   return fetch(address(path), { method, headers, body: sent, signal: options.signal });
 }
 
@@ -139,7 +142,7 @@ export function address(path: string): string {
 
 /** Asks the broker for JSON. An error becomes an `ApiError`. */
 export async function call<T>(method: string, path: string, body?: unknown, options?: Options): Promise<T> {
-  return result(await send(method, path, body, options));
+  return result(await send(method, path, body, options), options?.isExact);
 }
 
 /** Asks for what answers with JSON of its own if it refuses. */
@@ -151,11 +154,19 @@ export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return call("GET", path, undefined, { signal });
 }
 
-async function result<T>(answer: Response): Promise<T> {
+/** The message of a number, with all that is known of it; null if it has gone. */
+export async function message(path: string, part: string, number: number, signal: AbortSignal): Promise<Message | null> {
+  const place = entityPath(path, `/messages?part=${part}&from=${number}&count=1`);
+  const { messages } = await call<{ messages: Message[] }>("GET", place, undefined, { signal, isExact: true });
+  // A number that is not exact is the one that the pages know.
+  return messages.find((message) => Number(message["sequence-number"]) === number) ?? null;
+}
+
+async function result<T>(answer: Response, isExact = false): Promise<T> {
   const text = await answer.text();
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = isExact ? parseExact(text) : JSON.parse(text);
   } catch {
     throw new ApiError(answer.status, text || answer.statusText);
   }

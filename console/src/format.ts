@@ -1,5 +1,6 @@
 // Numbers, sizes and times as people read them.
 import type { Typed } from "./api";
+import { stringifyExact } from "./exact";
 
 const numbers = new Intl.NumberFormat("en");
 
@@ -43,5 +44,5 @@ export function time(text: string | undefined): string {
 
 export function typed(value: Typed | undefined): string {
   if (value === undefined || value === null) return value === null ? "null" : "";
-  return typeof value === "object" ? JSON.stringify(value.value) : String(value);
+  return typeof value === "object" ? stringifyExact(value.value) : String(value);
 }

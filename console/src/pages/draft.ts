@@ -1,5 +1,5 @@
 // A message that is about to be sent: what a sender says of it, without what the broker adds.
-import type { Message } from "../api";
+import type { Message, Typed } from "../api";
 
 const MEMBERS = [
   "message-id",
@@ -36,10 +36,20 @@ export function isWhole(message: Message): boolean {
   return message.body !== undefined;
 }
 
+/** Whether there is all of a message's body, as text or as bytes. */
+export function isAllThere(message: Message): boolean {
+  return isWhole(message) || message["body-base64"] !== undefined;
+}
+
+/** The application properties that a message was sent with. */
+export function sentProperties(message: Message): [string, Typed][] {
+  return Object.entries(message.properties ?? {}).filter(([name]) => !ADDED.includes(name));
+}
+
 export function draftOf(message: Message): Record<string, unknown> {
   const draft: Record<string, unknown> = {};
   for (const name of MEMBERS) if (message[name] !== undefined) draft[name] = message[name];
-  const properties = Object.entries(message.properties ?? {}).filter(([name]) => !ADDED.includes(name));
+  const properties = sentProperties(message);
   if (properties.length > 0) draft.properties = Object.fromEntries(properties);
   return draft;
 }

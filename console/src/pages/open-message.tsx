@@ -1,13 +1,13 @@
 // One message with all that is known of it, and what can be done with it.
 import { useState } from "preact/hooks";
-import { type Message, type Session, call, entityPath, get, topicOf } from "../api";
+import { type Message, type Session, call, entityPath, message as read, topicOf } from "../api";
 import { BodyView } from "../body-view";
 import { LANGUAGES, code } from "../code";
 import { useData } from "../data";
 import { typed } from "../format";
 import { link } from "../route";
 import { Copy, Dialog, Failure, useAsk } from "../ui";
-import { draftOf, isWhole, keepDraft } from "./draft";
+import { draftOf, isAllThere, isWhole, keepDraft } from "./draft";
 import { type Action, actions } from "./message-actions";
 
 interface Props {
@@ -23,13 +23,14 @@ interface Props {
 const OTHERS = ["properties", "body", "body-base64", "body-bytes", "body-start", "locked-until"];
 
 export function OpenMessage({ session, path, part, number, close, done }: Props) {
-  const page = useData<{ messages: Message[] }>(
-    (signal) => get(entityPath(path, `/messages?part=${part}&from=${number}&count=1`), signal),
+  // An object stands for the answer: null is what has not come yet.
+  const page = useData<{ message: Message | null }>(
+    async (signal) => ({ message: await read(path, part, number, signal) }),
     [path, part, number],
   );
   const [error, setError] = useState<string | null>(null);
-  const [language, setLanguage] = useState<string>(LANGUAGES[0]);
-  const message = page.value?.messages.find((message) => message["sequence-number"] === number);
+  const [language, setLanguage] = useState("Python");
+  const message = page.value?.message;
   const isDead = part.endsWith("dead-letter");
   const subqueue = isDead ? part : undefined;
   const { ask, view } = useAsk();
@@ -69,12 +70,16 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
             </section>
           </div>
           <footer>
-            <select aria-label="Language" value={language} onChange={(event) => setLanguage(event.currentTarget.value)}>
-              {LANGUAGES.map((language) => (
-                <option key={language}>{language}</option>
-              ))}
-            </select>
-            <Copy label="Copy as code" text={code(language, topicOf(path), message)} />
+            {isAllThere(message) && (
+              <>
+                <select aria-label="Language" value={language} onChange={(event) => setLanguage(event.currentTarget.value)}>
+                  {LANGUAGES.map((language) => (
+                    <option key={language}>{language}</option>
+                  ))}
+                </select>
+                <Copy label="Copy as code" text={code(language, topicOf(path), topicOf(path) !== path, message)} />
+              </>
+            )}
             <a class="button" href={link(["entity", path, "why"], { sequence: String(number), part: subqueue })}>
               Why
             </a>

@@ -1,6 +1,7 @@
 // Sends one message to a queue or a topic.
 import { useState } from "preact/hooks";
 import { call, entityPath } from "../api";
+import { parseExact, stringifyExact } from "../exact";
 import { Failure, Panel } from "../ui";
 import { takeDraft } from "./draft";
 
@@ -15,7 +16,7 @@ const FIELDS: { name: string; label: string; hint?: string }[] = [
 ];
 
 function words(value: unknown): string {
-  return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
+  return typeof value === "string" ? value : value === undefined ? "" : stringifyExact(value);
 }
 
 /** A draft with what was typed; a member that is not typed anew keeps its type. */
@@ -37,7 +38,7 @@ export function Send(props: { path: string }) {
   const [fields, setFields] = useState<Record<string, string>>(
     Object.fromEntries(FIELDS.map(({ name }) => [name, words(draft?.[name])])),
   );
-  const [properties, setProperties] = useState(draft?.properties ? JSON.stringify(draft.properties, null, 2) : "");
+  const [properties, setProperties] = useState(draft?.properties ? stringifyExact(draft.properties, 2) : "");
   const [error, setError] = useState<string | null>(null);
   const [said, setSaid] = useState<string | null>(null);
   const submit = async (event: Event) => {
@@ -47,7 +48,7 @@ export function Send(props: { path: string }) {
     try {
       const message = edited(draft ?? {}, fields);
       message.body = body;
-      if (properties.trim()) message.properties = JSON.parse(properties);
+      if (properties.trim()) message.properties = parseExact(properties);
       if (replaced) {
         const { part, number } = replaced;
         const settle = { part, "sequence-number": number, outcome: "redrive", message };
