@@ -34,7 +34,7 @@ message.ApplicationProperties["true"] = true;
 message.ApplicationProperties["ubyte"] = (byte)255;
 message.ApplicationProperties["uint"] = 4294967295U;
 message.ApplicationProperties["ulong"] = 18446744073709551615UL;
-message.ApplicationProperties["uri"] = new Uri("a:b", UriKind.RelativeOrAbsolute);
+message.ApplicationProperties["uri"] = new Uri("https://example.org/a?b=c", UriKind.RelativeOrAbsolute);
 message.ApplicationProperties["ushort"] = (ushort)65535;
 message.ApplicationProperties["uuid"] = Guid.Parse("00010203-0405-0607-0809-0a0b0c0d0e0f");
 message.ApplicationProperties["whole"] = 5.0D;

@@ -33,7 +33,7 @@ message.getApplicationProperties().put("true", true);
 message.getApplicationProperties().put("ubyte", org.apache.qpid.proton.amqp.UnsignedByte.valueOf("255"));
 message.getApplicationProperties().put("uint", org.apache.qpid.proton.amqp.UnsignedInteger.valueOf("4294967295"));
 message.getApplicationProperties().put("ulong", org.apache.qpid.proton.amqp.UnsignedLong.valueOf("18446744073709551615"));
-message.getApplicationProperties().put("uri", java.net.URI.create("a:b"));
+message.getApplicationProperties().put("uri", java.net.URI.create("https://example.org/a?b=c"));
 message.getApplicationProperties().put("ushort", org.apache.qpid.proton.amqp.UnsignedShort.valueOf("65535"));
 message.getApplicationProperties().put("uuid", java.util.UUID.fromString("00010203-0405-0607-0809-0a0b0c0d0e0f"));
 message.getApplicationProperties().put("whole", 5.0D);
