@@ -49,6 +49,10 @@ def arguments(server):
         {"x-queue-type": "other"},
         {"x-single-active-consumer": "yes"},
         {"x-max-priority": 256},
+        {"x-max-priority": 0},
+        {"x-max-priority": -1},
+        {"x-max-priority": "9"},
+        {"x-queue-type": "quorum", "x-max-priority": 9},
     ]
     for arguments in wrong:
         answer = server.ask("PUT", "/queues/p.wrong", {"durable": True, "arguments": arguments})
@@ -270,6 +274,23 @@ def single_active_consumer(server):
             server.publish("/queues/p.q", b"3", durable=True)
             yield "the second consumer", server.take_one(second, "accepted")["body"]
     server.remove("/queues/p.q")
+
+
+@program
+def priorities(server):
+    """In which order messages of different priorities come."""
+    given = [None, 3, 5, 40, 31, 4]
+    queues = {"a classic queue with levels": {"x_queue_type": "classic", "x_max_priority": 4}, "a quorum queue": {}}
+    queues["a classic queue without levels"] = {"x_queue_type": "classic"}
+    for label, arguments in queues.items():
+        server.queue("p.q", **arguments)
+        for priority in given:
+            # The client writes a priority of 4 as none.
+            fields = {} if priority is None else {"priority": priority}
+            server.publish("/queues/p.q", str(priority).encode(), durable=True, **fields)
+        taken = server.take("p.q", *["accepted"] * len(given))
+        yield label, [message["body"] for message in taken]
+        server.remove("/queues/p.q")
 
 
 @program

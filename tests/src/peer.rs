@@ -78,7 +78,7 @@ impl Peer<TcpStream> {
     pub fn anonymous(address: SocketAddr) -> Self {
         let sasl = (Symbol::new("ANONYMOUS"), Vec::new());
         let mut peer = Self::with(connect(address), sasl);
-        assert!(peer.try_open(), "everybody may connect");
+        assert!(peer.try_open(), "any client may connect");
         peer
     }
 

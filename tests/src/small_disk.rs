@@ -45,7 +45,7 @@ impl SmallDisk {
             }
         }
         panic!(
-            "a small file system cannot be mounted here; it takes user namespaces for everybody, or root with \
+            "a small file system cannot be mounted here; it takes user namespaces for all users, or root with \
              CAP_SYS_ADMIN (a container has neither by default; docker run --privileged gives both):\n{refusals}"
         )
     }

@@ -77,6 +77,81 @@ fn each_change_over_http_is_one_line_with_its_client() {
 }
 
 #[test]
+fn each_kind_of_change_over_http_has_a_line() {
+    let broker = Setup::new().configure(RULES).start();
+    let rule = r#"{"name": "slow", "effect": {"delay-ms": 1}}"#;
+    let policy = r#"{"pattern": "^o", "definition": {"max-length": 5}}"#;
+    let sql = r#"{"filter": {"sql": "n = 1"}}"#;
+    let topic = r#"{"type": "topic"}"#;
+    let changes = [
+        ("PUT", "/$railbus/policies/nolayer/short", policy, 400),
+        (
+            "PUT",
+            "/$railbus/entities/events/Subscriptions/all/Rules/mine",
+            sql,
+            201,
+        ),
+        ("PUT", "/$railbus/policies/user/short", policy, 201),
+        ("DELETE", "/$railbus/policies/user/short", "", 200),
+        ("PUT", "/api/exchanges/%2F/routes", topic, 201),
+        ("PUT", "/api/queues/%2F/routed", "{}", 201),
+        ("POST", "/api/bindings/%2F/e/routes/q/routed", "{}", 201),
+        ("DELETE", "/api/exchanges/%2F/routes", "", 204),
+        ("PUT", "/$railbus/namespaces/other", "{}", 201),
+        ("POST", "/$railbus/namespaces/other/faults", rule, 200),
+        ("DELETE", "/$railbus/namespaces/other/faults", "", 200),
+        (
+            "POST",
+            "/$railbus/namespaces/other/snapshots",
+            r#"{"name": "now"}"#,
+            201,
+        ),
+        ("POST", "/$railbus/namespaces/other/reset", "", 200),
+        ("DELETE", "/$railbus/namespaces/other", "", 200),
+    ];
+    let mut expected = Vec::new();
+    for (method, path, body, status) in changes {
+        ask(&broker, method, path, body, status);
+        if status < 300 {
+            expected.push(format!("{method} {path} "));
+        }
+    }
+    let lines = lines(&broker);
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(&expected), "{line}, not {expected}");
+    }
+}
+
+#[test]
+fn a_deletion_of_messages_over_amqp_has_a_line_with_their_number() {
+    let broker = Setup::new().configure(RULES).start();
+    ask(&broker, "PUT", "/$railbus/entities/one", "{}", 201);
+    let messages = "/$railbus/entities/one/messages";
+    for body in [r#"{"body": "a"}"#, r#"{"body": "b"}"#] {
+        ask(&broker, "POST", messages, body, 201);
+    }
+    let body = Value::Map(vec![
+        ("message-count".into(), Value::Int(100)),
+        ("enqueued-time-utc".into(), Value::Timestamp(i64::MAX)),
+    ]);
+    let delete = [("operation", "com.microsoft:batch-delete-messages")];
+    // The second finds none, and changes nothing.
+    for _ in 0..2 {
+        let mut owner = Peer::begin(broker.address(), OWNER);
+        assert!(owner.try_open(), "the key is right");
+        request_node(&mut owner, "one/$management", &delete, &body);
+    }
+    let lines = lines(&broker);
+    let deleted: Vec<_> = lines.iter().filter(|it| it.starts_with("purge")).collect();
+    let [line] = deleted[..] else {
+        panic!("one line, not {lines:#?}");
+    };
+    assert!(line.starts_with("purge one: 2 messages "), "{line}");
+    assert!(line.contains(" client=\"owner\""), "{line}");
+}
+
+#[test]
 fn a_change_by_a_session_names_the_key_that_began_it() {
     let broker = Setup::new().configure(RULES).start();
     let origin = "origin: http://localhost";

@@ -186,7 +186,7 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
         &broker,
         "queue create a --lock-duration 1h",
         1,
-        "`PT1H` is not between PT5S and PT5M",
+        "PT1H is above the maximum of PT5M",
     );
     fails(
         &broker,

@@ -93,7 +93,7 @@ fn a_backoff_is_set_shown_refused_and_taken_away() {
     for (value, code, part) in [
         ("min=1m,max=1s,factor=2", 1, "min is longer than its max"),
         ("min=0s,max=1s,factor=2", 1, "PT0.001S"),
-        ("min=1s,max=1m,factor=0", 1, "is not between 1 and 100"),
+        ("min=1s,max=1m,factor=0", 1, "is below the minimum of 1"),
         ("min=1s,max=1m", 1, "factor"),
         ("min=1s,max=1m,factor=2,jitter=1s", 1, "jitter"),
         ("1s", 2, "is not KEY=VALUE"),

@@ -112,7 +112,7 @@ fn a_port_that_is_taken_is_refused() {
 fn a_bad_value_in_railbus_toml_is_refused_with_file_line_and_path() {
     check_refused(
         &Setup::new().configure("[limits]\nconnections = 0"),
-        &["railbus.toml:2: limits.connections: 0 is not between 1 and"],
+        &["railbus.toml:2: limits.connections: 0 is below the minimum of 1"],
     );
     check_refused(
         &Setup::new().configure("\nspeed = 9"),
@@ -120,7 +120,7 @@ fn a_bad_value_in_railbus_toml_is_refused_with_file_line_and_path() {
     );
     check_refused(
         &Setup::new().configure("[[queues]]\nname = 'a'\nlock-duration = 'PT9M'"),
-        &["railbus.toml:3: queues[0].lock-duration: `PT9M` is not between PT5S and PT5M"],
+        &["railbus.toml:3: queues[0].lock-duration: PT9M is above the maximum of PT5M"],
     );
 }
 

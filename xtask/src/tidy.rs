@@ -38,11 +38,11 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         text::check(source, &mut findings);
         arrows::check(source, &mut findings);
         secrets::check(source, &mut findings);
+        words::check(source, &mut findings);
     }
     citations::check(&sources, &mut findings);
     length::check(&sources, &mut findings);
     shown::check(&sources, &mut findings);
-    words::check(&sources, &mut findings);
     findings.sort();
     Ok(findings)
 }

@@ -77,7 +77,12 @@ fn find_or_make(
         if is_same {
             let objection = there.objection(Subqueue::Main);
             let objection = objection.map(SubscribeError::Evicted);
-            return objection.map_or(Ok(Subscribed { entity, path }), Err);
+            let found = Subscribed {
+                entity,
+                path,
+                is_new: false,
+            };
+            return objection.map_or(Ok(found), Err);
         }
         remove::end(directory, entity, cx);
     }
@@ -105,7 +110,11 @@ fn find_or_make(
     )?;
     let path = directory.get(entity).map(|queue| queue.path.clone());
     let path = path.expect("it was made just now");
-    Ok(Subscribed { entity, path })
+    Ok(Subscribed {
+        entity,
+        path,
+        is_new: true,
+    })
 }
 
 fn rule_of(properties: &ClientAffineProperties) -> RuleDescription {

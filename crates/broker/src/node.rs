@@ -215,10 +215,9 @@ pub(crate) fn end_touched(directory: &mut Directory, cx: &mut Context<'_>) {
 }
 
 fn end_if_over(directory: &mut Directory, entity: EntityId, cx: &mut Context<'_>) {
-    let Some(node) = cx.shared.nodes.get(entity) else {
-        return;
-    };
-    let Some(queue) = directory.get(entity) else {
+    // Both go at once; a node that has just ended is not there any more.
+    let node = cx.shared.nodes.get(entity);
+    let Some((node, queue)) = node.zip(directory.get(entity)) else {
         return;
     };
     let below = below(queue);

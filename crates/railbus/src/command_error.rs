@@ -17,7 +17,7 @@ pub enum CommandError {
     #[error(transparent)]
     Config(#[from] config::Error),
     #[error(
-        "{0} is not a loopback address, and no keys are configured: anybody on the network could use the well-known \
+        "{0} is not a loopback address, and no keys are configured: any client on the network could use the well-known \
          development key; configure [[auth.rules]] in railbus.toml, or allow it with --allow-development-key"
     )]
     DevelopmentKey(SocketAddr),

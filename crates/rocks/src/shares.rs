@@ -170,7 +170,7 @@ impl Shares {
         self.changes.retain(|change| change.copies > 0);
         let unknown = all - self.changes.len();
         if unknown > 0 {
-            tracing::warn!(unknown, "bodies were released that nobody shares");
+            tracing::warn!(unknown, "bodies were released that are not shared");
         }
     }
 }

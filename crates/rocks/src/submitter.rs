@@ -111,5 +111,5 @@ impl Submitter {
 }
 
 fn panicked() -> StoreError {
-    StoreError::Poisoned("somebody panicked while committing".into())
+    StoreError::Poisoned("a thread panicked while committing".into())
 }

@@ -102,16 +102,25 @@ impl PendingChanges {
         (peer, connection): (SocketAddr, ConnectionId),
         client: impl FnOnce() -> String,
     ) {
-        let (request, is_done) = match output {
-            Output::RuleChanged { request, result } => (request, result.is_ok()),
-            Output::Administered { request, result } => (request, result.is_ok()),
+        let mut asked = |request, is_done: bool| self.0.remove(request).filter(|_| is_done);
+        let change = match output {
+            Output::RuleChanged { request, result } => asked(request, result.is_ok()),
+            Output::Administered { request, result } => asked(request, result.is_ok()),
+            Output::Deleted { request, result } => {
+                let count = result.as_ref().map_or(0, |count| *count);
+                let purge = asked(request, count > 0);
+                purge.map(|purge| format!("{purge}: {count} messages"))
+            }
             Output::Ended {
                 requester: Requester::Request(request),
                 ..
-            } => (request, false),
+            } => asked(request, false),
+            Output::Subscribed { result, .. } => {
+                let made = result.as_ref().as_ref().ok().filter(|made| made.is_new);
+                made.map(|made| format!("create subscription {}", made.path))
+            }
             _ => return,
         };
-        let change = self.0.remove(request).filter(|_| is_done);
         if let Some(change) = change {
             let client = printable(&client(), NAME);
             let change = printable(&change, SENTENCE);
@@ -143,12 +152,15 @@ fn change_of(command: &Command, directory: &DirectoryReceiver) -> Option<(Reques
             entity,
             name,
         } => (*request, format!("delete rule {}/{name}", path(*entity))),
+        Command::DeleteMessages {
+            request, subqueue, ..
+        } => (*request, format!("purge {}", path(subqueue.entity))),
         Command::Administer { request, order, .. } => (*request, change_by(order)?),
         _ => return None,
     })
 }
 
-/// What an order changes that a client of AMQP can give.
+/// What an order changes, if it is one that clients of AMQP give.
 fn change_by(order: &Order) -> Option<String> {
     Some(match order {
         Order::Create { path, .. } => match path {
@@ -159,12 +171,34 @@ fn change_by(order: &Order) -> Option<String> {
             }
         },
         Order::Remove { path } => format!("delete {path}"),
+        Order::Unsubscribe { name } => format!("delete subscription {name}"),
         Order::Router(RouterOrder::Declare { name, .. }) => format!("declare exchange {name}"),
         Order::Router(RouterOrder::Remove { name }) => format!("delete exchange {name}"),
         Order::Router(RouterOrder::Bind(binding)) => format!("bind exchange {}", binding.source),
         Order::Router(RouterOrder::Unbind(binding)) => {
             format!("unbind exchange {}", binding.source)
         }
-        _ => return None,
+        // They change nothing.
+        Order::Redeclare { .. }
+        | Order::FindDurable { .. }
+        | Order::FindNode { .. }
+        | Order::Describe { .. }
+        | Order::List { .. }
+        | Order::ListPolicies(_)
+        | Order::DescribeNamespace
+        | Order::DescribeRule { .. }
+        | Order::ListRules { .. }
+        | Order::Router(
+            RouterOrder::Describe { .. } | RouterOrder::List { .. } | RouterOrder::ListBindings { .. },
+        )
+        // They come over HTTP, whose requests have lines of their own.
+        | Order::Update { .. }
+        | Order::Apply(_)
+        | Order::PutPolicy(_)
+        | Order::RemovePolicy { .. }
+        | Order::CreateRule { .. }
+        | Order::ReplaceRule { .. }
+        | Order::RemoveRule { .. }
+        | Order::Namespaces(_) => return None,
     })
 }

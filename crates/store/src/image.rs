@@ -66,7 +66,7 @@ pub enum ContractViolation {
     BodyPutTwice(BodyPointer),
     #[error("body {0:?} is removed, but is not there")]
     BodyNotThere(BodyPointer),
-    #[error("body {0:?} is shared by nobody, or twice, or before it is put")]
+    #[error("body {0:?} is shared by no message, or twice, or before it is put")]
     SharedWrongly(BodyPointer),
     #[error("body {0:?} is released, but not shared")]
     NotShared(BodyPointer),

@@ -74,7 +74,7 @@ fn faults(columns: &[&str], cells: &[&str], sources: &[Source]) -> Vec<String> {
 
 fn cell_faults(column: &str, cell: &str, sources: &[Source]) -> Vec<String> {
     let Some((_, prefix)) = COLUMNS.iter().find(|(name, _)| *name == column) else {
-        return vec![format!("nobody knows where the tests of {column} are")];
+        return vec![format!("the tests of {column} have no known place")];
     };
     if [NOT_OFFERED, NOT_SHOWN].contains(&cell) {
         return Vec::new();

@@ -1,10 +1,8 @@
-//! Words: plain English in documents and comments.
+//! Words: plain English in documents, comments, and what users are told.
 //!
 //! A sentence is about a thing that has a name, so pronouns for persons stand for nothing here.
-//! Documents have none of the words below. Comments of Rust sources may have as many as their
-//! folder is allowed, a number that can only shrink.
-
-use std::collections::BTreeMap;
+//! Documents have none of the words below, nor have comments and literals of Rust sources. Of
+//! literals only those are looked at that have a blank, so they are text, and no test's.
 
 use super::Source;
 
@@ -21,67 +19,35 @@ const BANNED: &[(&str, &str, &str)] = &[
     ("can ", "not", "it is one word"),
 ];
 
-/// How many banned words the comments of a folder may have, while they are rewritten.
-const ALLOWED: &[(&str, usize)] = &[];
+/// Finds the words.
+pub fn check(source: &Source, findings: &mut Vec<String>) {
+    let text_of = match source.is_rust() {
+        true => comment,
+        false if source.path.ends_with(".md") => prose,
+        false => return,
+    };
+    find(source, text_of, source.text.lines().count(), findings);
+    if source.is_rust() && !source.path.contains("/tests/") && !source.path.ends_with("tests.rs") {
+        let tests = source.text.lines().position(|line| line == "#[cfg(test)]");
+        find(source, literals, tests.unwrap_or(usize::MAX), findings);
+    }
+}
 
-/// How many fewer a folder may have before its number must follow.
-const SLACK: usize = 10;
-
-/// Finds banned words in documents, and folders whose comments have more than they may.
-pub fn check(sources: &[Source], findings: &mut Vec<String>) {
-    let mut comments: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for source in sources {
-        if source.path.ends_with(".md") {
-            findings.extend(faults(source, prose));
-        } else if source.is_rust() {
-            let folder = folder(&source.path);
-            let faults = faults(source, comment);
-            comments.entry(folder).or_default().extend(faults);
+/// Finds the words in what a line is taken for, in the first `most` lines.
+fn find(
+    source: &Source,
+    text_of: fn(&str) -> Option<String>,
+    most: usize,
+    findings: &mut Vec<String>,
+) {
+    for (number, line) in source.text.lines().enumerate().take(most) {
+        if let Some((word, instead)) = text_of(line).and_then(|text| banned(&text)) {
+            let (path, number) = (&source.path, number + 1);
+            findings.push(format!(
+                "{path}:{number}: `{word}` is not written here: {instead}"
+            ));
         }
     }
-    for (folder, faults) in comments {
-        let allowed = ALLOWED.iter().find(|(listed, _)| *listed == folder);
-        judge(
-            folder,
-            faults,
-            allowed.map_or(0, |(_, most)| *most),
-            findings,
-        );
-    }
-}
-
-fn judge(folder: &str, faults: Vec<String>, allowed: usize, findings: &mut Vec<String>) {
-    let count = faults.len();
-    if count > allowed {
-        findings.extend(faults);
-        let text = format!("{folder}: {count} such words in comments, and {allowed} are allowed");
-        findings.push(text);
-    } else if count + SLACK < allowed {
-        findings.push(format!(
-            "{folder}: {count} such words in comments, so its allowance of {allowed} can shrink"
-        ));
-    }
-}
-
-/// A crate, or the first part of any other path.
-fn folder(path: &str) -> &str {
-    let inner = path.strip_prefix("crates/");
-    let start = path.len() - inner.unwrap_or(path).len();
-    let end = inner.unwrap_or(path).find('/');
-    &path[..end.map_or(path.len(), |end| start + end)]
-}
-
-fn faults(source: &Source, text_of: fn(&str) -> Option<String>) -> Vec<String> {
-    let lines = source.text.lines().enumerate();
-    let found = lines.filter_map(|(number, line)| {
-        let (word, instead) = banned(&text_of(line)?)?;
-        Some(format!(
-            "{}:{}: `{word}` is not written here: {instead}",
-            source.path,
-            number + 1
-        ))
-    });
-    found.collect()
 }
 
 /// The text of a line of a document, without names and code in backquotes.
@@ -92,6 +58,13 @@ fn prose(line: &str) -> Option<String> {
 /// The text of a comment that has its line to itself, as that of a document.
 fn comment(line: &str) -> Option<String> {
     prose(line.trim_start().strip_prefix("//")?)
+}
+
+/// The literals of a line that are text.
+fn literals(line: &str) -> Option<String> {
+    let literals = line.split('"').skip(1).step_by(2);
+    let texts: Vec<_> = literals.filter(|literal| literal.contains(' ')).collect();
+    (!texts.is_empty() && comment(line).is_none()).then(|| texts.join("\n"))
 }
 
 fn banned(line: &str) -> Option<(String, &'static str)> {
@@ -136,23 +109,28 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_a_crate_or_the_first_part_of_a_path() {
-        assert_eq!(folder("crates/amqp/src/frame.rs"), "crates/amqp");
-        assert_eq!(folder("xtask/src/tidy.rs"), "xtask");
-        assert_eq!(folder("build.rs"), "build.rs");
+    fn literals_with_blanks_are_text() {
+        let line = r#"    tell("a text", "value", x, "and another");"#;
+        assert_eq!(literals(line).as_deref(), Some("a text\nand another"));
+        assert_eq!(literals(r#"// as "he said""#), None);
     }
 
     #[test]
-    fn an_allowance_only_shrinks() {
-        let count = |faults: usize, allowed: usize| {
+    fn tests_may_say_what_they_like() {
+        let word = of("some", "body");
+        let found = |path: &str, text: String| {
             let mut findings = Vec::new();
-            let faults = vec![String::new(); faults];
-            judge("crates/a", faults, allowed, &mut findings);
+            let path = path.to_owned();
+            check(&Source { path, text }, &mut findings);
             findings.len()
         };
-        assert_eq!(count(0, 0), 0);
-        assert_eq!(count(2, 1), 3);
-        assert_eq!(count(5, 15), 0);
-        assert_eq!(count(4, 15), 1);
+        let line = format!("let x = \"{word} waits\";\n");
+        assert_eq!(found("crates/a/src/b.rs", line.clone()), 1);
+        assert_eq!(found("crates/a/tests/b.rs", line.clone()), 0);
+        assert_eq!(
+            found("crates/a/src/b.rs", format!("#[cfg(test)]\n{line}")),
+            0
+        );
+        assert_eq!(found("docs/a.md", format!("{word} waits")), 1);
     }
 }

@@ -72,6 +72,18 @@ const fn e2e(program: &'static str, filter: &'static str, amount: Amount) -> Act
     })
 }
 
+const fn disk(filter: &'static str, amount: &'static str) -> Action {
+    Action::Test(Test {
+        folder: "sim",
+        package: "sim",
+        program: "disk",
+        filter,
+        seed: Some("RAILBUS_SIM_SEED"),
+        amount: Amount::Count(amount),
+        counted: None,
+    })
+}
+
 const fn crash(program: &'static str, filter: &'static str) -> Action {
     e2e(program, filter, Amount::Count("RAILBUS_CRASH_CYCLES"))
 }
@@ -214,6 +226,26 @@ pub const TASKS: &[Task] = &[
             amount: Amount::Count("RAILBUS_SIM_OPERATIONS"),
             counted: None,
         }),
+    ),
+    task(
+        "sim-disk",
+        "operations",
+        200_000,
+        100_000_000,
+        disk(
+            "nothing_acknowledged_is_lost_whatever_the_disk_does",
+            "RAILBUS_SIM_OPERATIONS",
+        ),
+    ),
+    task(
+        "sim-logs",
+        "logs",
+        100,
+        10_000,
+        disk(
+            "every_random_log_ends_as_the_model_says_whichever_call_is_the_last",
+            "RAILBUS_SIM_LOGS",
+        ),
     ),
     fuzz("value"),
     fuzz("frame"),

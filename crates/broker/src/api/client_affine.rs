@@ -48,6 +48,8 @@ pub struct SubscribeRequest {
 pub struct Subscribed {
     pub entity: EntityId,
     pub path: String,
+    /// Whether it was made for it.
+    pub is_new: bool,
 }
 
 /// Why a consumer has no subscription.

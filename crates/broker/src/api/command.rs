@@ -431,16 +431,50 @@ impl Command {
     /// Whether a client or an administrator wants something else than a deletion of messages. The
     /// shard itself gives the other commands, whatever is asked of it.
     pub(crate) fn is_asked_for(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Self::DeleteMessages { .. }
-                | Self::AdvanceClock { .. }
-                | Self::Introduce { .. }
-                | Self::Durable
-                | Self::Loaded { .. }
-                | Self::StoreSpace { .. }
-                | Self::SetLimits(_)
-                | Self::Tick
-        )
+            | Self::AdvanceClock { .. }
+            | Self::Introduce { .. }
+            | Self::Durable
+            | Self::Loaded { .. }
+            | Self::StoreSpace { .. }
+            | Self::SetLimits(_)
+            | Self::Tick => false,
+            Self::Attach { .. }
+            | Self::AcceptSession { .. }
+            | Self::Subscribe { .. }
+            | Self::Credit { .. }
+            | Self::Detach { .. }
+            | Self::LoseReceiver { .. }
+            | Self::Send { .. }
+            | Self::Publish { .. }
+            | Self::Settle { .. }
+            | Self::SettleMany { .. }
+            | Self::Redrive { .. }
+            | Self::Renew { .. }
+            | Self::RenewSession { .. }
+            | Self::GetSessionState { .. }
+            | Self::SetSessionState { .. }
+            | Self::ListSessions { .. }
+            | Self::Peek { .. }
+            | Self::PeekSession { .. }
+            | Self::ReceiveDeferred { .. }
+            | Self::CancelScheduled { .. }
+            | Self::AddRule { .. }
+            | Self::RemoveRule { .. }
+            | Self::ListRules { .. }
+            | Self::Administer { .. }
+            | Self::CreateNode { .. }
+            | Self::OpenNode { .. }
+            | Self::CloseNode { .. }
+            | Self::Declare { .. }
+            | Self::Enlist { .. }
+            | Self::Discharge { .. }
+            | Self::FailTransaction { .. }
+            | Self::EndTransactions { .. }
+            | Self::Written { .. }
+            | Self::Disconnect { .. }
+            | Self::Leave { .. } => true,
+        }
     }
 }

@@ -49,7 +49,7 @@ pub enum EntityError {
         path: String,
         error: Box<EntityError>,
     },
-    #[error("somebody else has changed entities or rules meanwhile")]
+    #[error("another administrator has changed entities or rules meanwhile")]
     Changed,
     #[error(transparent)]
     Rule(#[from] RuleError),

@@ -4,6 +4,8 @@
 //! operations in the same order fail in the same way. Rules are not stored: a broker that starts
 //! has none.
 
+use std::fmt::Display;
+
 use filter::Selector;
 use serde::{Deserialize, Serialize};
 use store::NamespaceId;
@@ -361,11 +363,11 @@ impl FaultRule {
                 ));
             }
             FaultEffect::WithholdCreditMs(time) if !(1..=MAX_DELAY).contains(&time) => {
-                let text = format!("withhold-credit-ms: {time} is not between 1 and {MAX_DELAY}");
+                let text = outside("withhold-credit-ms", time, MAX_DELAY);
                 return invalid(text);
             }
             FaultEffect::ThrottlePerSecond(rate) if !(1..=MAX_RATE).contains(&rate) => {
-                let text = format!("throttle-per-second: {rate} is not between 1 and {MAX_RATE}");
+                let text = outside("throttle-per-second", rate, MAX_RATE);
                 return invalid(text);
             }
             _ => {}
@@ -379,6 +381,14 @@ impl FaultRule {
 }
 
 /// Whether a rule for HTTP requests says nothing that they do not have.
+/// Says which end of its range, from 1 to `most`, a value is beyond.
+fn outside<T: Copy + Display + PartialOrd>(member: &str, value: T, most: T) -> String {
+    match value > most {
+        true => format!("{member}: {value} is above the maximum of {most}"),
+        false => format!("{member}: {value} is below the minimum of 1"),
+    }
+}
+
 fn check_http(http: &str, matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
     if http.len() > MAX_TEXT {
         return Err(format!("http has at most {MAX_TEXT} bytes"));

@@ -73,6 +73,7 @@ fn note_uses_below(directory: &mut Directory, topic: EntityId, cx: &mut Context<
         subscription.note_lasting_use(cx);
         subscription.idle.last_use()
     });
+    // A topic without subscriptions was last used when it says.
     let Some(used) = uses.max() else {
         return;
     };

@@ -187,7 +187,26 @@ impl<'a> Concern<'a> {
                 transaction,
                 fail,
             } => transaction::discharge(*request, *transaction, *fail),
-            _ => return None,
+            Command::Subscribe { .. }
+            | Command::Credit { .. }
+            | Command::Detach { .. }
+            | Command::LoseReceiver { .. }
+            | Command::Redrive { .. }
+            | Command::AdvanceClock { .. }
+            | Command::CreateNode { .. }
+            | Command::OpenNode { .. }
+            | Command::CloseNode { .. }
+            | Command::FailTransaction { .. }
+            | Command::EndTransactions { .. }
+            | Command::Written { .. }
+            | Command::Introduce { .. }
+            | Command::Disconnect { .. }
+            | Command::Leave { .. }
+            | Command::Loaded { .. }
+            | Command::StoreSpace { .. }
+            | Command::Durable
+            | Command::SetLimits(_)
+            | Command::Tick => return None,
         };
         Some(concern)
     }

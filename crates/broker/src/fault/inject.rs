@@ -198,6 +198,7 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
         },
         _ => return,
     };
+    // Its entity has gone, and the locks with it.
     let Some(queue) = directory.get_mut(subqueue.entity) else {
         return;
     };

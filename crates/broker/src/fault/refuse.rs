@@ -125,7 +125,29 @@ fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
             request,
             result: Err(TransactionError::Injected(error)),
         },
-        _ => return None,
+        // What the caller refuses in words of their own.
+        Command::Enlist { .. } | Command::Discharge { .. } => return None,
+        // What is no operation that a rule can name.
+        Command::Subscribe { .. }
+        | Command::Credit { .. }
+        | Command::Detach { .. }
+        | Command::LoseReceiver { .. }
+        | Command::Redrive { .. }
+        | Command::AdvanceClock { .. }
+        | Command::CreateNode { .. }
+        | Command::OpenNode { .. }
+        | Command::CloseNode { .. }
+        | Command::FailTransaction { .. }
+        | Command::EndTransactions { .. }
+        | Command::Written { .. }
+        | Command::Introduce { .. }
+        | Command::Disconnect { .. }
+        | Command::Leave { .. }
+        | Command::Loaded { .. }
+        | Command::StoreSpace { .. }
+        | Command::Durable
+        | Command::SetLimits(_)
+        | Command::Tick => return None,
     };
     Some(output)
 }

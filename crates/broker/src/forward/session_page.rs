@@ -127,6 +127,7 @@ pub(crate) fn loaded(
     rows: ReadRows,
     cx: &mut Context<'_>,
 ) {
+    // The entity was deleted while its page was being read.
     let Some(source) = directory.get_mut(place.entity) else {
         return;
     };

@@ -37,6 +37,7 @@ pub(crate) fn attach(
     cx: &mut Context<'_>,
 ) {
     let browses = access == Access::Browse;
+    // One that is not admitted has been told so.
     let Some(queue) = admit(directory, receiver, place, browses, cx) else {
         return;
     };

@@ -31,6 +31,7 @@ pub(crate) fn evict_for_news(queue: &mut Queue, subqueue: Subqueue, cx: &mut Con
 pub(crate) fn evict_drained(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
     let unreadable = &mut queue.sub_mut(subqueue).unreadable;
     let slots = unreadable.take_drained();
+    // As a rule all messages can be read.
     let Some(reason) = unreadable.eviction() else {
         return;
     };

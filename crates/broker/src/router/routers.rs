@@ -183,6 +183,7 @@ impl Routers {
     pub(crate) fn remove(&mut self, router: EntityId, cx: &mut Context<'_>) {
         let mut gone = vec![router];
         while let Some(id) = gone.pop() {
+            // One that goes with two others is named twice.
             let Some(router) = self.by_id.remove(&id) else {
                 continue;
             };

@@ -200,6 +200,7 @@ impl Sessions {
         if self.retry_at.is_some() {
             return;
         }
+        // All is known, or what is left is being read.
         let Recall::Due(from) = self.expiries.recall else {
             return;
         };

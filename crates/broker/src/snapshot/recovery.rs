@@ -56,6 +56,7 @@ impl Snapshots {
         for snapshot in self.by_id.values() {
             for (part, frozen) in &snapshot.frozen {
                 let kind = frozen.describe(*part, snapshot.namespace)?.kind;
+                // Queues and topics are of no topic.
                 let Some(topic) = kind.topic() else {
                     continue;
                 };

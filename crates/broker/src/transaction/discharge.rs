@@ -86,6 +86,7 @@ pub(crate) fn loaded(
 fn decide_if_ready(directory: &mut Directory, id: TransactionId, cx: &mut Context<'_>) {
     let transaction = cx.shared.transactions.all.get_mut(&id).expect(NOT_OVER);
     let is_ready = |decision: &mut Decision| decision.lookups.are_answered();
+    // Other answers are still to come.
     let Some(decision) = transaction.decision.take_if(is_ready) else {
         return;
     };

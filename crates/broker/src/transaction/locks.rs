@@ -45,6 +45,7 @@ pub(crate) fn release_locks(
     let mut ended = false;
     for &token in tokens {
         let outcome = on_rollback.remove(&token);
+        // The lock has ended by its time, or with its session.
         let Some((subqueue, number)) = end_lock::find_lock(queue, token, cx) else {
             continue;
         };

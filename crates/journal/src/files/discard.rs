@@ -88,7 +88,7 @@ impl Discards {
                 *lock(&self.thread) = Some(thread);
             }
             // It goes with the next.
-            Err(error) => tracing::warn!(%error, "no thread for files that nobody needs"),
+            Err(error) => tracing::warn!(%error, "no thread for removing old files"),
         }
     }
 }
@@ -115,7 +115,7 @@ impl Shared {
         match self.discard(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 let path = path.display();
-                tracing::warn!(%path, %error, "a file that nobody needs stays until the next start");
+                tracing::warn!(%path, %error, "a file that is not needed any more stays until the next start");
             }
             _ => {}
         }

@@ -15,7 +15,7 @@ pub enum BenchError {
     #[error(transparent)]
     Messaging(#[from] messaging::Error),
     #[error(
-        "of the messages that were accepted {missing} did not arrive within {grace:?}: does somebody else receive from {entity}?"
+        "of the messages that were accepted {missing} did not arrive within {grace:?}: does another client receive from {entity}?"
     )]
     Missing {
         missing: u64,
@@ -23,7 +23,7 @@ pub enum BenchError {
         grace: Duration,
     },
     #[error(
-        "there are too many messages of others in {0} to find one's own; they stay there: name an empty queue, or use --create"
+        "{0} holds too many other messages to find those of this run; they stay there: name an empty queue, or use --create"
     )]
     Others(String),
 }

@@ -258,11 +258,11 @@ mod tests {
     fn a_value_outside_the_clouds_limits_is_refused_with_line_and_path() {
         assert_eq!(
             emulator("{\"Name\": \"a\"},\n{\"Name\": \"b\", \"Properties\": {\"LockDuration\": \"PT6M\"}}").unwrap_err(),
-            "Config.json:4: UserConfig.Namespaces[0].Queues[1].Properties.LockDuration: `PT6M` is not between PT5S and PT5M",
+            "Config.json:4: UserConfig.Namespaces[0].Queues[1].Properties.LockDuration: PT6M is above the maximum of PT5M",
         );
         assert_eq!(
             emulator(r#"{"Name": "a", "Properties": {"MaxDeliveryCount": 0}}"#).unwrap_err(),
-            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: 0 is not between 1 and 2147483647",
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: 0 is below the minimum of 1",
         );
         assert_eq!(
             emulator(r#"{"Name": "a", "Properties": {"RequiresSession": "yes"}}"#).unwrap_err(),
@@ -301,7 +301,7 @@ mod tests {
         let error = error.unwrap_err();
         assert!(
             error.starts_with(&format!(
-                "{location}.AutoDeleteOnIdle: `PT299S` is not between PT5M and"
+                "{location}.AutoDeleteOnIdle: PT299S is below the minimum of PT5M"
             )),
             "{error}"
         );
@@ -474,7 +474,7 @@ mod tests {
                 "{\"queues\": [\n{\"name\": \"a\", \"max-delivery-count\": 0}]}"
             )
             .unwrap_err(),
-            "q.json:2: queues[0].max-delivery-count: 0 is not between 1 and 2147483647",
+            "q.json:2: queues[0].max-delivery-count: 0 is below the minimum of 1",
         );
         assert_eq!(
             check(

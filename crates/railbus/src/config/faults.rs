@@ -56,7 +56,7 @@ mod tests {
             ),
             (
                 "effect = { throttle-per-second = 0 }",
-                "q.toml:1: faults[0]: fault 'a': throttle-per-second: 0 is not between 1 and 1000000",
+                "q.toml:1: faults[0]: fault 'a': throttle-per-second: 0 is below the minimum of 1",
             ),
             (
                 "effect = 'lose-lock'\nmatch = { operations = ['fly'] }",

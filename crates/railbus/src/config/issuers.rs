@@ -177,7 +177,7 @@ mod tests {
         );
         check(
             &format!("{ISSUER}leeway = 'PT1H'\n"),
-            "railbus.toml:3: auth.issuers[0].leeway: `PT1H` is not between PT0S and PT10M",
+            "railbus.toml:3: auth.issuers[0].leeway: PT1H is above the maximum of PT10M",
         );
     }
 

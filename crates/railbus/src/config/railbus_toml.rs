@@ -432,11 +432,11 @@ mod tests {
     fn a_value_outside_its_range_is_refused_with_line_and_path() {
         check_error(
             "[[queues]]\nname = 'a'\n\n[[queues]]\nname = 'b'\nlock-duration = 'PT1H'\n",
-            "railbus.toml:6: queues[1].lock-duration: `PT1H` is not between PT5S and PT5M",
+            "railbus.toml:6: queues[1].lock-duration: PT1H is above the maximum of PT5M",
         );
         check_error(
             "[limits]\nconnections = 0\n",
-            "railbus.toml:2: limits.connections: 0 is not between 1 and 1000000",
+            "railbus.toml:2: limits.connections: 0 is below the minimum of 1",
         );
     }
 

@@ -158,7 +158,7 @@ fn an_error_names_line_and_path() {
     };
     check(
         "lock-duration = 'PT1H'\n",
-        &format!("t.toml:5: {location}.lock-duration: `PT1H` is not between PT5S and PT5M"),
+        &format!("t.toml:5: {location}.lock-duration: PT1H is above the maximum of PT5M"),
     );
     check(
         "max-size-in-megabytes = 1\n",

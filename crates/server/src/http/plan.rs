@@ -112,7 +112,7 @@ mod tests {
         check(r#"{"queue": []}"#, Err("unknown field `queue`"));
         check(
             r#"{"queues": [{"name": "a", "lock-duration": "PT1H"}]}"#,
-            Err("`PT1H` is not between PT5S and PT5M"),
+            Err("PT1H is above the maximum of PT5M"),
         );
         check(
             r#"{"queues": [{"name": "a"}, {"name": "A"}]}"#,

@@ -218,7 +218,10 @@ impl Books {
         match note.map(named_in) {
             None => Ok(()),
             Some(Some(session)) => self.hashes.learn(session, place.1),
-            Some(None) => Err(Violation::new("I9", format!("{place:?} is nobody's state"))),
+            Some(None) => Err(Violation::new(
+                "I9",
+                format!("{place:?} is the state of no session"),
+            )),
         }
     }
 

@@ -177,7 +177,9 @@ impl Ledger {
         };
         let named: Option<Vec<_>> = page.ids.iter().map(|id| Session::named(id)).collect();
         let Some(mut named) = named else {
-            return wrong(format!("sessions are listed that nobody named: {page:?}"));
+            return wrong(format!(
+                "sessions are listed that no client named: {page:?}"
+            ));
         };
         named.sort_unstable();
         if named.windows(2).any(|pair| pair[0] == pair[1]) {

@@ -187,11 +187,12 @@ impl Ledger {
         let wrong = |what: String| Violation::new("I12", what);
         let root = message::id_of(payload);
         let id = id.filter(|id| root == Some(message::root_of(*id)));
-        let id = id.ok_or_else(|| wrong(format!("a client got {root:?}, which nobody gave")))?;
+        let id =
+            id.ok_or_else(|| wrong(format!("a client got {root:?}, which was not given to it")))?;
         let entry = self
             .entries
             .get(&id)
-            .ok_or_else(|| wrong(format!("nobody sent message {id}")))?;
+            .ok_or_else(|| wrong(format!("no client sent message {id}")))?;
         let redrives = entry.ttl != u64::MAX;
         if !message::same_bare(&entry.payload, payload, redrives, entry.changed) {
             return Err(wrong(format!("message {id} came back changed")));

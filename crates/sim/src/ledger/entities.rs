@@ -56,7 +56,7 @@ impl Ledger {
             }
             let expected = self.expected.get(&row.path.to_lowercase());
             let Some(queue) = expected.filter(|_| self.turn.planned.makes(&row.path)) else {
-                let what = format!("{row:?} was made and nobody asked for that");
+                let what = format!("{row:?} was made without a request for that");
                 return Err(Violation::new("I1", what));
             };
             let used = self.turn.now.mono;
@@ -111,7 +111,7 @@ impl Ledger {
             queue.unsteady = true;
             return Ok(());
         }
-        let what = format!("{} was removed and nobody asked for that", queue.path);
+        let what = format!("{} was removed without a request for that", queue.path);
         Err(Violation::new("I1", what))
     }
 

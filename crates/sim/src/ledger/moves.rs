@@ -64,7 +64,7 @@ impl Ledger {
             (sent_to, promised) = (Some(entity), number);
         }
         let (Some(entity), Some(entry)) = (sent_to, self.entries.get_mut(&id)) else {
-            return wrong("I12", "is stored and nobody sent it");
+            return wrong("I12", "is stored and was not sent");
         };
         if entry.arrived.is_some() {
             return wrong("I6", "is stored a second time");
@@ -330,7 +330,7 @@ impl Ledger {
             .iter()
             .filter(|(commit, _)| *commit <= durable);
         if let Some((_, id)) = due.into_iter().find(|(_, id)| !is_gone(id)) {
-            let what = format!("message {id} was taken and given to nobody");
+            let what = format!("message {id} was taken and given to no client");
             return Err(Violation::new("I1", what));
         }
         self.undelivered.retain(|(commit, _)| *commit > durable);

@@ -222,7 +222,7 @@ impl Ledger {
         let session = Session::named(id);
         let acceptor = self.sessions.acceptors.get_mut(&receiver);
         let (Some(acceptor), Some(session)) = (acceptor, session) else {
-            return wrong("which nobody asked for");
+            return wrong("which was not asked for");
         };
         if acceptor.granted.is_some() || acceptor.wanted.is_some_and(|wanted| wanted != session) {
             return wrong("not what it asked for");

@@ -183,7 +183,7 @@ impl Ledger {
             setting.commit = Some(commit);
         } else if !self.committed_state(key, change.value.as_ref(), commit)? {
             let what = format!(
-                "the state of {key:?} is {:?}, asked for by nobody",
+                "the state of {key:?} is {:?}, asked for by no client",
                 change.value
             );
             return Err(Violation::new("I4", what));

@@ -47,7 +47,7 @@ impl Ledger {
         let queue = self.queue_of(to.entity);
         let queue = queue.filter(|queue| self.queues[*queue].topic.is_some());
         let (Some(queue), Some(source)) = (queue, self.entries.get(&parent)) else {
-            return wrong("I13", "was made of nothing, or for nobody");
+            return wrong("I13", "was made of nothing, or for no subscription");
         };
         if self.queues[queue].topic != Some(source.queue) {
             return wrong("I13", "is of another topic");

@@ -444,13 +444,12 @@ fn check(name: &str, value: &Json) -> Result<(), String> {
 
 fn check_max_priority(value: &Json) -> Result<(), String> {
     match (value.as_u64(), value.as_i64()) {
-        (Some(0), _) => Err("{value_zero,0}".to_owned()),
         (Some(highest), _) if highest > MAX_LEVEL.into() => {
             Err(format!("{{max_value_exceeded,{highest}}}"))
         }
         (Some(_), _) => Ok(()),
         (None, Some(below)) => Err(format!("{{value_negative,{below}}}")),
-        (None, None) => Err(format!("{{unacceptable_type,{}}}", type_name(value))),
+        (None, None) => Err(format!("\"expected integer, got {}\"", type_name(value))),
     }
 }
 

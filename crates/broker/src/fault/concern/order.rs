@@ -38,7 +38,25 @@ pub(super) fn concern<'a>(
         Order::Router(RouterOrder::Remove { name }) => (DeleteEntity, at(name)),
         Order::Router(RouterOrder::Bind(binding)) => (Bind, at(&binding.source)),
         Order::Router(RouterOrder::Unbind(binding)) => (Unbind, at(&binding.source)),
-        _ => return None,
+        Order::FindDurable { .. }
+        | Order::FindNode { .. }
+        | Order::Unsubscribe { .. }
+        | Order::Redeclare { .. }
+        | Order::Apply(_)
+        | Order::Describe { .. }
+        | Order::List { .. }
+        | Order::PutPolicy(_)
+        | Order::RemovePolicy { .. }
+        | Order::ListPolicies(_)
+        | Order::DescribeNamespace
+        | Order::DescribeRule { .. }
+        | Order::ListRules { .. }
+        | Order::Namespaces(_)
+        | Order::Router(
+            RouterOrder::Describe { .. }
+            | RouterOrder::List { .. }
+            | RouterOrder::ListBindings { .. },
+        ) => return None,
     };
     let requester = Some(Requester::Request(request));
     Some(Concern {

@@ -122,17 +122,17 @@ fn rates_and_times_out_of_range_are_refused_with_the_range() {
         (
             all(),
             FaultEffect::ThrottlePerSecond(0),
-            "throttle-per-second: 0 is not between 1 and",
+            "throttle-per-second: 0 is below the minimum of 1",
         ),
         (
             all(),
             FaultEffect::ThrottlePerSecond(1_000_001),
-            "1000001 is not between 1 and 1000000",
+            "1000001 is above the maximum of 1000000",
         ),
         (
             all(),
             FaultEffect::WithholdCreditMs(0),
-            "withhold-credit-ms: 0 is not between 1 and",
+            "withhold-credit-ms: 0 is below the minimum of 1",
         ),
         (
             attaches,

@@ -252,7 +252,7 @@ impl Model {
     pub(super) fn check_places(&mut self, infos: &[QueueInfo]) -> Result<u64, Violation> {
         let there: BTreeSet<_> = infos.iter().map(|info| info.path.as_str()).collect();
         if let Some(path) = there.iter().find(|path| !self.places.contains_key(**path)) {
-            let what = format!("{path} is there and nobody has made it, or it should be gone");
+            let what = format!("{path} is there and was not made, or it should be gone");
             return Err(Violation::new("I13", what));
         }
         let mut expired = 0;
@@ -264,7 +264,7 @@ impl Model {
             }
             let may_expire = self.mono >= place.made.saturating_add(place.lease);
             if place.stays() && !may_expire {
-                let what = format!("{path} is gone, and nobody asked for that");
+                let what = format!("{path} is gone without a request for that");
                 return Err(Violation::new("I1", what));
             }
             expired += u64::from(place.stays());
