@@ -35,7 +35,9 @@ def test_a_dead_letter_of_one_client_is_read_by_the_other(azure, connection, man
     name = fresh("dying")
     specification = QuorumQueueSpecification(name=name, dead_letter_exchange="", dead_letter_routing_key=queue)
     management.declare_queue(specification)
-    connection.publisher(AddressHelper.queue_address(name)).publish(message(b"bad"))
+    publisher = connection.publisher(AddressHelper.queue_address(name))
+    publisher.publish(message(b"bad"))
+    publisher.close()
     take(name, "discard")
     management.delete_queue(name)
     with azure.get_queue_receiver(queue, max_wait_time=30) as receiver:

@@ -68,7 +68,9 @@ def test_what_is_discarded_goes_to_the_dead_letter_exchange_or_nowhere(connectio
     name = fresh("dying")
     specification = QuorumQueueSpecification(name=name, dead_letter_exchange="", dead_letter_routing_key=queue)
     management.declare_queue(specification)
-    connection.publisher(AddressHelper.queue_address(name)).publish(message(b"bad"))
+    publisher = connection.publisher(AddressHelper.queue_address(name))
+    publisher.publish(message(b"bad"))
+    publisher.close()
     take(name, "discard")
     (dead,) = take(queue, "discard")
     assert dead.body == b"bad"
