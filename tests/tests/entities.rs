@@ -146,7 +146,7 @@ fn what_can_not_be_is_refused_in_one_sentence() {
         "/a",
         json!({"lock-duration": "PT1H"}),
         400,
-        "between PT5S and PT5M",
+        "above the maximum of PT5M",
     );
     check(
         "PUT",
