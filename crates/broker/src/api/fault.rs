@@ -380,7 +380,6 @@ impl FaultRule {
     }
 }
 
-/// Whether a rule for HTTP requests says nothing that they do not have.
 /// Says which end of its range, from 1 to `most`, a value is beyond.
 fn outside<T: Copy + Display + PartialOrd>(member: &str, value: T, most: T) -> String {
     match value > most {
@@ -389,6 +388,7 @@ fn outside<T: Copy + Display + PartialOrd>(member: &str, value: T, most: T) -> S
     }
 }
 
+/// Whether a rule for HTTP requests says nothing that they do not have.
 fn check_http(http: &str, matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
     if http.len() > MAX_TEXT {
         return Err(format!("http has at most {MAX_TEXT} bytes"));

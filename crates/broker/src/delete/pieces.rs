@@ -73,7 +73,12 @@ fn delete_piece(
             return wait_for_window(queue, deletion, cx);
         };
         if entry.row.enqueued_ms >= deletion.before.0 {
-            break;
+            if !queue.rows.has_levels() {
+                break;
+            }
+            // Older ones may stand behind it, on a lower level.
+            deletion.cursor = number.next();
+            continue;
         }
         if *share == 0 || cx.shared.work_left == 0 || !cx.shared.deletion_scheduler.take() {
             return Progress::Interrupted;
@@ -115,6 +120,12 @@ fn wait_for_window(queue: &mut Queue, deletion: &Deletion, cx: &mut Context<'_>)
         Progress::Waiting
     } else if sub.retry_at.is_some() {
         Progress::Failed("the store cannot be read".to_owned())
+    } else if queue.rows.has_levels() {
+        // What has arrived since, on higher levels, leaves no room for what is to go.
+        let sub = &mut queue.subs[subqueue as usize];
+        sub.window.widen(sub.window.len() + 1);
+        sub.refill(&queue.rows, cx);
+        Progress::Waiting
     } else {
         Progress::Finished
     }

@@ -10,7 +10,6 @@ use crate::api::client_affine::ClientAffineProperties;
 use crate::api::id::Subqueue;
 use crate::api::namespace::{NamespaceDefinition, NamespaceLimits};
 use crate::api::policy::Policy;
-use crate::api::policy::arguments::declared_by;
 use crate::api::router::RouterSettings;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::{AuthorizationRule, StoreOnlyProperties};
@@ -161,12 +160,7 @@ impl Definition {
             updated: Wall(stored.updated),
         };
         let (kind, settings) = match stored.kind {
-            StoredKind::Queue(mut settings) => {
-                let kept = stored.store_only.as_ref();
-                let metadata = kept.and_then(|kept| kept.user_metadata.as_deref());
-                settings.declared = settings.declared.or(metadata.and_then(declared_by));
-                (Kind::Queue, settings)
-            }
+            StoredKind::Queue(settings) => (Kind::Queue, settings),
             StoredKind::Topic(settings) => (Kind::Topic(Topic::default()), settings),
             StoredKind::Subscription {
                 topic,

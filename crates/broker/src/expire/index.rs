@@ -30,6 +30,8 @@ pub(crate) struct ExpiryIndex {
     order: BTreeSet<(u64, u64)>,
     /// The next block that is to be looked through whatever it has, and where that ends.
     recheck: Option<(u64, u64)>,
+    /// Not before this moment, after one of them could not be read.
+    recheck_at: u64,
 }
 
 /// What was found when a block was looked through.
@@ -100,17 +102,16 @@ impl ExpiryIndex {
 
     /// When the next block is due.
     pub(crate) fn next_due(&self) -> Option<u64> {
-        if self.recheck.is_some() {
-            return Some(0);
-        }
-        self.order.first().map(|(due, _)| *due)
+        let recheck = self.recheck.map(|_| self.recheck_at);
+        let first = self.order.first().map(|(due, _)| *due);
+        first.into_iter().chain(recheck).min()
     }
 
     /// Takes up a block that is due, to be looked through.
     pub(crate) fn start(&mut self, now: u64) -> Option<u64> {
         let due = self.order.first().filter(|(due, _)| *due <= now);
         let Some(&(_, id)) = due else {
-            return self.start_recheck();
+            return self.start_recheck(now);
         };
         self.order.pop_first();
         let block = self.blocks.get_mut(&id);
@@ -135,8 +136,8 @@ impl ExpiryIndex {
     }
 
     /// Takes up the next block that is to be looked through whatever it has.
-    fn start_recheck(&mut self) -> Option<u64> {
-        let (next, last) = self.recheck?;
+    fn start_recheck(&mut self, now: u64) -> Option<u64> {
+        let (next, last) = self.recheck.filter(|_| self.recheck_at <= now)?;
         self.recheck = (next < last).then_some((next + 1, last));
         let block = self.blocks.entry(next).or_insert(Block {
             due: NEVER,
@@ -150,6 +151,7 @@ impl ExpiryIndex {
     /// The wall clock went back: every block is due again by its own messages, not by when they
     /// were to be looked at again.
     pub(crate) fn clock_went_back(&mut self) {
+        self.recheck_at = 0;
         for (id, block) in &mut self.blocks {
             if block.stored < block.due && block.due != NEVER {
                 self.order.remove(&(block.due, *id));
@@ -157,6 +159,13 @@ impl ExpiryIndex {
                 block.due = block.stored;
             }
         }
+    }
+
+    /// A block could not be read, nor can those behind it that are to be looked through: they are
+    /// tried again at `due`.
+    pub(crate) fn rest(&mut self, id: u64, due: u64) {
+        self.postpone(id, due);
+        self.recheck_at = due;
     }
 
     /// A block could not be looked through; it will be tried again at `due`.

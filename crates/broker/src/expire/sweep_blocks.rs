@@ -284,5 +284,5 @@ pub(crate) fn patches_loaded(
 
 fn retry_sweep(queue: &mut Queue, sweep: &Sweep, cx: &Context<'_>) {
     let at = cx.now.wall.0.saturating_add(RETRY_MS);
-    queue.expiry.postpone(sweep.block, at);
+    queue.expiry.rest(sweep.block, at);
 }

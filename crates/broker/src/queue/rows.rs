@@ -85,6 +85,11 @@ impl Rows {
         }
     }
 
+    /// Whether messages of a higher priority come before others.
+    pub(crate) fn has_levels(&self) -> bool {
+        self.priorities.is_some()
+    }
+
     /// The arrival of the next message, whatever its level.
     pub(crate) fn next_arrival(&self) -> SequenceNumber {
         self.head.next_number

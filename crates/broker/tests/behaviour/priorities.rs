@@ -238,6 +238,50 @@ fn a_deletion_spares_what_arrives_meanwhile() {
 }
 
 #[test]
+fn a_deletion_by_time_passes_newer_messages_of_higher_levels() {
+    check(
+        "
+        0s queue priorities
+        0s send a b c
+        5s send d priority=9
+        6s delete 99 before=2s
+        6s peek 1 9
+        ",
+        expect![[r#"
+            0s sent from #1
+            5s sent from #4
+            6s delete 99 before=2s: 3
+            6s peek: #8655355533852676 d
+        "#]],
+    );
+}
+
+#[test]
+fn a_deletion_goes_on_though_newer_messages_fill_the_window() {
+    check_with(
+        small_window(),
+        "
+        0s queue priorities
+        0s send a*20 priority=5
+        0s reads late
+        0s delete 99
+        0s send b c d e priority=9
+        0s reads
+        1s wait
+        1s peek 1 9
+        1s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s sent from #21
+            1s peek: #8655355533852693 b, #8655355533852694 c, #8655355533852695 d, #8655355533852696 e, #8796093022208005 a, #8796093022208006 a, #8796093022208007 a, #8796093022208008 a, #8796093022208009 a
+            1s delete 99: 20
+            1s active 4 dead 0 deferred 0 bytes 4
+        "#]],
+    );
+}
+
+#[test]
 fn a_shorter_life_is_found_on_every_level() {
     check_with(
         small_window(),

@@ -352,12 +352,6 @@ fn of_metadata(metadata: &str) -> Option<QueueArguments> {
     Some(QueueArguments::new(arguments, integers.unwrap_or_default()))
 }
 
-/// What a queue's metadata tell of its declaration. Queues that were declared before that was kept
-/// apart have it there alone.
-pub(crate) fn declared_by(metadata: &str) -> Option<Declared> {
-    Some(of_metadata(metadata)?.declared())
-}
-
 /// The arguments that say what a queue has.
 fn of_settings(settings: &QueueSettings) -> Map<String, Json> {
     let span = |span: u64| (span <= MAX_SPAN).then_some(span);

@@ -186,17 +186,6 @@ fn the_type_is_kept_though_it_was_left_out() {
 }
 
 #[test]
-fn a_queue_that_was_declared_before_that_was_kept_apart_is_known_by_its_metadata() {
-    let declared =
-        |metadata: &str| declared_by(metadata).map(|it| (it.queue_type, it.has_overflow));
-    let classic = r#"rabbitmq:{"x-overflow":"drop-head","x-queue-type":"classic"}"#;
-    assert_eq!(declared(classic), Some((QueueType::Classic, true)));
-    let quorum = r#"rabbitmq:{"x-queue-type":"quorum"}"#;
-    assert_eq!(declared(quorum), Some((QueueType::Quorum, false)));
-    assert_eq!(declared("a note of an administrator"), None);
-}
-
-#[test]
 fn the_types_of_integers_are_kept_beside_the_arguments() {
     let integers = BTreeMap::from([("x-expires".to_owned(), IntegerType::Ushort)]);
     let declared = read(&json!({"x-expires": 5})).unwrap();
