@@ -138,6 +138,26 @@ class ProtonTest {
     }
 
     @Test
+    void aReplyComesToADynamicReceiver() throws Exception {
+        try (Receiver replies = connection.openDynamicReceiver()) {
+            String id = unique();
+            try (var sender = connection.openSender(QUEUE)) {
+                sender.send(Message.create("question").messageId(id).replyTo(replies.address()));
+            }
+            try (Connection service = connect("SAS_KEY_VALUE");
+                    Receiver requests = service.openReceiver(QUEUE)) {
+                Message<?> request = next(requests).message();
+                try (var sender = service.openSender(request.replyTo())) {
+                    sender.send(Message.create("answer").correlationId(request.messageId()));
+                }
+            }
+            Message<?> answer = next(replies).message();
+            assertEquals(id, answer.correlationId());
+            assertEquals("answer", answer.body());
+        }
+    }
+
+    @Test
     void aQueueThatIsMissingIsNotFound() {
         Exception refused = assertThrows(
                 Exception.class,

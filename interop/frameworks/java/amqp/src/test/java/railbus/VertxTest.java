@@ -8,6 +8,7 @@ import io.vertx.amqp.AmqpClient;
 import io.vertx.amqp.AmqpClientOptions;
 import io.vertx.amqp.AmqpConnection;
 import io.vertx.amqp.AmqpMessage;
+import io.vertx.amqp.AmqpReceiver;
 import io.vertx.amqp.AmqpReceiverOptions;
 import io.vertx.core.Future;
 import io.vertx.core.Vertx;
@@ -110,6 +111,38 @@ class VertxTest {
         AmqpMessage event = next(receive("frameworks-vertx-events/Subscriptions/all"));
         assertEquals(id, event.id());
         event.accepted();
+    }
+
+    @Test
+    void aReplyComesToADynamicReceiver() throws Exception {
+        AmqpReceiver replies = await(connection.createDynamicReceiver());
+        BlockingQueue<AmqpMessage> answers = new LinkedBlockingQueue<>();
+        replies.handler(answers::add);
+        String id = UUID.randomUUID().toString();
+        send(QUEUE, AmqpMessage.create().id(id).replyTo(replies.address()).withBody("question").build());
+
+        AmqpConnection service = await(client("SAS_KEY_VALUE").connect());
+        BlockingQueue<AmqpMessage> requests = new LinkedBlockingQueue<>();
+        await(service.createReceiver(QUEUE)).handler(requests::add);
+        AmqpMessage request = next(requests);
+        AmqpMessage reply = AmqpMessage.create().correlationId(request.id()).withBody("answer").build();
+        await(await(service.createSender(request.replyTo())).sendWithAck(reply));
+
+        AmqpMessage answer = next(answers);
+        assertEquals(id, answer.correlationId());
+        assertEquals("answer", answer.bodyAsString());
+        await(service.close());
+    }
+
+    @Test
+    void theAddressOfADynamicReceiverGoesWithIt() throws Exception {
+        AmqpReceiver replies = await(connection.createDynamicReceiver());
+        String address = replies.address();
+        await(await(connection.createSender(address)).close());
+        await(replies.close());
+        ExecutionException refused =
+                assertThrows(ExecutionException.class, () -> await(connection.createSender(address)));
+        assertTrue(refused.getMessage().contains("not-found"), refused.toString());
     }
 
     @Test

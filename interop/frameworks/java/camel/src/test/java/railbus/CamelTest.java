@@ -2,10 +2,13 @@ package railbus;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.apache.camel.CamelContext;
 import org.apache.camel.Exchange;
 import org.apache.camel.Message;
@@ -27,6 +30,7 @@ class CamelTest {
     private static final String PLAIN_TOPIC = "amqp:queue:frameworks-camel-events";
     private static final String PLAIN_SUBSCRIPTION = "amqp:queue:frameworks-camel-events/Subscriptions/plain";
     private static final int PATIENCE_S = 60;
+    private static final String REQUESTS = "amqp:queue:frameworks-camel-requests?requestTimeout=" + PATIENCE_S * 1_000;
 
     private static final CamelContext CONTEXT = new DefaultCamelContext();
     private static ProducerTemplate template;
@@ -64,6 +68,7 @@ class CamelTest {
             from(SESSIONS + "&sessionEnabled=true").process(this::handleInSession);
             from(PLAIN_SUBSCRIPTION).process(exchange -> PLAIN_EVENTS.add(text(exchange)));
             from(PLAIN_QUEUE + "?transacted=true").process(this::handlePlain);
+            from(REQUESTS).transform(body().prepend("answer to "));
         }
 
         /** Fails on what says "poison", and on what says "again" the first time. */
@@ -162,5 +167,23 @@ class CamelTest {
         String sent = unique("event");
         template.sendBody(PLAIN_TOPIC, sent);
         assertEquals(1, arrivals(PLAIN_EVENTS, sent, 1));
+    }
+
+    @Test
+    void anExchangeInOutIsAnsweredOverATemporaryQueue() {
+        String question = unique("question");
+        assertEquals("answer to " + question, template.requestBody(REQUESTS, question, String.class));
+    }
+
+    @Test
+    void exchangesAtTheSameTimeGetTheirOwnAnswersOverOneTemporaryQueue() throws Exception {
+        List<String> questions =
+                IntStream.range(0, 40).mapToObj(n -> unique("question " + n)).toList();
+        List<CompletableFuture<String>> answers = questions.stream()
+                .map(question -> template.asyncRequestBody(REQUESTS, question, String.class))
+                .toList();
+        for (int n = 0; n < questions.size(); n++) {
+            assertEquals("answer to " + questions.get(n), answers.get(n).get());
+        }
     }
 }

@@ -21,7 +21,10 @@ import org.springframework.stereotype.Component;
 @EnableJms
 class Application {
     static final String QUEUE = "spring-azure-jms";
+    static final String REQUESTS = "spring-azure-jms-requests";
     static final String DEAD = QUEUE + "/$DeadLetterQueue";
+    /** The id of the listener of the subscription. */
+    static final String EVENTS = "events";
     static final String TOPIC = "spring-azure-jms-events";
     /** What the starter calls the factory for listeners of subscriptions. */
     static final String OF_TOPICS = "topicJmsListenerContainerFactory";
@@ -71,7 +74,7 @@ class Application {
         }
 
         /** Fails on what says "again" the first time. */
-        @JmsListener(destination = TOPIC, subscription = "all", containerFactory = OF_TOPICS)
+        @JmsListener(id = EVENTS, destination = TOPIC, subscription = "all", containerFactory = OF_TOPICS)
         void handleEvent(Message message) throws JMSException {
             String text = ((TextMessage) message).getText();
             inbox.subscription.add(text);
@@ -83,6 +86,11 @@ class Application {
         @JmsListener(destination = DEAD)
         void handleDead(String text) {
             inbox.dead.add(text);
+        }
+
+        @JmsListener(destination = REQUESTS)
+        String answer(String text) {
+            return "answer to " + text;
         }
     }
 }

@@ -1,15 +1,22 @@
 package railbus;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 
+import jakarta.jms.JMSException;
+import jakarta.jms.Message;
 import jakarta.jms.Topic;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.jms.config.JmsListenerEndpointRegistry;
 import org.springframework.jms.core.JmsTemplate;
+import org.springframework.jms.listener.DefaultMessageListenerContainer;
 
 /** The JMS starter of Spring Cloud Azure: an application with a template and listeners, set up from its properties. */
 class SpringAzureJmsTest {
@@ -29,7 +36,19 @@ class SpringAzureJmsTest {
                         "spring.main.banner-mode=off")
                 .run();
         template = application.getBean(JmsTemplate.class);
+        template.setReceiveTimeout(TimeUnit.SECONDS.toMillis(Application.PATIENCE_S));
         inbox = application.getBean(Application.Inbox.class);
+        awaitSubscription();
+    }
+
+    /** The listener makes its subscription after the start has returned. What is published before is not in it. */
+    private static void awaitSubscription() {
+        var listener = (DefaultMessageListenerContainer) application
+                .getBean(JmsListenerEndpointRegistry.class)
+                .getListenerContainer(Application.EVENTS);
+        Awaitility.await()
+                .atMost(Application.PATIENCE_S, TimeUnit.SECONDS)
+                .until(listener::isRegisteredWithDestination);
     }
 
     @AfterAll
@@ -83,5 +102,14 @@ class SpringAzureJmsTest {
     void aListenerOfASubscriptionThatFailsIsGivenTheMessageAgain() throws InterruptedException {
         String sent = publish("again");
         assertEquals(2, Application.Inbox.arrivals(inbox.subscription, sent, 2));
+    }
+
+    @Test
+    void aRequestIsAnsweredOverATemporaryQueue() throws JMSException {
+        String question = unique("question");
+        Message answer = template.sendAndReceive(
+                Application.REQUESTS, session -> session.createTextMessage(question));
+        assertNotNull(answer, "no answer came");
+        assertEquals("answer to " + question, answer.getBody(String.class));
     }
 }

@@ -88,8 +88,13 @@ class Application {
             inbox.dead.add(text);
         }
 
+        /** Answers within the session's transaction. Fails on what says "again" the first time. */
         @JmsListener(destination = REQUESTS)
-        String answer(String text) {
+        String answer(Message message) throws JMSException {
+            String text = ((TextMessage) message).getText();
+            if (text.startsWith("again") && !message.getJMSRedelivered()) {
+                throw new IllegalStateException("not handled");
+            }
             return "answer to " + text;
         }
     }

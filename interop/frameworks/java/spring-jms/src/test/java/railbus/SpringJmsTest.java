@@ -1,9 +1,17 @@
 package railbus;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 
+import jakarta.jms.JMSException;
+import jakarta.jms.Message;
+import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.apache.qpid.jms.JmsQueue;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -24,6 +32,7 @@ class SpringJmsTest {
                 .properties("logging.level.root=ERROR", "spring.main.banner-mode=off")
                 .run();
         template = application.getBean(JmsTemplate.class);
+        template.setReceiveTimeout(TimeUnit.SECONDS.toMillis(Application.PATIENCE_S));
         inbox = application.getBean(Application.Inbox.class);
     }
 
@@ -67,7 +76,6 @@ class SpringJmsTest {
 
     @Test
     void aRequestIsAnsweredOverAQueueForAnswers() {
-        template.setReceiveTimeout(TimeUnit.SECONDS.toMillis(Application.PATIENCE_S));
         String question = unique("question");
         template.convertAndSend(Application.REQUESTS, question, message -> {
             message.setJMSReplyTo(new JmsQueue(Application.ANSWERS));
@@ -76,5 +84,42 @@ class SpringJmsTest {
         });
         String selector = "JMSCorrelationID = '" + question + "'";
         assertEquals("answer to " + question, template.receiveSelectedAndConvert(Application.ANSWERS, selector));
+    }
+
+    /** What the listener of requests answers over the temporary queue that the template makes for it. */
+    private static String ask(String question) throws JMSException {
+        Message answer = template.sendAndReceive(
+                Application.REQUESTS, session -> session.createTextMessage(question));
+        assertNotNull(answer, "no answer came");
+        return answer.getBody(String.class);
+    }
+
+    @Test
+    void aRequestIsAnsweredOverATemporaryQueue() throws JMSException {
+        String question = unique("question");
+        assertEquals("answer to " + question, ask(question));
+    }
+
+    @Test
+    void aListenerThatFailsAnswersOverTheTemporaryQueueTheSecondTime() throws JMSException {
+        String question = unique("again");
+        assertEquals("answer to " + question, ask(question));
+    }
+
+    @Test
+    void requestsAtTheSameTimeGetTheirOwnAnswers() throws Exception {
+        List<String> questions =
+                IntStream.range(0, 40).mapToObj(n -> unique("question " + n)).toList();
+        ExecutorService programs = Executors.newFixedThreadPool(8);
+        try {
+            List<Future<String>> answers = questions.stream()
+                    .map(question -> programs.submit(() -> ask(question)))
+                    .toList();
+            for (int n = 0; n < questions.size(); n++) {
+                assertEquals("answer to " + questions.get(n), answers.get(n).get());
+            }
+        } finally {
+            programs.shutdown();
+        }
     }
 }
