@@ -1,7 +1,8 @@
 //! Tidy: the project's own rules, which no other tool knows, as ratchets.
 //!
-//! Each rule is a function from a file to findings, in a file of its own under `tidy/`. What a
-//! rule allows can only shrink: an allowance that is no longer needed is itself a finding.
+//! Each rule is a function from files to findings, in a file of its own under `tidy/`; one rule
+//! looks at commits. What a rule allows can only shrink: an allowance of a file that is no longer
+//! needed is itself a finding.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +13,10 @@ use anyhow::{Context, Result, bail};
 mod arrows;
 mod citations;
 mod length;
+mod links;
 mod secrets;
 mod shown;
+mod subjects;
 mod text;
 mod words;
 
@@ -32,7 +35,8 @@ impl Source {
 
 /// Everything that breaks a rule, one line each.
 pub fn check(root: &Path) -> Result<Vec<String>> {
-    let sources = sources(root)?;
+    let paths = paths(root)?;
+    let sources = sources(root, &paths);
     let mut findings = Vec::new();
     for source in &sources {
         text::check(source, &mut findings);
@@ -43,12 +47,14 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     citations::check(&sources, &mut findings);
     length::check(&sources, &mut findings);
     shown::check(&sources, &mut findings);
+    links::check(&sources, &paths, &mut findings);
+    subjects::check(root, &mut findings)?;
     findings.sort();
     Ok(findings)
 }
 
-/// All files that git tracks or would track.
-fn sources(root: &Path) -> Result<Vec<Source>> {
+/// All files that git tracks or would track, and that are there.
+fn paths(root: &Path) -> Result<Vec<String>> {
     let mut git = Command::new("git");
     git.current_dir(root).args([
         "ls-files",
@@ -62,15 +68,16 @@ fn sources(root: &Path) -> Result<Vec<Source>> {
         bail!("git ls-files: {}", String::from_utf8_lossy(&listing.stderr));
     }
     let listing = String::from_utf8(listing.stdout).context("a file name is not UTF-8")?;
-    let mut sources = Vec::new();
-    for path in listing.split_terminator('\0') {
-        // Deleted but still tracked files and binary ones have no text to judge.
-        if let Ok(text) = fs::read_to_string(root.join(path)) {
-            sources.push(Source {
-                path: path.to_owned(),
-                text,
-            });
-        }
-    }
-    Ok(sources)
+    let paths = listing.split_terminator('\0').map(str::to_owned);
+    Ok(paths.filter(|path| root.join(path).exists()).collect())
+}
+
+/// Those of the files that are text; binary ones have none to judge.
+fn sources(root: &Path, paths: &[String]) -> Vec<Source> {
+    let texts = paths.iter().filter_map(|path| {
+        let text = fs::read_to_string(root.join(path)).ok()?;
+        let path = path.clone();
+        Some(Source { path, text })
+    });
+    texts.collect()
 }
