@@ -1,5 +1,8 @@
-//! Broker clock: the time that the shard reads and sleeps by. It is real time, or virtual time if
-//! the server was started with a virtual clock. Then each namespace may be ahead of it.
+//! Broker clock: the time that the shard reads and sleeps by.
+//!
+//! It is the real time of `clock`, plus the offset of `virtual_clock` if the server was started
+//! with a virtual clock. Then each namespace may be ahead of it, by advances that
+//! `namespace_clocks` carries out.
 
 use broker::{Broker, Command, Deadline, Now, Operation, Shard};
 use store::NamespaceId;

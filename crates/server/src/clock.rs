@@ -1,8 +1,9 @@
-//! Clock: the machine's two clocks, read together. It is the only place where time enters the
-//! server.
+//! Clock: the machine's two real clocks, read together. Here the time of broker and connections
+//! enters the server.
 //!
-//! Broker time and connection time are the same readings as separate types: the broker's may be
-//! moved (see `broker_clock`), while tokens and time-outs stay on real time.
+//! Broker time and connection time are the same readings as separate types. Tokens and time-outs
+//! stay on real time. The broker's time may be moved: `broker_clock` is what the shard reads,
+//! `virtual_clock` moves it for all namespaces, and `namespace_clocks` for a single one.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

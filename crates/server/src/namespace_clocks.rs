@@ -1,9 +1,11 @@
-//! Namespace clocks: advances of the clocks of single namespaces.
+//! Namespace clocks: the advances of the clocks of single namespaces that are under way.
 //!
-//! An advance moves the clock of its namespace from one deadline of that namespace to the next,
-//! only when nothing there is due or under way, so everything happens in order and at its own time.
-//! Meanwhile the broker's time runs on. Invariant: in a namespace there is one advance at a time,
-//! in the order of the requests; those of other namespaces do not wait for it.
+//! The offsets themselves are in the core (`context/clocks.rs` of `broker`); `virtual_clock` moves
+//! the time of all namespaces. An advance moves the clock of its namespace from one deadline of
+//! that namespace to the next, only when nothing there is due or under way, so everything happens
+//! in order and at its own time. Meanwhile the broker's time runs on. Invariant: in a namespace
+//! there is one advance at a time, in the order of the requests; those of other namespaces do not
+//! wait for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

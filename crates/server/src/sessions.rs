@@ -1,4 +1,4 @@
-//! Sessions: browsers that are signed in to the web console.
+//! Sessions: browsers that are signed in to the web console. Sessions of messages are in the core.
 //!
 //! A session stands for the credential that was shown at its begin; its rights are looked up at
 //! each request, so a removed key ends it. Ids are random and only their digests are kept.

@@ -1,9 +1,11 @@
-//! Virtual clock: broker time that users move, for tests that need not sleep.
+//! Virtual clock: the offset between real time and the broker's, which users move so that their
+//! tests need not sleep.
 //!
-//! Virtual time is real time plus an offset. An advance holds it and moves it from one deadline of
-//! the broker to the next, only when nothing is due or under way, so everything happens in order
-//! and at its own time. Real time is passed in: this is a table of states. Invariant: one change
-//! at a time, in the order of the requests; both clocks move by the same amount, and never back.
+//! It holds for all namespaces; `namespace_clocks` advances a single one, and `broker_clock` adds
+//! the offset to the real time of `clock`. An advance moves the offset from one deadline of the
+//! broker to the next, only when nothing is due or under way, so everything happens in order and at
+//! its own time. Real time is passed in: this is a table of states. Invariant: one change at a
+//! time, in the order of the requests; both clocks move by the same amount, and never back.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,6 +1,9 @@
-//! Info: what can be known of a queue at one moment, and when the broker wants a tick.
+//! Info: what callers can read of the core at one moment without changing it.
 //!
-//! Neither changes anything: metrics and administrators read the one, the shard task the other.
+//! [`QueueInfo`] is the definition of an entity with its counters, for metrics and administrators;
+//! `queue/info.rs` fills it in, and [`MessageCounts`] are its messages as Service Bus counts them.
+//! [`Deadline`] says when the core wants its next tick, for the shard task.
+//! (docs/spec/entities.md#16)
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
-//! Kind: whether an entity is a queue, a topic or a subscription, as others see it.
+//! Kind: whether an entity is a queue, a topic or a subscription, for callers of the core.
+//!
+//! It is a name without state, for descriptions, metrics and messages to users. What the core keeps
+//! for each kind is in `queue/kind.rs`, which has transfer queues as well: callers see them as
+//! queues, if at all. (docs/spec/entities.md#1)
 
 use std::fmt;
 

@@ -1,9 +1,11 @@
-//! Clock: the time of each namespace, by which all goes that a command does there.
+//! Clock: in which namespace a step is, hence what time it has, and the advance of one namespace.
 //!
-//! A step enters the namespace that it is about before it looks at the time. Alarms, the ends of
-//! transactions and those of delays are kept in the broker's time, so that there is one first
-//! deadline; they come earlier when their namespace's clock is advanced. What a command without
-//! an entity is about is entered where its entities are found.
+//! How far each namespace is ahead of the broker is kept in `context/clocks.rs`; the machine's
+//! clocks are read in the crate `server`. A step enters the namespace of its command before it
+//! looks at the time. A command that names neither a namespace nor an entity is entered where its
+//! entities are found. Alarms, the ends of transactions and those of delays are kept in the
+//! broker's time, so that there is one first deadline. An advance of their namespace makes them
+//! come earlier by as much.
 
 use store::{EntityId, NamespaceId};
 

@@ -1,8 +1,11 @@
 //! Clocks: how far the clock of each namespace is ahead of the broker's.
 //!
-//! A namespace goes by the broker's time until its own clock is advanced; what has passed
-//! then is added to both of the broker's clocks. It never goes back, and is gone after a restart.
-//! Invariant: what is kept for a namespace is not 0.
+//! The broker's time is what the caller passes in as `Now`. A namespace has that time until its own
+//! clock is advanced; then the difference is added to the wall clock and to the monotonic clock
+//! alike. `broker/clock.rs` chooses the namespace of a step and brings alarms forward; requests of
+//! users are queued in `namespace_clocks` of the crate `server`. A namespace's clock never goes
+//! back, and it is the broker's again after a restart. Invariant: what is kept for a namespace is
+//! not 0.
 
 use std::collections::BTreeMap;
 

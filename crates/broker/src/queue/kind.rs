@@ -1,9 +1,10 @@
-//! Kind: what tells queues, topics, subscriptions and transfer queues apart. Everything else they
-//! have in common.
+//! Kind: what tells queues, topics, subscriptions and transfer queues apart inside the core, with
+//! the state that only one kind has. Everything else they have in common.
 //!
-//! A topic keeps no message that a client could receive: what arrives goes on to its subscriptions.
-//! A subscription is a queue that only its topic can write to. (docs/spec/entities.md#1)
-//! A transfer queue is the broker's own, and clients do not see it. (docs/spec/amqp.md#8.2)
+//! `api/kind.rs` has the three kinds that clients and administrators see. A topic keeps no message
+//! that a client could receive: what arrives goes on to its subscriptions. A subscription is a
+//! queue that only its topic can write to. (docs/spec/entities.md#1) A transfer queue is the
+//! broker's own and counts as a queue; clients do not see it. (docs/spec/amqp.md#8.2)
 
 use store::EntityId;
 
