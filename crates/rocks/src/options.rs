@@ -1,4 +1,7 @@
-//! Options: the settings of a store.
+//! Options: the settings of a store, and the sizes that follow from them.
+//!
+//! Sizes of memtables, block cache, journal and reserve are computed from the memory that the store
+//! may use.
 
 use journal::Access;
 

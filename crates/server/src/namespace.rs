@@ -1,4 +1,8 @@
-//! Namespace: all entities with their settings and rules, as they are now.
+//! Namespace: all entities of one namespace with their settings and rules, as they are now.
+//!
+//! They are read from the shard by several orders, so other clients may change them meanwhile; the
+//! version of the first order tells an `apply` whether that has happened. Plans and the broker's
+//! own interface start from here.
 
 use broker::{
     Answer, EntityInfo, Listing, Order, Policy, PolicyLayer, RuleDescription, SubscriptionSettings,

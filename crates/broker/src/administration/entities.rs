@@ -1,4 +1,7 @@
 //! Entities made, changed and deleted by order.
+//!
+//! Everything that can be refused is looked at before anything is made: name, tier, limits,
+//! destinations, rules. So an order that is refused has changed nothing.
 
 use std::sync::Arc;
 

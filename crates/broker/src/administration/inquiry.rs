@@ -1,4 +1,7 @@
 //! Inquiries: an administrator reads entities and rules.
+//!
+//! Answers are as of the moment of the order, counts included, and lists are in the order of paths,
+//! by pages. Nothing changes by them.
 
 use std::sync::Arc;
 

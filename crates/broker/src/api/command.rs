@@ -1,4 +1,8 @@
-//! Command: everything that can happen to a broker.
+//! Command: everything that can happen to a broker, one variant each.
+//!
+//! Commands come from clients and administrators, from the store (rows that were read) and from
+//! time (a tick). `broker/step.rs` has one arm for each. The answer is an `Output` (`output.rs`)
+//! that repeats the command's request id; a variant's documentation names it.
 
 #![allow(
     missing_docs,

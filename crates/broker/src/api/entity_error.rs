@@ -1,4 +1,7 @@
-//! Entity error: why an order was refused.
+//! Entity error: why an order of an administrator was refused.
+//!
+//! The texts are for users. Dialects and HTTP interfaces choose the condition or the status from
+//! the variant. For an order about several entities `At` says which one is at fault.
 
 #![allow(missing_docs, reason = "the texts say it")]
 

@@ -1,4 +1,7 @@
 //! Ids of connections, links and requests, and of what they hold.
+//!
+//! Ids of connections, receivers and requests are the caller's; the broker repeats them in outputs.
+//! Lock tokens and ids of transactions are the broker's, and clients show them as proof.
 
 #![allow(missing_docs, reason = "the fields are named for what they are")]
 

@@ -1,4 +1,8 @@
 //! Orders: what administrators ask for, and what they are answered.
+//!
+//! An order travels in `Command::Administer`, which names its namespace. It is carried out as a
+//! whole, or refused with an `EntityError` and nothing has changed. Its answer leaves when the
+//! change is durable. The code that carries orders out is in `administration`.
 
 #![allow(
     missing_docs,

@@ -1,4 +1,7 @@
 //! Outcome: how a lock ends, and when its message is available again.
+//!
+//! The outcomes of both dialects are one list. What each does to the message, its delivery count
+//! and its place is in `settle`.
 
 #![allow(
     missing_docs,

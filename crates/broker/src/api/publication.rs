@@ -1,4 +1,7 @@
 //! Publication: a message for a router, and what becomes of it. (docs/spec/rabbitmq.md#9)
+//!
+//! A router is what RabbitMQ calls an exchange. One answer tells about all destinations: how many
+//! have the message, that no binding matched, or which destination refused it.
 
 #![allow(
     missing_docs,

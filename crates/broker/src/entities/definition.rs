@@ -1,4 +1,8 @@
 //! Definition: what an entity is, as the store keeps it.
+//!
+//! One row each for queues, topics, subscriptions, routers, namespaces, policies, snapshots and
+//! tombstones. A row is JSON in which a missing member has its default, so rows that an older
+//! program wrote are read. Decoding trusts nothing: a row that makes no sense is damage.
 
 use std::sync::Arc;
 

@@ -1,4 +1,8 @@
-//! Concern: what a command is about, as fault rules see it.
+//! Concern: what a command is about, as fault rules see it: operation, place, client, session and
+//! messages.
+//!
+//! A command without a concern is no operation of a client, and no rule applies to it: ticks, rows
+//! that were read, credit, releases.
 
 mod order;
 mod transaction;

@@ -1,4 +1,7 @@
-//! Refuse: the answer to a command that is not carried out.
+//! Refuse: the answer to a command that a fault rule refuses.
+//!
+//! The command is not carried out, and its client gets the output that a real refusal of this
+//! command has, with the error of the rule. In a transaction it is refused as a part of that.
 
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;

@@ -1,4 +1,7 @@
 //! Rules: the fault rules of every namespace, with what each has counted.
+//!
+//! The first rule of a namespace that an operation matches decides; only this one counts it. Here
+//! are also the commands that a rule delays, in the order of their time. Nothing of it is stored.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,7 @@
-//! Record: the core tells what happens to messages.
+//! Record: the calls by which the core tells what happens to messages.
+//!
+//! Each is made where it happens, and becomes an effect; nothing is kept here. An event is made
+//! only if its namespace has a record, so elsewhere a call costs one look at a switch.
 
 use amqp::{Value, decode};
 use bytes::Bytes;

@@ -1,4 +1,7 @@
-//! Activity: what an operator sees of an entity's receivers, locks and sessions.
+//! Activity: what an operator sees of an entity's receivers, locks and sessions at one moment.
+//!
+//! Lists have at most as many entries as were asked for, and the counts beside them are of all.
+//! Nothing changes by it, and no message is read.
 
 use store::SequenceNumber;
 

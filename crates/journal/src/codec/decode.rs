@@ -1,4 +1,7 @@
 //! Decode: the writes of a record, as the index takes them.
+//!
+//! The inverse of `encode`, but for bodies: a decoded write has the place of its body. Nothing is
+//! trusted: bytes that are no writes give nothing, and no length in them reserves memory.
 
 use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntryKey, Index, Part, SequenceNumber, Write, WriteSet};

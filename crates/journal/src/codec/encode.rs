@@ -1,4 +1,7 @@
-//! Encode: writes of a group, put behind each other.
+//! Encode: the writes of a group as bytes, one after the other, each with its tag first.
+//!
+//! Of a body only its length and checksum are here: the writer puts bodies behind all writes, but
+//! for staged ones, which have files of their own. docs/storage.md lists the tags.
 
 use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntityRow, EntryKey, Index, Part, SequenceNumber, Write};

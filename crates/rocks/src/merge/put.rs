@@ -1,4 +1,7 @@
-//! The puts of a group.
+//! The puts of a group, which come before its removals.
+//!
+//! Rows, bodies, heads and entries are collected first; other writes go into the batch at once. A
+//! row or body that the same group removes is left out.
 
 use store::{EntityRow, Write};
 

@@ -1,4 +1,8 @@
-//! The removals of a group.
+//! The removals of a group, which come behind all puts.
+//!
+//! Neighbours become one range deletion. What was removed is also added up by stretch: a stretch
+//! that is settled and long enough is deleted as a whole, so that its tables can be dropped
+//! (`settled.rs`).
 
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, SequenceNumber, StoreError};

@@ -1,4 +1,7 @@
-//! Copies of an image: an entity gets what another one has.
+//! Copies of an image: an entity gets what another one has, as a snapshot needs it.
+//!
+//! Rows, delivery counts, patches, deadlines and entries are copied, bodies are not: the rows of
+//! both point to the same ones. The entity that gets them must have had none.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
