@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 mod arrows;
+mod circles;
 mod citations;
 mod length;
 mod links;
@@ -44,6 +45,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
         secrets::check(source, &mut findings);
         words::check(source, &mut findings);
     }
+    circles::check(&sources, &mut findings);
     citations::check(&sources, &mut findings);
     length::check(&sources, &mut findings);
     shown::check(&sources, &mut findings);
