@@ -21,9 +21,6 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::router;
 
-/// Between a topic's path and a subscription's name.
-pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
-
 /// Carries an order out and answers it.
 pub(crate) fn administer(
     directory: &mut Directory,

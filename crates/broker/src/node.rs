@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId, Part};
 
-use crate::administration::SUBSCRIPTIONS;
 use crate::api::id::ConnectionId;
+use crate::api::name::SUBSCRIPTIONS;
 use crate::api::node::{
     self, LifetimePolicy, Node, NodeError, NodeKind, NodeLinkId, NodeRequest, NodeUse,
 };

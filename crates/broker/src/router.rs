@@ -12,6 +12,7 @@ mod pattern;
 pub(crate) mod publish;
 mod route;
 pub(crate) mod routers;
+mod steps;
 mod stored;
 mod table;
 pub(crate) mod waiting;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
 
-use super::{SUBSCRIPTIONS, inquiry};
+use super::inquiry;
 use crate::api::client_affine::ClientAffineProperties;
 use crate::api::declared::QueueType;
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
-use crate::api::name::path_of;
+use crate::api::name::{SUBSCRIPTIONS, path_of};
 use crate::api::namespace::NamespaceLimits;
 use crate::api::order::{Answer, EntityDescription, EntityPath};
 use crate::api::rule::RuleDescription;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
 
-use super::SUBSCRIPTIONS;
 use crate::api::entity_error::EntityError;
 use crate::api::info::QueueInfo;
 use crate::api::kind::EntityKind;
+use crate::api::name::SUBSCRIPTIONS;
 use crate::api::order::{Answer, Below, EntityInfo, Listing, NamespaceInfo, Page};
 use crate::api::time::Wall;
 use crate::context::Context;

@@ -10,6 +10,8 @@ pub const DEFAULT_RULE: &str = "$Default";
 const LONGEST_PATH: usize = 260;
 /// The longest name of a subscription or a rule, in characters.
 const LONGEST_NAME: usize = 50;
+/// Between a topic's path and a subscription's name.
+pub(crate) const SUBSCRIPTIONS: &str = "/Subscriptions/";
 /// How the broker's own names of temporary queues and topics begin.
 pub(super) const TEMPORARY: &str = "railbus.temporary.";
 

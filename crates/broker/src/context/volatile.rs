@@ -8,10 +8,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use store::{Found, Image, Query, SequenceNumber, StoreError, Write};
+use store::{Found, Head, Image, Query, SequenceNumber, StoreError, Write};
 
 use crate::api::id::ReadId;
-use crate::queue::Queue;
 
 /// What an entity takes of memory besides its messages, in bytes.
 const ENTITY: u64 = 4_096;
@@ -47,9 +46,9 @@ impl Volatile {
         self.bytes += ENTITY;
     }
 
-    /// An entity is gone with all that was in it.
-    pub(crate) fn remove_entity(&mut self, queue: &Queue) {
-        let parts = queue.rows.head.parts.iter();
+    /// An entity is gone with all that was in it, by its head.
+    pub(crate) fn remove_entity(&mut self, head: &Head) {
+        let parts = head.parts.iter();
         let messages: u64 = parts.map(|part| part.count * MESSAGE + part.bytes).sum();
         self.subtract(ENTITY + messages);
     }

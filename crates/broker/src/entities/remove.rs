@@ -140,7 +140,7 @@ fn end_queue(mut queue: Box<Queue>, at_once: bool, cx: &mut Context<'_>) {
         cx.shared.pumps.remove(&queue.sub(subqueue).place);
     }
     if queue.id.is_volatile() {
-        cx.shared.volatile.remove_entity(&queue);
+        cx.shared.volatile.remove_entity(&queue.rows.head);
         return;
     }
     if matches!(queue.kind, Kind::Transfer { .. }) {

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use store::{NamespaceId, StoreError};
 
-use crate::administration::SUBSCRIPTIONS;
 use crate::api::batch::{Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 use crate::api::entity_error::EntityError;
 use crate::api::kind::EntityKind;
+use crate::api::name::SUBSCRIPTIONS;
 use crate::api::namespace::NamespaceLimits;
 use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::rule::stored::StoredRule;

@@ -10,7 +10,7 @@ use amqp::Value;
 use amqp::message::{Sections, decode_map_section};
 use bytes::Bytes;
 
-use super::route::Steps;
+use super::steps::Steps;
 use crate::api::publication::PublishError;
 use crate::api::router::RouterError;
 

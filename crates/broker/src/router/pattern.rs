@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::Target;
-use super::route::Steps;
+use super::steps::Steps;
 use super::table::Targets;
 use crate::api::publication::PublishError;
 

@@ -3,7 +3,7 @@
 //! From the router of the message the bindings that match lead on, to other routers too; each
 //! router is visited once, so a circle of bindings ends. A router of which no binding matches sends
 //! the message to its alternate router, if that is there. A destination is found once, however many
-//! bindings lead to it. The work is bounded in steps, which stand for one comparison each.
+//! bindings lead to it. The work is bounded in steps.
 //! (docs/spec/rabbitmq.md#8)
 
 use std::collections::BTreeSet;
@@ -12,27 +12,13 @@ use bytes::Bytes;
 use store::{EntityId, NamespaceId};
 
 use super::headers::Headers;
+use super::steps::Steps;
 use super::{Router, Target, predeclared};
 use crate::api::publication::{Publication, PublishError};
-use crate::api::router::{DEFAULT_ROUTER, MAX_ROUTING_STEPS};
+use crate::api::router::DEFAULT_ROUTER;
 use crate::entities::directory::Directory;
 use crate::message::route::Route;
 use crate::queue::kind::Kind;
-
-/// The steps that routing may still take.
-#[derive(Debug)]
-pub(super) struct Steps(usize);
-
-impl Steps {
-    pub(super) fn new() -> Self {
-        Self(MAX_ROUTING_STEPS)
-    }
-
-    pub(super) fn take(&mut self, steps: usize) -> Result<(), PublishError> {
-        self.0 = self.0.checked_sub(steps).ok_or(PublishError::TooComplex)?;
-        Ok(())
-    }
-}
 
 impl Directory {
     /// The queues and topics that a message goes to, in the order of their creation.

@@ -12,7 +12,7 @@ use super::Target;
 use super::bindings::Binding;
 use super::headers::{HeaderMatch, Headers};
 use super::pattern::Patterns;
-use super::route::Steps;
+use super::steps::Steps;
 use crate::api::publication::PublishError;
 use crate::api::router::RouterKind;
 

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{EntityId, NamespaceId};
 
 use super::{New, Step};
-use crate::administration::SUBSCRIPTIONS;
 use crate::administration::entities;
 use crate::administration::rules;
 use crate::api::batch::Ensured;
 use crate::api::entity_error::EntityError;
 use crate::api::error::RequestError;
 use crate::api::kind::EntityKind;
+use crate::api::name::SUBSCRIPTIONS;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
 use crate::entities::directory::{Directory, check_unchanged, target_itself};
