@@ -6,9 +6,11 @@
 pub(crate) mod attach;
 pub(crate) mod credit;
 pub(crate) mod deferred;
+pub(crate) mod disconnect;
 pub(crate) mod dispatch;
 pub(crate) mod evict;
 pub(crate) mod hand_out;
+pub(crate) mod leave;
 pub(crate) mod page;
 pub(crate) mod peek;
 pub(crate) mod pending_peek;

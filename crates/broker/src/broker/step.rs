@@ -14,9 +14,9 @@ use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
 use crate::node;
-use crate::receive::attach;
 use crate::receive::deferred;
 use crate::receive::peek;
+use crate::receive::{attach, disconnect};
 use crate::router;
 use crate::send::cancel;
 use crate::send::{self};
@@ -287,11 +287,11 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         Command::Disconnect { connection } => {
             directory.faults.forget_client(connection);
-            attach::disconnect(directory, connection, cx);
+            disconnect::disconnect(directory, connection, cx);
         }
         Command::Leave { connection } => {
             directory.faults.forget_client(connection);
-            attach::leave(directory, connection, cx);
+            disconnect::leave(directory, connection, cx);
         }
         Command::Loaded { read, found } => loaded::loaded(directory, read, found, cx),
         Command::Durable => cx.shared.deletion_scheduler.go_on(),

@@ -1,31 +1,23 @@
-//! Attach: receivers and connections come, get credit, write, and go.
+//! Attach: receivers come, get credit, have their deliveries written, and go.
 //!
-//! A receiver that goes leaves its locks running; only a lost connection may end them, if the
-//! broker is set up so. (docs/spec/README.md#settled)
+//! A receiver that goes leaves its locks running, unless they last as long as it does (`leave.rs`);
+//! a lost connection may end them (`disconnect.rs`). (docs/spec/README.md#settled)
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use filter::Selector;
-use store::{EntityId, SequenceNumber};
+use store::EntityId;
 
-use crate::api::command::{Access, ReceiveMode, RetryTime};
+use crate::api::command::{Access, ReceiveMode};
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
-use crate::api::lineage::LockEnd;
 use crate::api::output::{Eviction, Output};
-use crate::api::settings::{LocksOnDisconnect, SessionCountOnDisconnect};
 use crate::context::Context;
-use crate::context::clients::{Choice, Receiver, ReceiverSlot, ReceiverState, SessionRole};
+use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;
-use crate::entities::exclusive;
-use crate::node;
 use crate::queue::Queue;
 use crate::receive::credit;
+use crate::receive::leave::{Departure, leave};
 use crate::receive::run::run;
-use crate::sessions;
-use crate::settle::end_lock;
-use crate::subqueue::lock::{Holder, Lock};
-use crate::transaction;
 
 /// A receiver appears, without credit.
 pub(crate) fn attach(
@@ -104,15 +96,6 @@ fn admit<'a>(
     None
 }
 
-/// How a receiver goes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Departure {
-    /// Alone, or with its connection in good order.
-    Detached,
-    /// With its connection, which is lost, or with its session.
-    Lost,
-}
-
 /// A receiver has gone in good order.
 pub(crate) fn detach(directory: &mut Directory, receiver: ReceiverId, cx: &mut Context<'_>) {
     detach_with(directory, receiver, Departure::Detached, cx);
@@ -124,7 +107,8 @@ pub(crate) fn lose(directory: &mut Directory, receiver: ReceiverId, cx: &mut Con
     detach_with(directory, receiver, Departure::Lost, cx);
 }
 
-fn detach_with(
+/// A receiver goes in this way.
+pub(super) fn detach_with(
     directory: &mut Directory,
     receiver: ReceiverId,
     departure: Departure,
@@ -136,84 +120,8 @@ fn detach_with(
     };
     let queue = queue_of(directory, cx.shared.clients.get(slot));
     cx.enter(queue.namespace);
-    remove(queue, slot, departure, cx);
+    leave(queue, slot, departure, cx);
     run(queue, cx);
-}
-
-/// A receiver leaves its queue. Returns its id.
-pub(crate) fn remove(
-    queue: &mut Queue,
-    slot: ReceiverSlot,
-    departure: Departure,
-    cx: &mut Context<'_>,
-) -> ReceiverId {
-    let receiver = cx.shared.clients.detach(slot);
-    if receiver.waits() {
-        // It has waited until now.
-        queue.note_access(cx);
-    }
-    if receiver.session_role == SessionRole::None {
-        let sub = queue.sub_mut(receiver.place.subqueue);
-        sub.leave(slot, &receiver);
-        if sub.active == Some(slot) {
-            sub.active = cx.shared.clients.next_active(receiver.place);
-            sub.needs_dispatch = true;
-            let next = sub.active.map(|slot| cx.shared.clients.get(slot));
-            if let Some(next) = next.filter(|it| it.hears_activity).map(|it| it.id) {
-                let active = true;
-                cx.emit(Output::Activity {
-                    receiver: next,
-                    active,
-                });
-            }
-        }
-        if receiver.mode == ReceiveMode::LinkLock {
-            end_lasting_locks(queue, &receiver, departure, cx);
-        }
-    } else {
-        let counts = match departure {
-            Departure::Detached => SessionCountOnDisconnect::Keep,
-            Departure::Lost => cx.shared.settings.session_count_on_disconnect,
-        };
-        sessions::release::leave(queue, &receiver, counts, cx);
-    }
-    if queue.kind.ends_with_consumers() {
-        cx.shared.left_subscriptions.insert(queue.id);
-    }
-    receiver.id
-}
-
-/// Ends the locks that last as long as their receiver, which goes.
-/// (docs/spec/rabbitmq.md#10.3)
-fn end_lasting_locks(
-    queue: &mut Queue,
-    receiver: &Receiver,
-    departure: Departure,
-    cx: &mut Context<'_>,
-) {
-    let (subqueue, gone) = (receiver.place.subqueue, LockEnd::ReceiverGone);
-    let held = locks_where(queue, subqueue, |lock| lock.lasts_with(receiver.id));
-    for number in held {
-        match departure {
-            Departure::Lost => end_lock::expire_lock(queue, subqueue, number, gone, cx),
-            Departure::Detached => {
-                let lock = end_lock::take_lock(queue, subqueue, number, cx);
-                queue.record_lock_lost(number, &lock, gone, cx);
-                end_lock::release(queue, subqueue, number, lock, RetryTime::Backoff, cx);
-            }
-        }
-    }
-}
-
-/// The numbers of the locks of a kind.
-fn locks_where(
-    queue: &Queue,
-    subqueue: Subqueue,
-    is_one: impl Fn(&Lock) -> bool,
-) -> Vec<SequenceNumber> {
-    let locks = queue.sub(subqueue).locks.range(..);
-    let found = locks.filter(|(_, lock)| is_one(lock));
-    found.map(|(number, _)| number).collect()
 }
 
 /// Where a receiver is, or was until now.
@@ -281,61 +189,5 @@ pub(crate) fn written(
     for entity in entities {
         let queue = directory.get_mut(entity);
         run(queue.expect("no entity goes in this step"), cx);
-    }
-}
-
-/// A connection is gone, and all its receivers with it.
-pub(crate) fn disconnect(
-    directory: &mut Directory,
-    connection: ConnectionId,
-    cx: &mut Context<'_>,
-) {
-    let places = end_connection(directory, connection, Departure::Lost, cx);
-    if cx.shared.settings.locks_on_disconnect == LocksOnDisconnect::Drop {
-        for place in places {
-            // An entity may have gone since its receivers were attached.
-            if let Some(queue) = directory.get_mut(place.entity) {
-                cx.enter(queue.namespace);
-                drop_locks(queue, place.subqueue, connection, cx);
-                run(queue, cx);
-            }
-        }
-    }
-}
-
-/// A connection is gone in good order, and keeps its locks.
-pub(crate) fn leave(directory: &mut Directory, connection: ConnectionId, cx: &mut Context<'_>) {
-    end_connection(directory, connection, Departure::Detached, cx);
-}
-
-/// Takes out all of a connection but its locks. Returns where it may have some.
-fn end_connection(
-    directory: &mut Directory,
-    connection: ConnectionId,
-    departure: Departure,
-    cx: &mut Context<'_>,
-) -> BTreeSet<SubqueueId> {
-    for slot in cx.shared.clients.receivers_of(connection) {
-        let receiver = cx.shared.clients.get(slot).id;
-        detach_with(directory, receiver, departure, cx);
-    }
-    node::close_all(directory, connection, cx);
-    exclusive::end_of(directory, connection, cx);
-    // Only now, so that none of these receivers takes a message that a rollback gives back.
-    transaction::end(directory, connection, None, cx);
-    cx.shared.clients.disconnect(connection)
-}
-
-/// Ends the locks of a connection as if their time were up.
-fn drop_locks(
-    queue: &mut Queue,
-    subqueue: Subqueue,
-    connection: ConnectionId,
-    cx: &mut Context<'_>,
-) {
-    let is_held = |holder: Holder| holder.connection == connection;
-    let held = locks_where(queue, subqueue, |lock| lock.holder.is_some_and(is_held));
-    for number in held {
-        end_lock::expire_lock(queue, subqueue, number, LockEnd::ReceiverGone, cx);
     }
 }

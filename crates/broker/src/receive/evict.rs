@@ -8,7 +8,7 @@ use crate::api::output::{Eviction, Output};
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
 use crate::queue::Queue;
-use crate::receive::attach::{self, Departure};
+use crate::receive::leave::{Departure, leave};
 
 /// Evicts all receivers of a subqueue, if there is something that they have not been told.
 pub(crate) fn evict_for_news(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
@@ -42,6 +42,6 @@ pub(crate) fn evict_drained(queue: &mut Queue, subqueue: Subqueue, cx: &mut Cont
 
 /// Ends one receiver.
 pub(super) fn evict(queue: &mut Queue, slot: ReceiverSlot, reason: Eviction, cx: &mut Context<'_>) {
-    let receiver = attach::remove(queue, slot, Departure::Detached, cx);
+    let receiver = leave(queue, slot, Departure::Detached, cx);
     cx.emit(Output::Evicted { receiver, reason });
 }
