@@ -32,7 +32,7 @@ use crate::node;
 use crate::queue::activity::activity;
 use crate::queue::info::info;
 use crate::queue::kind::Kind;
-use crate::snapshot;
+use crate::snapshot::free;
 
 /// The deterministic core.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Broker {
         }
         inject::carry_out_delayed(directory, cx);
         client_affine::end_unused(directory, cx);
-        snapshot::free_unused(directory, cx);
+        free::free_unused(directory, cx);
         forward::pump(directory, cx);
         answer_volatile_reads(directory, cx);
         cx.shared.bodies.trim();
@@ -135,7 +135,7 @@ impl Broker {
         let cx = &mut Context::new(self.now, &mut self.shared, effects);
         node::end_touched(&mut self.directory, cx);
         // A turn with one command that copies has not done it.
-        snapshot::free_unused(&mut self.directory, cx);
+        free::free_unused(&mut self.directory, cx);
         let touched = std::mem::take(&mut cx.shared.touched);
         for entity in touched {
             // An entity may have gone in the same turn.
@@ -264,7 +264,7 @@ impl Broker {
     /// of the store.
     #[must_use]
     pub fn borrows(&self, entity: EntityId, row: &MessageRow) -> bool {
-        self.directory.borrows(entity, row)
+        self.directory.snapshots.lend_body(entity, row)
     }
 
     /// Whether a fault rule compares whose operation it is, so that connections have to be

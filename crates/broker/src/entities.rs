@@ -9,6 +9,7 @@ pub(crate) mod exclusive;
 pub(crate) mod namespaces;
 pub(crate) mod policies;
 mod recovery;
+pub(crate) mod removal;
 pub(crate) mod remove;
 pub(crate) mod template;
 pub(crate) mod tombstone;

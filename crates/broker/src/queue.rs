@@ -11,6 +11,7 @@ pub(crate) mod activity;
 mod alarm;
 mod enter;
 mod fold_session_ids;
+pub(crate) mod governed;
 pub(crate) mod head;
 pub(crate) mod idle;
 pub(crate) mod info;
@@ -25,7 +26,7 @@ pub(crate) mod subscription;
 
 use std::sync::Arc;
 
-use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber, Write};
+use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
 
 use crate::api::id::{ConnectionId, Subqueue, SubqueueId};
 use crate::api::output::Eviction;
@@ -35,13 +36,11 @@ use crate::api::time::{Now, Wall};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::delete::deletions::Deletions;
-use crate::entities::definition;
-use crate::entities::policies::Governed;
 use crate::expire::index::ExpiryIndex;
 use crate::expire::sweep::Sweep;
-use crate::forward::transfer_queue;
 use crate::message::Message;
 use crate::message::entry::Entry;
+use crate::queue::governed::Governed;
 use crate::queue::idle::Idle;
 use crate::queue::kind::Kind;
 use crate::queue::lease::Lease;
@@ -283,27 +282,10 @@ impl Queue {
         }
     }
 
-    /// The first message is annotated whose delivery did not fail.
-    pub(crate) fn note_annotations(&mut self, cx: &mut Context<'_>) {
-        if !self.annotates {
-            self.annotates = true;
-            cx.write(Write::PutEntity(definition::row_of(self)));
-        }
-    }
-
     /// Whether an available message may have a patch: it was delivered, or came with one, or may
     /// have been annotated here.
     pub(crate) fn may_have_patch(&self, entry: &Entry) -> bool {
         self.annotates || entry.may_have_patch()
-    }
-
-    /// The first message comes whose body other queues have too: from now on the queue cannot go
-    /// in one write.
-    pub(crate) fn note_shared_bodies(&mut self, cx: &mut Context<'_>) {
-        if !self.shares_bodies {
-            self.shares_bodies = true;
-            cx.write(Write::PutEntity(definition::row_of(self)));
-        }
     }
 
     /// A client uses the entity.
@@ -336,7 +318,7 @@ impl Queue {
             settings.forward_to.is_some() || settings.forward_dead_lettered_messages_to.is_some();
         let is_transfer = matches!(self.kind, Kind::Transfer { .. });
         if is_transfer && self.rows.head.parts.iter().all(|part| part.count == 0) {
-            transfer_queue::IDLE_MS
+            idle::TRANSFER_MS
         } else if forwards {
             u64::MAX
         } else {

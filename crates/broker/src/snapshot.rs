@@ -17,10 +17,10 @@
 //! Invariant: of the rows that point to a body, exactly one says when it goes: the row of the first
 //! snapshot that was taken of it, or the only one.
 
-mod free;
+pub(crate) mod free;
 mod recovery;
-mod restore;
-mod take;
+pub(crate) mod restore;
+pub(crate) mod take;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,12 +31,7 @@ use store::{EntityId, Entry, Head, MessageRow, NamespaceId, Part, SequenceNumber
 use crate::api::entity_error::EntityError;
 use crate::api::snapshot::SnapshotDescription;
 use crate::api::time::Wall;
-use crate::entities::directory::Directory;
 use crate::queue::origins::Origins;
-
-pub(crate) use free::{free_unused, part_is_empty, remove, remove_all};
-pub(crate) use restore::{fork, restore};
-pub(crate) use take::take;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -158,6 +153,23 @@ impl Snapshots {
         of_it.filter_map(Snapshot::describe).collect()
     }
 
+    /// Whether the body that a row points to belongs to another row: to that of a snapshot.
+    pub(crate) fn lend_body(&self, entity: EntityId, row: &MessageRow) -> bool {
+        let owners = self.by_id.iter().filter(|(_, snapshot)| {
+            let mut frozen = snapshot.frozen.values();
+            frozen.any(|frozen| {
+                frozen.source == row.body.home
+                    && row.body.number.arrival() < frozen.head.next_number
+                    && row.body.number.arrival() >= frozen.owned_from
+            })
+        });
+        let mut owners = owners.map(|(id, _)| *id);
+        match owners.next() {
+            Some(owner) => self.parts.get(&entity) != Some(&owner),
+            None => false,
+        }
+    }
+
     /// How many snapshots a namespace has, with those that were removed and are still needed.
     fn count(&self, namespace: NamespaceId) -> usize {
         let all = self.by_id.values();
@@ -170,25 +182,6 @@ impl Snapshots {
             all.find(|(_, it)| it.namespace == namespace && it.name.as_deref() == Some(name));
         let found = found.map(|(id, _)| *id);
         found.ok_or_else(|| EntityError::NoSnapshot(name.to_owned()))
-    }
-}
-
-impl Directory {
-    /// Whether the body that a row points to belongs to another row: to that of a snapshot.
-    pub(crate) fn borrows(&self, entity: EntityId, row: &MessageRow) -> bool {
-        let owners = self.snapshots.by_id.iter().filter(|(_, snapshot)| {
-            let mut frozen = snapshot.frozen.values();
-            frozen.any(|frozen| {
-                frozen.source == row.body.home
-                    && row.body.number.arrival() < frozen.head.next_number
-                    && row.body.number.arrival() >= frozen.owned_from
-            })
-        });
-        let mut owners = owners.map(|(id, _)| *id);
-        match owners.next() {
-            Some(owner) => self.snapshots.parts.get(&entity) != Some(&owner),
-            None => false,
-        }
     }
 }
 

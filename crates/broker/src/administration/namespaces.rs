@@ -11,8 +11,8 @@ use crate::api::order::{Answer, Page};
 use crate::api::policy::PolicyLayer;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::entities::template::Template;
-use crate::snapshot;
+use crate::entities::template::{Template, make};
+use crate::snapshot::{free, restore, take};
 
 /// Carries an order out.
 pub(super) fn carry_out(
@@ -27,12 +27,13 @@ pub(super) fn carry_out(
         NamespaceOrder::Create { definition, like } => {
             let like = like.map(|name| directory.namespaces.find(&name));
             let like = like.transpose()?;
-            let template = like.map_or_else(Template::default, |id| Template::of(directory, id));
+            let template =
+                like.map_or_else(Template::default, |id| make::of_namespace(directory, id));
             template.check_size()?;
             template.check_limits(definition.limits)?;
             let id = directory.create_namespace(*definition, template.clone(), cx)?;
             cx.enter(id);
-            template.make(directory, id, cx);
+            make::make(&template, directory, id, cx);
             one(directory, id)
         }
         NamespaceOrder::Replace(definition) => {
@@ -46,7 +47,7 @@ pub(super) fn carry_out(
                 return Err(EntityError::Invalid(text));
             }
             clear(directory, id, cx);
-            snapshot::remove_all(directory, id, cx);
+            free::remove_all(directory, id, cx);
             directory.remove_namespace(id, cx);
             NamespaceAnswer::Done
         }
@@ -54,7 +55,7 @@ pub(super) fn carry_out(
             let id = enter(directory, &name, cx)?;
             clear(directory, id, cx);
             let template = directory.namespaces.template(id).clone();
-            template.make(directory, id, cx);
+            make::make(&template, directory, id, cx);
             NamespaceAnswer::Done
         }
         NamespaceOrder::ReplaceFaults { name, rules } => {
@@ -76,7 +77,7 @@ pub(super) fn carry_out(
         NamespaceOrder::TakeSnapshot { name, snapshot } => {
             let id = enter(directory, &name, cx)?;
             let taken = snapshot.clone();
-            snapshot::take(directory, id, Some(taken), cx)?;
+            take::take(directory, id, Some(taken), cx)?;
             let mut all = directory.snapshots.list(id);
             all.retain(|description| description.name == snapshot);
             NamespaceAnswer::Snapshots(all)
@@ -87,12 +88,12 @@ pub(super) fn carry_out(
         }
         NamespaceOrder::RemoveSnapshot { name, snapshot } => {
             let id = enter(directory, &name, cx)?;
-            snapshot::remove(directory, id, &snapshot, cx)?;
+            free::remove(directory, id, &snapshot, cx)?;
             NamespaceAnswer::Done
         }
         NamespaceOrder::Restore { name, snapshot } => {
             let id = enter(directory, &name, cx)?;
-            snapshot::restore(directory, id, &snapshot, cx)?;
+            restore::restore(directory, id, &snapshot, cx)?;
             NamespaceAnswer::Done
         }
         NamespaceOrder::Fork {
@@ -101,7 +102,7 @@ pub(super) fn carry_out(
             definition,
         } => {
             let from = enter(directory, &name, cx)?;
-            let id = snapshot::fork(directory, from, snapshot.as_deref(), *definition, cx)?;
+            let id = restore::fork(directory, from, snapshot.as_deref(), *definition, cx)?;
             one(directory, id)
         }
         NamespaceOrder::Describe(name) => {

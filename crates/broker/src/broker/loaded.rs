@@ -9,6 +9,7 @@ use crate::api::id::ReadId;
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
+use crate::entities::removal;
 use crate::expire::sweep_blocks;
 use crate::forward;
 use crate::queue::Queue;
@@ -57,7 +58,12 @@ pub(crate) fn loaded(
     }
     if let Purpose::Tombstone(entity) = purpose {
         let rows = found.and_then(Found::into_messages);
-        return directory.advance_tombstone(entity, |tombstone, cx| tombstone.loaded(rows, cx), cx);
+        return removal::advance(
+            directory,
+            entity,
+            |tombstone, cx| tombstone.loaded(rows, cx),
+            cx,
+        );
     }
     let Some(queue) = directory.get_mut(purpose.entity()) else {
         if let Some(output) = purpose.refusal() {

@@ -11,8 +11,8 @@ use crate::api::lineage::LockEnd;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
-use crate::entities::remove;
 use crate::entities::tombstone::Tombstone;
+use crate::entities::{removal, remove};
 use crate::expire::sweep_blocks::sweep;
 use crate::queue::Queue;
 use crate::queue::kind::Kind;
@@ -31,7 +31,7 @@ pub(crate) fn tick(directory: &mut Directory, cx: &mut Context<'_>) {
     {
         let work_left = cx.shared.work_left;
         let Some(queue) = directory.get_mut(entity) else {
-            directory.advance_tombstone(entity, Tombstone::advance, cx);
+            removal::advance(directory, entity, Tombstone::advance, cx);
             cx.take_work();
             continue;
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use store::{EntityId, EntityRow, Head, NamespaceId, SequenceNumber, StoreError};
+use store::{EntityId, EntityRow, Head, NamespaceId, SequenceNumber, StoreError, Write};
 
 use crate::api::client_affine::ClientAffineProperties;
 use crate::api::id::Subqueue;
@@ -18,6 +18,7 @@ use crate::api::router::RouterSettings;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::{AuthorizationRule, StoreOnlyProperties};
 use crate::api::time::Wall;
+use crate::context::Context;
 use crate::entities::namespaces::Namespace;
 use crate::entities::template::StoredTemplate;
 use crate::queue::kind::Kind;
@@ -248,6 +249,23 @@ impl Definition {
 pub(crate) fn row_of(queue: &Queue) -> EntityRow {
     let stored = stored_of(queue, queue.rows.origins.clone());
     encode(queue.id, queue.namespace, queue.path.clone(), &stored)
+}
+
+/// The first message is annotated whose delivery did not fail.
+pub(crate) fn note_annotations(queue: &mut Queue, cx: &mut Context<'_>) {
+    if !queue.annotates {
+        queue.annotates = true;
+        cx.write(Write::PutEntity(row_of(queue)));
+    }
+}
+
+/// The first message comes whose body other queues have too: from now on the queue cannot go in
+/// one write.
+pub(crate) fn note_shared_bodies(queue: &mut Queue, cx: &mut Context<'_>) {
+    if !queue.shares_bodies {
+        queue.shares_bodies = true;
+        cx.write(Write::PutEntity(row_of(queue)));
+    }
 }
 
 fn stored_of(queue: &Queue, origins: Origins) -> Stored {

@@ -23,13 +23,12 @@ use crate::entities::namespaces::Namespaces;
 use crate::entities::policies::Policies;
 use crate::entities::tombstone::{Bodies, Tombstone};
 use crate::fault::rules::FaultRules;
-use crate::forward::transfer_queue;
 use crate::queue::kind::Kind;
 use crate::queue::origins::Origins;
 use crate::queue::session_key::SessionIds;
 use crate::queue::{Description, Queue, Times};
 use crate::router::routers::Routers;
-use crate::snapshot::{self, Snapshots};
+use crate::snapshot::Snapshots;
 use crate::subqueue::ceilings::Ceilings;
 
 /// Why there is the entity of a path.
@@ -136,7 +135,7 @@ impl Directory {
         if id.is_volatile() {
             return Some(queue);
         }
-        if let Some(key) = transfer_queue::key_of(&queue) {
+        if let Some(key) = transfer_key(&queue) {
             self.transfers.remove(&key);
             return Some(queue);
         }
@@ -330,29 +329,6 @@ impl Directory {
         self.tombstones.insert(queue.id, tombstone);
     }
 
-    /// Continues the removal of a tombstone, and drops it when nothing is left.
-    pub(crate) fn advance_tombstone(
-        &mut self,
-        id: EntityId,
-        advance: impl FnOnce(&mut Tombstone, &mut Context<'_>) -> bool,
-        cx: &mut Context<'_>,
-    ) {
-        // A tombstone ends with its topic, and its read may come back later.
-        let Some(tombstone) = self.tombstones.get_mut(&id) else {
-            return;
-        };
-        if !advance(tombstone, cx) {
-            return;
-        }
-        if self.snapshots.is_part(id) {
-            snapshot::part_is_empty(self, id, cx);
-        } else if cx.shared.lent.is_home(id) {
-            tombstone.rest(cx);
-        } else {
-            self.end_tombstone(id, cx);
-        }
-    }
-
     /// Nothing is left of a deleted entity, and no body that has its home there is needed.
     pub(crate) fn end_tombstone(&mut self, id: EntityId, cx: &mut Context<'_>) {
         self.end_tombstones(id, cx);
@@ -383,7 +359,7 @@ impl Directory {
 
     pub(crate) fn insert(&mut self, mut queue: Queue) {
         if !queue.id.is_volatile() {
-            match transfer_queue::key_of(&queue) {
+            match transfer_key(&queue) {
                 Some(transfer) => self.transfers.insert(transfer, queue.id),
                 None => {
                     let key = key_of(queue.namespace, &queue.path);
@@ -496,4 +472,13 @@ pub(crate) fn change_of(queue: &Queue) -> EntityChange {
         authorization_rules: queue.store_only.authorization_rules.clone(),
         replaces: None,
     }
+}
+
+/// By what the directory finds a transfer queue.
+fn transfer_key(queue: &Queue) -> Option<(EntityId, String)> {
+    let Kind::Transfer { via } = queue.kind else {
+        return None;
+    };
+    let destination = queue.settings.forward_to.as_deref().unwrap_or_default();
+    Some((via, destination.to_lowercase()))
 }

@@ -6,30 +6,23 @@
 //!
 //! Invariant: all of a template can be made in an empty namespace.
 
+pub(crate) mod make;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use store::{NamespaceId, StoreError};
+use store::StoreError;
 
 use crate::api::batch::{Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 use crate::api::entity_error::EntityError;
-use crate::api::kind::EntityKind;
 use crate::api::name::SUBSCRIPTIONS;
 use crate::api::namespace::NamespaceLimits;
-use crate::api::policy::{Policy, PolicyLayer};
+use crate::api::policy::Policy;
 use crate::api::rule::stored::StoredRule;
 use crate::api::rule::{CheckedRule, RuleDescription};
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;
-use crate::context::Context;
-use crate::entities::directory::Directory;
-use crate::queue::kind::Kind;
-use crate::queue::subscription::Subscription;
-use crate::topic::Topic;
-
-/// Why a part of a template can be made.
-const CHECKED: &str = "a template was checked, or is of entities that are there";
 
 /// See the head of this file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,41 +52,6 @@ enum TemplateKind {
 }
 
 impl Template {
-    /// Of what a namespace has now.
-    pub(crate) fn of(directory: &Directory, namespace: NamespaceId) -> Self {
-        let mut found: Vec<_> = directory.by_path(namespace, "").collect();
-        // A topic is older than its subscriptions.
-        found.sort_unstable_by_key(|(_, queue)| queue.id);
-        let entities = found.into_iter().filter_map(|(_, queue)| {
-            let kind = match &queue.kind {
-                Kind::Queue => TemplateKind::Queue,
-                Kind::Topic(_) => TemplateKind::Topic,
-                // A client has made it by attaching, and makes it again.
-                Kind::Subscription(it) if it.client_affine.is_some() => return None,
-                Kind::Subscription(it) => TemplateKind::Subscription {
-                    topic: directory.get(it.topic)?.path.clone(),
-                    dead_lettering: it.dead_lettering_on_filter_evaluation_exceptions,
-                    rules: directory.rules_at(it.topic, queue.id),
-                },
-                Kind::Transfer { .. } => return None,
-            };
-            Some(TemplateEntity {
-                path: queue.path.clone(),
-                kind,
-                settings: queue.own().clone(),
-                store_only: Arc::clone(&queue.store_only),
-            })
-        });
-        let layers = [PolicyLayer::User, PolicyLayer::Operator];
-        let policies = layers
-            .iter()
-            .flat_map(|layer| directory.policies(namespace, *layer));
-        Self {
-            entities: entities.collect(),
-            policies: policies.cloned().collect(),
-        }
-    }
-
     /// Of what a batch has made. Topics are before their subscriptions.
     pub(crate) fn of_ensured(ensured: &[Ensured], policies: &[Policy]) -> Self {
         let entities = ensured.iter().map(|ensured| {
@@ -160,56 +118,6 @@ impl Template {
                 Err(EntityError::TooMany { limit, what })
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Makes its policies in a namespace that has no entities and policies.
-    pub(crate) fn make_policies(
-        &self,
-        directory: &mut Directory,
-        namespace: NamespaceId,
-        cx: &mut Context<'_>,
-    ) {
-        for policy in self.policies.iter().cloned() {
-            let put = directory.insert_policy(namespace, policy, &mut Vec::new(), cx);
-            put.expect(CHECKED);
-        }
-    }
-
-    /// Makes all of it in a namespace that has no entities and policies.
-    pub(crate) fn make(
-        &self,
-        directory: &mut Directory,
-        namespace: NamespaceId,
-        cx: &mut Context<'_>,
-    ) {
-        // First, so that they apply to the entities from the beginning.
-        self.make_policies(directory, namespace, cx);
-        for entity in self.entities.iter() {
-            let (kind, rules) = match &entity.kind {
-                TemplateKind::Queue => (Kind::Queue, &[][..]),
-                TemplateKind::Topic => (Kind::Topic(Topic::default()), &[][..]),
-                TemplateKind::Subscription {
-                    topic,
-                    dead_lettering,
-                    rules,
-                } => {
-                    let topic = directory.find_kind(namespace, topic, EntityKind::Topic);
-                    let subscription = Subscription {
-                        topic: topic.ok().flatten().expect(CHECKED),
-                        dead_lettering_on_filter_evaluation_exceptions: *dead_lettering,
-                        client_affine: None,
-                    };
-                    (Kind::Subscription(Box::new(subscription)), &rules[..])
-                }
-            };
-            let (path, settings) = (entity.path.clone(), entity.settings.clone());
-            let store_only = Arc::clone(&entity.store_only);
-            let id = directory.create_with(namespace, path, kind, settings, store_only, cx);
-            for rule in rules {
-                let rule = CheckedRule::new(rule.clone()).expect(CHECKED);
-                directory.put_rule(id, rule, cx);
-            }
         }
     }
 }

@@ -23,7 +23,6 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::forward::hop;
 use crate::forward::transfer::Transfer;
-use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::receive::run::run;
 use crate::send::enqueue::{below, check_sizes};
@@ -32,8 +31,6 @@ use crate::send::enqueue::{below, check_sizes};
 const SEPARATOR: &str = "/$Transfer/";
 /// Most destinations of one via entity at a time.
 const MOST_DESTINATIONS: usize = 1_000;
-/// How long an empty one stays, in milliseconds.
-pub(crate) const IDLE_MS: u64 = 300_000;
 /// Why there is the via entity of a transfer queue.
 const HAS_VIA: &str = "a via entity takes its transfer queues along";
 
@@ -160,13 +157,4 @@ impl Directory {
             bytes: sum.bytes.saturating_add(queue.bytes()),
         })
     }
-}
-
-/// By what the directory finds a transfer queue.
-pub(crate) fn key_of(queue: &Queue) -> Option<(EntityId, String)> {
-    let Kind::Transfer { via } = queue.kind else {
-        return None;
-    };
-    let destination = queue.settings.forward_to.as_deref().unwrap_or_default();
-    Some((via, destination.to_lowercase()))
 }

@@ -12,6 +12,8 @@ use crate::api::time::{Mono, Now, Wall};
 use crate::context::Context;
 use crate::queue::rows::Rows;
 
+/// How long an empty transfer queue stays, in milliseconds.
+pub(super) const TRANSFER_MS: u64 = 300_000;
 /// How often receivers that wait are looked for.
 const LOOK_MS: u64 = 30_000;
 /// A head is not written more often than this when nothing but its last use has changed.

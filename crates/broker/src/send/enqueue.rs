@@ -17,6 +17,7 @@ use crate::api::output::Output;
 use crate::api::publication::Publication;
 use crate::api::time::Wall;
 use crate::context::Context;
+use crate::entities::definition;
 use crate::message::bodies::Body;
 use crate::message::entry::Entry;
 use crate::message::id::IdHash;
@@ -237,7 +238,7 @@ fn enqueue_shared(
     enqueued_ms: u64,
     cx: &mut Context<'_>,
 ) -> SequenceNumber {
-    queue.note_shared_bodies(cx);
+    definition::note_shared_bodies(queue, cx);
     let number = queue.rows.take_number(message.priority);
     queue.record_acceptance(number, message, cx);
     let row = row_of(queue, message, number, enqueued_ms);

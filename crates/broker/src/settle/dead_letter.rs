@@ -8,6 +8,7 @@ use store::{Part, SequenceNumber};
 use crate::api::id::Subqueue;
 use crate::api::lineage::{DropReason, MessageEvent};
 use crate::context::Context;
+use crate::entities::definition;
 use crate::message::Message;
 use crate::message::entry::Entry;
 use crate::message::patch::{Changes, Patch, TooLarge};
@@ -87,7 +88,7 @@ pub(crate) fn annotate(
     if annotations.is_empty() {
         return true;
     }
-    queue.note_annotations(cx);
+    definition::note_annotations(queue, cx);
     let merged = Patch::annotated(lock.patch.as_deref(), annotations);
     put_changed(queue, subqueue, number, lock, merged, cx)
 }

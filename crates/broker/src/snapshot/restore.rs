@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::{Directory, change_of};
 use crate::entities::remove;
-use crate::entities::template::Template;
+use crate::entities::template::make;
 use crate::queue::kind::Kind;
 use crate::queue::{Description, Queue};
 
@@ -61,7 +61,7 @@ pub(crate) fn fork(
 ) -> Result<NamespaceId, EntityError> {
     let known = name.map(|name| directory.snapshots.find(from, name));
     let known = known.transpose()?;
-    let template = Template::of(directory, from);
+    let template = make::of_namespace(directory, from);
     template.check_size()?;
     directory.namespaces.check(&definition, None)?;
     let (snapshot, source) = match known {
@@ -73,7 +73,7 @@ pub(crate) fn fork(
     let ahead = cx.shared.clocks.ahead(from);
     cx.shared.clocks.advance(namespace, ahead);
     cx.enter(namespace);
-    template.make_policies(directory, namespace, cx);
+    make::make_policies(&template, directory, namespace, cx);
     let before = Before::new();
     make_all(directory, snapshot, namespace, &before, source, cx);
     Ok(namespace)
