@@ -27,12 +27,11 @@ use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
 use crate::fault::inject;
-use crate::forward;
-use crate::node;
 use crate::queue::activity::activity;
 use crate::queue::info::info;
 use crate::queue::kind::Kind;
 use crate::snapshot::free;
+use crate::{forward, node};
 
 /// The deterministic core.
 #[derive(Debug)]

@@ -32,25 +32,30 @@ mod transaction;
 
 pub use amqp::Value;
 pub use api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
+pub use api::additions::Additions;
 pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use api::client_affine::{
     ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,
 };
-pub use api::command::{Access, Command, Incoming, Outcome, ReceiveMode, RetryTime, SessionFilter};
+pub use api::command::{Access, Command, SessionFilter};
 pub use api::death::{Death, DeathReason, Deaths};
 pub use api::declared::{Declared, QueueType};
 pub use api::delayed_retry::{DelayedRetry, RetriedMessages};
 pub use api::entity_error::EntityError;
+pub use api::error::{
+    Eviction, RequestError, SendError, SessionError, SettleError, TransactionError,
+};
 pub use api::fault::{
     ClientNames, DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation,
-    FaultRule, HttpFault, HttpRequest, InjectedEnd, InjectedError, MAX_FAULTS, Requester,
-    check_faults,
+    FaultRule, HttpFault, HttpRequest, InjectedEnd, MAX_FAULTS, Requester, check_faults,
 };
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{
     ConnectionId, LockToken, ReadId, ReceiverId, RequestId, Subqueue, SubqueueId, TransactionId,
 };
-pub use api::info::{Deadline, MessageCounts, QueueInfo, SentVia};
+pub use api::incoming::Incoming;
+pub use api::info::{Below, Deadline, EntityInfo, MessageCounts, QueueInfo, SentVia};
+pub use api::injected_error::InjectedError;
 pub use api::kind::EntityKind;
 pub use api::latency::{LATENCY_BUCKETS, Latency};
 pub use api::lineage::{
@@ -69,16 +74,16 @@ pub use api::node::{
     node_of_token, node_path, node_token,
 };
 pub use api::operation::{Operation, Refusal};
-pub use api::order::{
-    Answer, Below, EntityDescription, EntityInfo, EntityPath, Listing, NamespaceInfo, Order, Page,
-};
+pub use api::order::{Answer, EntityDescription, EntityPath, Listing, NamespaceInfo, Order};
+pub use api::outcome::{Outcome, RetryTime};
 pub use api::output::{
-    Additions, Browsed, Delivery, EntityChange, Eviction, LockTime, MessageState, Output,
-    RequestError, SendError, SessionError, SessionPage, SettleError, TransactionError,
+    Browsed, Delivery, EntityChange, LockTime, MessageState, Output, SessionPage,
 };
+pub use api::page::Page;
 pub use api::policy::arguments::{IntegerType, QueueArguments};
 pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer};
 pub use api::publication::{Publication, PublishError, Routed};
+pub use api::receive_mode::ReceiveMode;
 pub use api::router::{
     Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
     MAX_BINDINGS, MAX_COPIED_BYTES, MAX_ROUTER_NAME, MAX_ROUTERS, MAX_ROUTING_STEPS,
@@ -102,8 +107,7 @@ pub use api::traffic::Traffic;
 pub use api::{command, id, output, settings, time};
 pub use broker::Broker;
 pub use context::effects::{Effects, ReadRequest};
-pub use filter::GIVEN_ID;
-pub use filter::{Correlation, CorrelationField, Selector};
+pub use filter::{Correlation, CorrelationField, GIVEN_ID, Selector};
 pub use lineage::reader::LineageReader;
 pub use message::route::{FURTHER_KEYS, ROUTER, ROUTING_KEY};
 pub use queue::session_key::is_same_session;

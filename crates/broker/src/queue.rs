@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 use store::{EntityId, Head, MessageRow, NamespaceId, Part, SequenceNumber};
 
+use crate::api::error::Eviction;
 use crate::api::id::{ConnectionId, Subqueue, SubqueueId};
-use crate::api::output::Eviction;
 use crate::api::settings::{Expiry, QueueSettings};
 use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::{Now, Wall};

@@ -15,9 +15,9 @@ pub(crate) mod timetable;
 
 use store::EntityId;
 
-use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::RequestId;
+use crate::api::incoming::Incoming;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::forward::transfer_queue;

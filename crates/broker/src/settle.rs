@@ -11,9 +11,9 @@ pub(crate) mod retry;
 
 use store::SequenceNumber;
 
-use crate::api::command::Outcome;
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, RequestId, Subqueue};
+use crate::api::outcome::Outcome;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use store::{EntityId, NamespaceId};
 
 use crate::api::entity_error::EntityError;
-use crate::api::info::QueueInfo;
+use crate::api::info::{Below, EntityInfo, QueueInfo};
 use crate::api::kind::EntityKind;
 use crate::api::name::SUBSCRIPTIONS;
-use crate::api::order::{Answer, Below, EntityInfo, Listing, NamespaceInfo, Page};
+use crate::api::order::{Answer, Listing, NamespaceInfo};
+use crate::api::page::Page;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;

@@ -7,7 +7,8 @@ use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
 use crate::api::namespace::{NamespaceAnswer, NamespaceDescription, NamespaceOrder};
-use crate::api::order::{Answer, Page};
+use crate::api::order::Answer;
+use crate::api::page::Page;
 use crate::api::policy::PolicyLayer;
 use crate::context::Context;
 use crate::entities::directory::Directory;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use filter::Selector;
 use store::SequenceNumber;
 
-use crate::api::command::ReceiveMode;
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue};
+use crate::api::receive_mode::ReceiveMode;
 use crate::api::settings::Expiry;
 use crate::api::time::Wall;
 

@@ -12,10 +12,10 @@
 use serde::{Deserialize, Serialize};
 use store::EntityId;
 
-use crate::api::command::ReceiveMode;
 use crate::api::entity_error::EntityError;
+use crate::api::error::Eviction;
 use crate::api::name::{NameError, check_subscription_name};
-use crate::api::output::Eviction;
+use crate::api::receive_mode::ReceiveMode;
 
 /// The longest name below a topic, in characters.
 const LONGEST_NAME: usize = 260;

@@ -6,7 +6,7 @@
 #![allow(missing_docs, reason = "the texts say it")]
 
 use crate::api::error::RequestError;
-use crate::api::fault::InjectedError;
+use crate::api::injected_error::InjectedError;
 use crate::api::kind::EntityKind;
 use crate::api::router::RouterError;
 use crate::api::rule::RuleError;

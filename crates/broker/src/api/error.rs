@@ -6,7 +6,7 @@
 
 use store::SequenceNumber;
 
-use crate::api::fault::InjectedError;
+use crate::api::injected_error::InjectedError;
 
 /// Why a send was refused.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -142,4 +142,28 @@ pub enum RequestError {
     Unreadable(String),
     #[error("{0}")]
     Invalid(String),
+}
+
+/// Why the broker ends a receiver, or does not let it in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Eviction {
+    #[error("the entity does not exist")]
+    NotFound,
+    #[error("the entity is disabled for receiving")]
+    Disabled,
+    #[error("messages are forwarded from here")]
+    Forwarding,
+    #[error("the namespace was restored from a snapshot")]
+    Restored,
+    #[error("the entity requires sessions")]
+    SessionRequired,
+    #[error("the queue belongs to another connection")]
+    Exclusive,
+    #[error(transparent)]
+    Injected(InjectedError),
+    #[error("the store is damaged: messages {first} to {last} cannot be read")]
+    Unreadable {
+        first: SequenceNumber,
+        last: SequenceNumber,
+    },
 }

@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
 
+use crate::api::client_affine::ClientAffineProperties;
 use crate::api::kind::EntityKind;
 use crate::api::policy::AppliedPolicy;
 use crate::api::policy::key::in_force;
 use crate::api::settings::QueueSettings;
+use crate::api::store_only::StoreOnlyProperties;
 use crate::api::time::{Mono, Wall};
 use crate::api::traffic::Traffic;
 
@@ -129,4 +131,30 @@ impl QueueInfo {
             None => self.settings.clone(),
         }
     }
+}
+
+/// An entity at one moment.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct EntityInfo {
+    pub queue: QueueInfo,
+    /// Of a subscription.
+    pub dead_lettering_on_filter_evaluation_exceptions: bool,
+    /// Of a subscription that a client made.
+    pub client_affine: Option<ClientAffineProperties>,
+    pub store_only: Arc<StoreOnlyProperties>,
+    pub below: Below,
+    /// Its last change; of a subscription its topic's. (docs/spec/admin.md#4.4)
+    pub version: Wall,
+}
+
+/// What a topic's subscriptions have together; of any other entity nothing.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[allow(missing_docs, reason = "the fields are named for what they are")]
+pub struct Below {
+    pub subscriptions: usize,
+    /// True and false filters are SQL filters too.
+    pub sql_filters: usize,
+    pub correlation_filters: usize,
+    pub bytes: u64,
 }

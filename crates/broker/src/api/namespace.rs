@@ -9,7 +9,7 @@ use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
 use crate::api::fault::{FaultDescription, FaultRule};
-use crate::api::order::Page;
+use crate::api::page::Page;
 use crate::api::snapshot::SnapshotDescription;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;

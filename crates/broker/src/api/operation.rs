@@ -9,8 +9,9 @@
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
-use crate::api::command::{Incoming, Outcome};
 use crate::api::id::{LockToken, SubqueueId};
+use crate::api::incoming::Incoming;
+use crate::api::outcome::Outcome;
 
 /// What the client of an operation learns of its refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -9,14 +9,12 @@
     reason = "the variants and fields are named for what they are"
 )]
 
-use std::sync::Arc;
-
 use store::EntityId;
 
 use crate::api::batch::{Batch, Ensured};
-use crate::api::client_affine::ClientAffineProperties;
-use crate::api::info::QueueInfo;
+use crate::api::info::EntityInfo;
 use crate::api::namespace::{NamespaceAnswer, NamespaceOrder};
+use crate::api::page::Page;
 use crate::api::policy::{Policy, PolicyLayer};
 use crate::api::router::{RouterAnswer, RouterOrder};
 use crate::api::rule::RuleDescription;
@@ -160,38 +158,6 @@ pub enum Answer {
         is_new: bool,
     },
     Done,
-}
-
-/// A part of a list.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Page<T> {
-    pub items: Vec<T>,
-    /// Whether there are others after them.
-    pub more: bool,
-}
-
-/// An entity at one moment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EntityInfo {
-    pub queue: QueueInfo,
-    /// Of a subscription.
-    pub dead_lettering_on_filter_evaluation_exceptions: bool,
-    /// Of a subscription that a client made.
-    pub client_affine: Option<ClientAffineProperties>,
-    pub store_only: Arc<StoreOnlyProperties>,
-    pub below: Below,
-    /// Its last change; of a subscription its topic's. (docs/spec/admin.md#4.4)
-    pub version: Wall,
-}
-
-/// What a topic's subscriptions have together; of any other entity nothing.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Below {
-    pub subscriptions: usize,
-    /// True and false filters are SQL filters too.
-    pub sql_filters: usize,
-    pub correlation_filters: usize,
-    pub bytes: u64,
 }
 
 /// The namespace as a whole.

@@ -8,10 +8,14 @@
 use bytes::Bytes;
 use store::{CommitId, EntityId, NamespaceId, SequenceNumber};
 
+use crate::api::additions::Additions;
 use crate::api::client_affine::{SubscribeError, Subscribed};
 use crate::api::death::Deaths;
 use crate::api::entity_error::EntityError;
-use crate::api::fault::{InjectedEnd, InjectedError, Requester};
+use crate::api::error::{
+    Eviction, RequestError, SendError, SessionError, SettleError, TransactionError,
+};
+use crate::api::fault::{InjectedEnd, Requester};
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::kind::EntityKind;
 use crate::api::namespace::NamespaceChange;
@@ -23,8 +27,6 @@ use crate::api::settings::QueueSettings;
 use crate::api::store_only::AuthorizationRule;
 use crate::api::time::Wall;
 use crate::message::patch;
-
-pub use crate::api::error::{RequestError, SendError, SessionError, SettleError, TransactionError};
 
 /// A message's state as the wire shows it. (docs/spec/entities.md#5)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,19 +83,6 @@ pub struct Browsed {
     pub payload: Bytes,
     /// What has become of it besides since it was received, if anything has.
     pub additions: Option<Box<Additions>>,
-}
-
-/// What has become of a message since it was received.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Additions {
-    /// Application properties to add or overwrite: key and encoded AMQP value.
-    pub changes: Vec<(String, Bytes)>,
-    /// Message annotations to add or overwrite; a null hides one.
-    pub annotations: Vec<(String, Bytes)>,
-    /// What it has died of before it came here.
-    pub deaths: Option<Deaths>,
-    /// The entity out of whose dead-letter queue it was forwarded.
-    pub dead_letter_source: Option<String>,
 }
 
 impl Browsed {
@@ -156,30 +145,6 @@ impl Delivery {
         let changes: usize = changes.map(|(key, value)| key.len() + value.len()).sum();
         self.message.payload.len() + changes + 256
     }
-}
-
-/// Why the broker ends a receiver, or does not let it in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Eviction {
-    #[error("the entity does not exist")]
-    NotFound,
-    #[error("the entity is disabled for receiving")]
-    Disabled,
-    #[error("messages are forwarded from here")]
-    Forwarding,
-    #[error("the namespace was restored from a snapshot")]
-    Restored,
-    #[error("the entity requires sessions")]
-    SessionRequired,
-    #[error("the queue belongs to another connection")]
-    Exclusive,
-    #[error(transparent)]
-    Injected(InjectedError),
-    #[error("the store is damaged: messages {first} to {last} cannot be read")]
-    Unreadable {
-        first: SequenceNumber,
-        last: SequenceNumber,
-    },
 }
 
 /// What is to be known of an entity that was created or changed, or that is gone.

@@ -10,9 +10,9 @@
 
 use store::NamespaceId;
 
-use crate::api::command::Incoming;
 use crate::api::error::SendError;
-use crate::api::fault::InjectedError;
+use crate::api::incoming::Incoming;
+use crate::api::injected_error::InjectedError;
 use crate::api::router::{MAX_COPIED_BYTES, MAX_ROUTING_STEPS};
 
 /// A message for a router.

@@ -13,7 +13,7 @@ use std::fmt;
 
 use amqp::Value;
 
-use crate::api::order::Page;
+use crate::api::page::Page;
 
 /// The name of the router that each queue is bound to by its own name.
 pub const DEFAULT_ROUTER: &str = "";

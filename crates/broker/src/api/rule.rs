@@ -17,7 +17,7 @@ use filter::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::api::fault::InjectedError;
+use crate::api::injected_error::InjectedError;
 use crate::api::name::{self, DEFAULT_RULE, NameError};
 use crate::api::time::Wall;
 

@@ -13,15 +13,13 @@ use crate::entities::removal;
 use crate::expire::sweep_blocks;
 use crate::forward;
 use crate::queue::Queue;
-use crate::receive::deferred;
-use crate::receive::peek;
 use crate::receive::run::run;
+use crate::receive::{deferred, peek};
 use crate::router;
 use crate::send::cancel;
 use crate::send::duplicates::known::Known;
 use crate::send::send_once;
-use crate::sessions;
-use crate::transaction;
+use crate::{sessions, transaction};
 
 /// Hands the answer to the operation that asked for it.
 pub(crate) fn loaded(

@@ -6,28 +6,20 @@
 use crate::administration;
 use crate::api::command::Command;
 use crate::api::id::SubqueueId;
-use crate::broker::clock;
-use crate::broker::loaded;
-use crate::broker::tick;
+use crate::broker::{clock, loaded, tick};
 use crate::client_affine;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
 use crate::node;
-use crate::receive::deferred;
-use crate::receive::peek;
-use crate::receive::{attach, disconnect};
+use crate::receive::{attach, deferred, disconnect, peek};
 use crate::router;
-use crate::send::cancel;
-use crate::send::{self};
+use crate::send::{self, cancel};
 use crate::sessions;
 use crate::sessions::state_request::StateRequest;
 use crate::settle::end_lock::Asker;
-use crate::settle::redrive;
-use crate::settle::renew;
-use crate::settle::{self};
-use crate::topic;
-use crate::transaction;
+use crate::settle::{self, redrive, renew};
+use crate::{topic, transaction};
 
 /// Carries one command out.
 pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {

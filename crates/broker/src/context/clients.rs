@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::EntityId;
 
-use crate::api::command::ReceiveMode;
 use crate::api::id::{ConnectionId, ReceiverId, SubqueueId};
+use crate::api::receive_mode::ReceiveMode;
 
 /// Why a slot has a receiver.
 const ATTACHED: &str = "a slot is kept as long as its receiver is attached";

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use store::{EntityId, NamespaceId, Write};
 
-use crate::api::error::RequestError;
+use crate::api::error::{Eviction, RequestError};
 use crate::api::id::{ConnectionId, SubqueueId};
 use crate::api::kind::EntityKind;
 use crate::api::name::path_of;
-use crate::api::output::{EntityChange, Eviction, Output};
+use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::QueueSettings;
 use crate::api::store_only::StoreOnlyProperties;

@@ -7,10 +7,10 @@
 use bytes::Bytes;
 use store::{EntityId, NamespaceId, SequenceNumber, Write};
 
-use crate::api::error::SendError;
+use crate::api::error::{Eviction, SendError};
 use crate::api::id::Subqueue;
 use crate::api::lineage::MessageEvent;
-use crate::api::output::{EntityChange, Eviction, Output};
+use crate::api::output::{EntityChange, Output};
 use crate::context::Context;
 use crate::context::alarms::Alarm;
 use crate::delete::pieces;

@@ -12,9 +12,11 @@ use std::borrow::Cow;
 use filter::{Facts, Message, Selector};
 use store::{EntityId, NamespaceId};
 
-use crate::api::command::{Command, Incoming, Outcome, SessionFilter};
+use crate::api::command::{Command, SessionFilter};
 use crate::api::fault::{FaultOperation, Requester};
 use crate::api::id::{ReceiverId, RequestId, TransactionId};
+use crate::api::incoming::Incoming;
+use crate::api::outcome::Outcome;
 use amqp::decode;
 
 /// What a client's command is about.

@@ -4,11 +4,12 @@
 //! command whose connection is dropped after it is in the same commit as ever, and the connection
 //! is told nothing any more.
 
-use crate::api::command::{Command, Outcome};
+use crate::api::command::Command;
 use crate::api::fault::{DisconnectTime, FaultEffect, InjectedEnd, Requester};
 use crate::api::id::ConnectionId;
 use crate::api::lineage::LockEnd;
 use crate::api::operation::Operation;
+use crate::api::outcome::Outcome;
 use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;

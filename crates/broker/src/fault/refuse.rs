@@ -5,10 +5,11 @@
 
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;
-use crate::api::fault::InjectedError;
-use crate::api::output::{
-    Eviction, Output, RequestError, SendError, SessionError, SettleError, TransactionError,
+use crate::api::error::{
+    Eviction, RequestError, SendError, SessionError, SettleError, TransactionError,
 };
+use crate::api::injected_error::InjectedError;
+use crate::api::output::Output;
 use crate::api::publication::PublishError;
 use crate::api::rule::RuleError;
 use crate::context::Context;

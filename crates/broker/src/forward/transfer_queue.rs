@@ -12,10 +12,10 @@ use std::ops::Bound;
 
 use store::{EntityId, NamespaceId};
 
-use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::forward_error::ForwardError;
 use crate::api::id::Subqueue;
+use crate::api::incoming::Incoming;
 use crate::api::info::SentVia;
 use crate::api::lineage::MessageEvent;
 use crate::api::settings::QueueSettings;

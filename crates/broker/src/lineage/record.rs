@@ -7,9 +7,10 @@ use amqp::{Value, decode};
 use bytes::Bytes;
 use store::{NamespaceId, SequenceNumber};
 
-use crate::api::command::{Incoming, Outcome};
 use crate::api::id::{ConnectionId, Subqueue};
+use crate::api::incoming::Incoming;
 use crate::api::lineage::{LineageEvent, LockEnd, MessageEvent, MessagePlace, Settlement};
+use crate::api::outcome::Outcome;
 use crate::context::Context;
 use crate::message::patch::Patch;
 use crate::queue::Queue;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use store::SequenceNumber;
 
-use crate::api::command::Incoming;
+use crate::api::incoming::Incoming;
 use crate::api::time::Wall;
 
 /// What a message id is known by: half of its SHA-256, so that a client cannot make two that

@@ -11,8 +11,8 @@ use amqp::message::{Sections, descriptor, encode_map_section};
 use amqp::{Value, decode, encode};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
+use crate::api::additions::Additions;
 use crate::api::death::Deaths;
-use crate::api::output::Additions;
 use crate::message::route::Route;
 
 /// Properties to add or overwrite: key and encoded AMQP value.

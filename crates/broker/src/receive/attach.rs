@@ -8,9 +8,11 @@ use std::sync::Arc;
 use filter::Selector;
 use store::EntityId;
 
-use crate::api::command::{Access, ReceiveMode};
+use crate::api::command::Access;
+use crate::api::error::Eviction;
 use crate::api::id::{ConnectionId, ReceiverId, Subqueue, SubqueueId};
-use crate::api::output::{Eviction, Output};
+use crate::api::output::Output;
+use crate::api::receive_mode::ReceiveMode;
 use crate::context::Context;
 use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
 use crate::entities::directory::Directory;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Query, SequenceNumber, StoredMessage};
 
-use crate::api::command::ReceiveMode;
 use crate::api::error::RequestError;
 use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
 use crate::api::output::{Delivery, MessageState, Output};
+use crate::api::receive_mode::ReceiveMode;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;

@@ -9,9 +9,8 @@ use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::message::Message;
 use crate::queue::Queue;
-use crate::receive::evict;
-use crate::receive::hand_out;
 use crate::receive::hand_out::{Progress, Source};
+use crate::receive::{evict, hand_out};
 
 /// Hands out what can be handed out now.
 pub(crate) fn dispatch(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {

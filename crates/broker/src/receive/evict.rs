@@ -3,8 +3,9 @@
 //! All of them are told when that is found, and later each whose drain is over. Their links end
 //! with an error; their locks run on. A receiver that attaches again is given what can be read.
 
+use crate::api::error::Eviction;
 use crate::api::id::Subqueue;
-use crate::api::output::{Eviction, Output};
+use crate::api::output::Output;
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
 use crate::queue::Queue;

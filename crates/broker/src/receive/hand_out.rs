@@ -7,10 +7,10 @@
 use bytes::Bytes;
 use store::{CommitId, Part, SequenceNumber};
 
-use crate::api::command::ReceiveMode;
 use crate::api::id::{LockToken, Subqueue};
 use crate::api::lineage::{MessageEvent, Settlement};
 use crate::api::output::{Browsed, Delivery, LockTime, MessageState, Output};
+use crate::api::receive_mode::ReceiveMode;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::expire;

@@ -6,10 +6,11 @@
 
 use store::SequenceNumber;
 
-use crate::api::command::{ReceiveMode, RetryTime};
 use crate::api::id::{ReceiverId, Subqueue};
 use crate::api::lineage::LockEnd;
+use crate::api::outcome::RetryTime;
 use crate::api::output::Output;
+use crate::api::receive_mode::ReceiveMode;
 use crate::api::settings::SessionCountOnDisconnect;
 use crate::context::Context;
 use crate::context::clients::{Receiver, ReceiverSlot, SessionRole};

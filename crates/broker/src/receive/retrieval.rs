@@ -4,10 +4,10 @@
 
 use store::{SequenceNumber, StoredMessage};
 
-use crate::api::command::ReceiveMode;
 use crate::api::error::RequestError;
 use crate::api::id::{RequestId, SubqueueId};
 use crate::api::output::{Delivery, Output};
+use crate::api::receive_mode::ReceiveMode;
 
 /// A request that waits for the messages.
 #[derive(Debug)]

@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use amqp::Value;
 
-use super::Target;
-use super::stored;
 use super::table::Table;
+use super::{Target, stored};
 use crate::api::router::RouterKind;
 
 /// A binding of a router.

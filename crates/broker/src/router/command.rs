@@ -9,7 +9,7 @@ use super::bindings::Binding;
 use super::routers::Routers;
 use super::{PREDECLARED, Router, Target, predeclared, stored};
 use crate::api::kind::EntityKind;
-use crate::api::order::Page;
+use crate::api::page::Page;
 use crate::api::router::{
     self, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
     MAX_BINDINGS, MAX_ROUTER_NAME, MAX_ROUTERS, RESERVED_ROUTERS, RouterAnswer, RouterDifference,

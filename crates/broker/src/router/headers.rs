@@ -141,9 +141,8 @@ fn float(value: &Value) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use amqp::Symbol;
-    use amqp::descriptor;
     use amqp::message::encode_map_section;
+    use amqp::{Symbol, descriptor};
     use bytes::BytesMut;
 
     use super::*;

@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use filter::Filter;
 use store::{Entry, EntryKey, Head, Index, Query, SequenceNumber, StoreError, Write};
 
-use crate::api::command::Incoming;
 use crate::api::id::{ReadId, RequestId, TransactionId};
+use crate::api::incoming::Incoming;
 use crate::api::settings::QueueSettings;
 use crate::api::time::Wall;
 use crate::context::Context;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{BodyPointer, MessageRow, SequenceNumber, Write};
 
-use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::{RequestId, Subqueue};
+use crate::api::incoming::Incoming;
 use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::api::publication::Publication;

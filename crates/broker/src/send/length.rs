@@ -9,9 +9,9 @@
 
 use store::SequenceNumber;
 
-use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::Subqueue;
+use crate::api::incoming::Incoming;
 use crate::api::settings::Overflow;
 use crate::api::time::Wall;
 use crate::context::Context;

@@ -11,8 +11,8 @@ use store::{
     SequenceNumber, StoreError, Write,
 };
 
-use crate::api::command::Incoming;
 use crate::api::id::ReadId;
+use crate::api::incoming::Incoming;
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
 use crate::context::read::Purpose;

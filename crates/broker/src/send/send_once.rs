@@ -5,9 +5,9 @@
 
 use store::{Entry, StoreError};
 
-use crate::api::command::Incoming;
 use crate::api::error::SendError;
 use crate::api::id::{ReadId, RequestId};
+use crate::api::incoming::Incoming;
 use crate::context::Context;
 use crate::queue::Queue;
 use crate::send::duplicates::ReadySend;

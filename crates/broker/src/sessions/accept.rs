@@ -6,10 +6,10 @@
 
 use store::SequenceNumber;
 
-use crate::api::command::ReceiveMode;
 use crate::api::error::SessionError;
 use crate::api::id::{ReceiverId, Subqueue};
 use crate::api::output::Output;
+use crate::api::receive_mode::ReceiveMode;
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::{HoldId, ReceiverSlot, SessionRole, WaiterId};

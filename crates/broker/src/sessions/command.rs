@@ -6,11 +6,12 @@
 use bytes::Bytes;
 use store::{EntityId, Part, SequenceNumber};
 
-use crate::api::command::{ReceiveMode, SessionFilter};
+use crate::api::command::SessionFilter;
 use crate::api::error::{RequestError, SessionError};
 use crate::api::id::{ConnectionId, ReceiverId, RequestId, Subqueue, SubqueueId};
 use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
+use crate::api::receive_mode::ReceiveMode;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;

@@ -11,9 +11,9 @@ use std::ops::Range;
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::api::command::ReceiveMode;
+use crate::api::error::Eviction;
 use crate::api::id::ReceiverId;
-use crate::api::output::Eviction;
+use crate::api::receive_mode::ReceiveMode;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Mono;
 use crate::context::clients::{HoldId, ReceiverSlot};

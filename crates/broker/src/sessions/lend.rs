@@ -5,7 +5,8 @@
 
 use store::SequenceNumber;
 
-use crate::api::output::{Eviction, LockTime, Output};
+use crate::api::error::Eviction;
+use crate::api::output::{LockTime, Output};
 use crate::api::time::Mono;
 use crate::context::Context;
 use crate::context::clients::HoldId;

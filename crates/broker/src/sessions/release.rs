@@ -6,10 +6,10 @@
 
 use bytes::Bytes;
 
-use crate::api::command::RetryTime;
 use crate::api::error::RequestError;
 use crate::api::id::{ConnectionId, Subqueue};
 use crate::api::lineage::LockEnd;
+use crate::api::outcome::RetryTime;
 use crate::api::output::Output;
 use crate::api::settings::SessionCountOnDisconnect;
 use crate::api::time::{Mono, Wall};

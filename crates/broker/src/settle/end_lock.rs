@@ -8,10 +8,10 @@
 use bytes::Bytes;
 use store::SequenceNumber;
 
-use crate::api::command::{Outcome, RetryTime};
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, ReceiverId, RequestId, Subqueue, SubqueueId};
 use crate::api::lineage::LockEnd;
+use crate::api::outcome::{Outcome, RetryTime};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::context::clients::HoldId;

@@ -9,9 +9,9 @@
 
 use store::SequenceNumber;
 
-use crate::api::command::RetryTime;
 use crate::api::id::Subqueue;
 use crate::api::lineage::MessageEvent;
+use crate::api::outcome::RetryTime;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::message::entry::Entry;

@@ -7,8 +7,9 @@ use store::{EntityId, Head, NamespaceId, Write};
 
 use super::{FOUND, Frozen, take};
 use crate::api::entity_error::EntityError;
+use crate::api::error::Eviction;
 use crate::api::namespace::NamespaceDefinition;
-use crate::api::output::{EntityChange, Eviction, Output};
+use crate::api::output::{EntityChange, Output};
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::{Directory, change_of};

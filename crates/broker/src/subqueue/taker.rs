@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::api::command::ReceiveMode;
 use crate::api::id::ReceiverId;
+use crate::api::receive_mode::ReceiveMode;
 use crate::context::Context;
 use crate::context::clients::ReceiverSlot;
 use crate::subqueue::SubqueueState;

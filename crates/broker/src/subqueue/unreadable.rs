@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use store::SequenceNumber;
 
-use crate::api::output::Eviction;
+use crate::api::error::Eviction;
 use crate::context::clients::ReceiverSlot;
 
 /// See the head of this file.

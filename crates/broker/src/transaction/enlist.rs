@@ -12,10 +12,11 @@ use store::{EntityId, SequenceNumber};
 
 use super::table::Transaction;
 use super::{partition, states, time_out_if_due};
-use crate::api::command::{Incoming, Outcome};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
 use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
+use crate::api::incoming::Incoming;
 use crate::api::operation::{Operation, Refusal};
+use crate::api::outcome::Outcome;
 use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
 use crate::context::Context;

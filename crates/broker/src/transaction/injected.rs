@@ -6,8 +6,8 @@
 use super::enlist::{Refused, mark_failed};
 use super::{enter, roll_back, time_out_if_due};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
-use crate::api::fault::InjectedError;
 use crate::api::id::{RequestId, TransactionId};
+use crate::api::injected_error::InjectedError;
 use crate::api::operation::{Operation, Refusal};
 use crate::api::output::Output;
 use crate::context::Context;

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::command::Outcome;
 use crate::api::error::SettleError;
 use crate::api::id::LockToken;
+use crate::api::outcome::Outcome;
 use crate::context::Context;
 use crate::queue::Queue;
 use crate::settle::end_lock;

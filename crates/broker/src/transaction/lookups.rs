@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use store::{EntityId, Found, SequenceNumber, StoreError};
 
-use crate::api::command::Incoming;
 use crate::api::id::ReadId;
+use crate::api::incoming::Incoming;
 use crate::context::clients::HoldId;
 use crate::message::stored::ReadRows;
 use crate::send::duplicates::inquiry::Inquiry;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use store::{EntityId, NamespaceId, SequenceNumber};
 
-use crate::api::command::Outcome;
 use crate::api::error::TransactionError;
 use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
 use crate::api::operation::Operation;
+use crate::api::outcome::Outcome;
 use crate::api::settings::TransactionSettings;
 use crate::api::time::Mono;
 use crate::context::clients::HoldId;

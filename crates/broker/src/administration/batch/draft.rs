@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{EntityId, NamespaceId};
 
 use super::{New, Step};
-use crate::administration::entities;
-use crate::administration::rules;
+use crate::administration::{entities, rules};
 use crate::api::batch::Ensured;
 use crate::api::entity_error::EntityError;
 use crate::api::error::RequestError;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use crate::api::declared::{Declared, QueueType};
+use crate::api::info::EntityInfo;
 use crate::api::kind::EntityKind;
-use crate::api::order::EntityInfo;
 use crate::api::policy::PolicyLayer;
 use crate::api::policy::key::{Key, check_together};
 use crate::api::settings::{Overflow, Priorities, QueueSettings};

@@ -129,7 +129,7 @@ fn mask(id: IdHash) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::command::Incoming;
+    use crate::api::incoming::Incoming;
 
     fn id(n: u64) -> IdHash {
         let message = Incoming {

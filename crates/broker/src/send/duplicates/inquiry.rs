@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use store::{Entry, StoreError};
 
 use super::known::{Answers, Known, answers_of};
-use crate::api::command::Incoming;
 use crate::api::id::ReadId;
+use crate::api::incoming::Incoming;
 use crate::message::id::IdHash;
 
 /// What is known of some ids.

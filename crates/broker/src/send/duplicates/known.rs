@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use store::{Entry, EntryKey, StoreError};
 
-use crate::api::command::Incoming;
+use crate::api::incoming::Incoming;
 use crate::message::id::{Acceptance, IdHash};
 
 /// Bytes of an id's hash, and of the beginning of its period in front of it.
