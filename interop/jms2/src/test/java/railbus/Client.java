@@ -5,7 +5,11 @@ import com.azure.servicebus.jms.ServiceBusJmsConnectionFactorySettings;
 import jakarta.jms.ConnectionFactory;
 import jakarta.jms.JMSConsumer;
 import jakarta.jms.JMSContext;
+import jakarta.jms.JMSRuntimeException;
 import jakarta.jms.Message;
+import jakarta.jms.Queue;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.qpid.jms.JmsConnectionFactory;
 
 /** The JMS client that the suite runs with, by {@code RAILBUS_JMS_CLIENT}. */
@@ -24,16 +28,53 @@ final class Client {
     }
 
     static ConnectionFactory factory(String clientId) {
-        String host = System.getenv("RAILBUS_ADDRESS");
+        return makesEntities()
+                ? azure(clientId, new ServiceBusJmsConnectionFactorySettings())
+                : qpid(clientId, address());
+    }
+
+    /**
+     * A factory whose consumers hold this many messages ready. With 0 they ask the broker when they are asked. What
+     * they do unless told differs: Qpid JMS prefetches 1,000 messages and azure-servicebus-jms none.
+     */
+    static ConnectionFactory prefetching(String clientId, int messages) {
+        String option = "jms.prefetchPolicy.all";
         if (makesEntities()) {
-            ServiceBusJmsConnectionFactory factory = new ServiceBusJmsConnectionFactory(
-                    connectionString(host), new ServiceBusJmsConnectionFactorySettings());
-            factory.setClientId(clientId);
-            return factory;
+            // The settings add to the map.
+            Map<String, String> options = new HashMap<>(Map.of(option, String.valueOf(messages)));
+            return azure(clientId, new ServiceBusJmsConnectionFactorySettings(options));
         }
-        JmsConnectionFactory factory = new JmsConnectionFactory(RULE, KEY, "amqps://" + host + ":5671");
+        return qpid(clientId, address() + "?" + option + "=" + messages);
+    }
+
+    /**
+     * A factory whose connections connect again when they are lost, or do not. What they do unless told differs:
+     * azure-servicebus-jms connects again and Qpid JMS does not.
+     */
+    static ConnectionFactory reconnecting(String clientId, boolean again) {
+        if (makesEntities()) {
+            var settings = new ServiceBusJmsConnectionFactorySettings();
+            settings.setShouldReconnect(again);
+            return azure(clientId, settings);
+        }
+        return qpid(clientId, again ? "failover:(" + address() + ")" : address());
+    }
+
+    private static ConnectionFactory azure(String clientId, ServiceBusJmsConnectionFactorySettings settings) {
+        String broker = connectionString(System.getenv("RAILBUS_ADDRESS"));
+        ServiceBusJmsConnectionFactory factory = new ServiceBusJmsConnectionFactory(broker, settings);
+        factory.setClientId(clientId);
+        return factory;
+    }
+
+    private static ConnectionFactory qpid(String clientId, String uri) {
+        JmsConnectionFactory factory = new JmsConnectionFactory(RULE, KEY, uri);
         factory.setClientID(clientId);
         return factory;
+    }
+
+    private static String address() {
+        return "amqps://" + System.getenv("RAILBUS_ADDRESS") + ":5671";
     }
 
     static String connectionString(String host) {
@@ -49,6 +90,14 @@ final class Client {
         return factory(clientId).createContext(mode);
     }
 
+    /** Sends each text as a message. */
+    static void send(JMSContext context, String queue, String... texts) {
+        Queue to = context.createQueue(queue);
+        for (String text : texts) {
+            context.createProducer().send(to, text);
+        }
+    }
+
     /** The text of the next message. */
     static String text(JMSConsumer consumer) {
         return consumer.receiveBody(String.class, PATIENCE_MS);
@@ -61,6 +110,15 @@ final class Client {
             throw new AssertionError("no message came");
         }
         return message;
+    }
+
+    /** Closes what the broker has ended, which the clients may report once more. */
+    static void closeFailed(JMSContext context) {
+        try {
+            context.close();
+        } catch (JMSRuntimeException reported) {
+            // The test has seen it.
+        }
     }
 
     /** Removes what an earlier test has left in a queue. */
