@@ -32,7 +32,7 @@ use crate::transaction::table::{Declared, NOT_OVER, Transaction};
 
 pub(crate) use discharge::{discharge, loaded};
 pub(crate) use enlist::{enlist, mark_failed};
-pub(crate) use injected::{fail_untold, refuse_discharge, refuse_operation};
+pub(crate) use injected::{fail_unreported, refuse_discharge, refuse_operation};
 
 /// A transaction begins.
 pub(crate) fn declare(

@@ -243,7 +243,7 @@ fn send(
             operation: Box::new(Operation::Send { entity, messages }),
             scope,
             refusal: if settled {
-                Refusal::Untold
+                Refusal::Unreported
             } else {
                 Refusal::Misread
             },

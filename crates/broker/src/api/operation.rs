@@ -16,13 +16,14 @@ use crate::api::outcome::Outcome;
 /// What the client of an operation learns of its refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Refusal {
-    /// It is told, and knows that the transaction goes on without the operation.
-    Told,
-    /// It is told, but may take any answer for a success. A transaction that may not touch the
-    /// entity goes on all the same. (docs/spec/amqp.md#8.3)
+    /// The refusal is reported, and the client knows that the transaction goes on without the
+    /// operation.
+    Reported,
+    /// The refusal is reported, but the client may take any answer for a success. A transaction
+    /// that may not touch the entity goes on all the same. (docs/spec/amqp.md#8.3)
     Misread,
-    /// Nothing: the whole transaction fails.
-    Untold,
+    /// Nothing is reported: the whole transaction fails.
+    Unreported,
 }
 
 /// What can be part of a transaction.

@@ -171,7 +171,7 @@ fn end(command: &Command, requester: Option<Requester>, end: InjectedEnd, cx: &m
         ..
     } = command
     {
-        transaction::fail_untold(*request, *transaction, *refusal, cx);
+        transaction::fail_unreported(*request, *transaction, *refusal, cx);
     }
     if let Some(requester) = requester {
         cx.emit(Output::Ended { requester, end });

@@ -137,9 +137,9 @@ impl Refusal {
     /// Whether the transaction fails with the operation.
     pub(super) fn fails(self, is_outside: bool) -> bool {
         match self {
-            Self::Told => false,
+            Self::Reported => false,
             Self::Misread => !is_outside,
-            Self::Untold => true,
+            Self::Unreported => true,
         }
     }
 }

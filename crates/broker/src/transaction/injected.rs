@@ -34,13 +34,13 @@ pub(crate) fn refuse_operation(
 
 /// An operation that has no answer is not carried out: its transaction fails if its client counts
 /// on it.
-pub(crate) fn fail_untold(
+pub(crate) fn fail_unreported(
     request: RequestId,
     id: TransactionId,
     refusal: Refusal,
     cx: &mut Context<'_>,
 ) {
-    if refusal == Refusal::Untold {
+    if refusal == Refusal::Unreported {
         let reason = "a fault rule has kept an operation from being part of it".to_owned();
         mark_failed(request.connection, id, reason, cx);
     }

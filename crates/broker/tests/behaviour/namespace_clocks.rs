@@ -287,7 +287,7 @@ fn a_transaction_times_out_in_one_namespace_alone() {
                 transaction,
                 operation: Box::new(Operation::Send { entity, messages }),
                 scope: None,
-                refusal: Refusal::Told,
+                refusal: Refusal::Reported,
             },
         );
         (request, transaction)

@@ -515,7 +515,7 @@ impl Run {
             transaction,
             operation: Box::new(operation),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
     }
 

@@ -366,11 +366,11 @@ impl Stage {
             operation: Box::new(operation),
             scope: named(args, "scope=").map(|name| self.named_entity(name)),
             refusal: if args.contains(&"unheard") {
-                Refusal::Untold
+                Refusal::Unreported
             } else if args.contains(&"misread") {
                 Refusal::Misread
             } else {
-                Refusal::Told
+                Refusal::Reported
             },
         }]);
     }

@@ -299,7 +299,7 @@ impl Run {
                 messages: vec![message; 2],
             }),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
         self.transactions.push(transaction);
     }

@@ -320,7 +320,7 @@ impl Model {
                 messages: ids.iter().map(|id| message(Some(*id))).collect(),
             }),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
     }
 
@@ -343,7 +343,7 @@ impl Model {
                 on_rollback: None,
             }),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
     }
 
@@ -364,7 +364,7 @@ impl Model {
                 messages: vec![scheduled; count],
             }),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
     }
 
@@ -387,7 +387,7 @@ impl Model {
                 numbers: vec![SequenceNumber(number)],
             }),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
     }
 

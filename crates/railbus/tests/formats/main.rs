@@ -226,7 +226,7 @@ fn leave_open(shop: &mut Shop) {
             messages: vec![incoming("never", b"small")],
         }),
         scope: None,
-        refusal: Refusal::Told,
+        refusal: Refusal::Reported,
     });
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn enlist_command(
         transaction,
         operation: Box::new(operation),
         scope,
-        refusal: Refusal::Told,
+        refusal: Refusal::Reported,
     }
 }
 
@@ -113,9 +113,9 @@ impl Client {
             operation: Box::new(operation),
             scope,
             refusal: if disposition.settled {
-                Refusal::Untold
+                Refusal::Unreported
             } else {
-                Refusal::Told
+                Refusal::Reported
             },
         });
     }

@@ -383,7 +383,7 @@ impl Script {
             transaction,
             operation: Box::new(operation),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         }])
     }
 

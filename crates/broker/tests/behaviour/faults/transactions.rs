@@ -120,7 +120,7 @@ fn a_refused_commit_or_rollback_rolls_back() {
     ] {
         let mut world = world();
         let transaction = begin(&mut world);
-        enlist(&mut world, transaction, a_send(), Refusal::Told);
+        enlist(&mut world, transaction, a_send(), Refusal::Reported);
         inject(&mut world, operation, BUSY);
         let said = discharge(&mut world, transaction, fail);
         let refused = Err(TransactionError::Injected(INJECTED));
@@ -159,7 +159,7 @@ fn a_commit_whose_answer_is_lost_was_done() {
     for (time, stored) in [(DisconnectTime::Before, 0), (DisconnectTime::After, 1)] {
         let mut world = world();
         let transaction = begin(&mut world);
-        enlist(&mut world, transaction, a_send(), Refusal::Told);
+        enlist(&mut world, transaction, a_send(), Refusal::Reported);
         let effect = FaultEffect::Disconnect(time);
         inject(&mut world, FaultOperation::Commit, effect);
         let connection = asking(12).connection;
@@ -175,14 +175,14 @@ fn a_commit_whose_answer_is_lost_was_done() {
 fn an_operation_of_a_transaction_fails_as_outside_of_it() {
     let mut world = under(of(FaultOperation::Send), BUSY);
     let transaction = begin(&mut world);
-    let said = enlist(&mut world, transaction, a_send(), Refusal::Told);
+    let said = enlist(&mut world, transaction, a_send(), Refusal::Reported);
     let refused = Err(SendError::Injected(INJECTED));
     assert!(
         matches!(&said[..], [Output::Sent { result, .. }] if *result == refused),
         "{said:?}"
     );
     replace(&mut world, "default", Vec::new()).unwrap();
-    enlist(&mut world, transaction, a_send(), Refusal::Told);
+    enlist(&mut world, transaction, a_send(), Refusal::Reported);
     assert_eq!(
         *discharged(&discharge(&mut world, transaction, false)),
         Ok(())
@@ -192,7 +192,12 @@ fn an_operation_of_a_transaction_fails_as_outside_of_it() {
     let token = lock(&mut world);
     inject(&mut world, FaultOperation::Complete, BUSY);
     let transaction = begin(&mut world);
-    let said = enlist(&mut world, transaction, completion(token), Refusal::Told);
+    let said = enlist(
+        &mut world,
+        transaction,
+        completion(token),
+        Refusal::Reported,
+    );
     let refused = Err(SettleError::Injected(INJECTED));
     assert!(
         matches!(&said[..], [Output::Settled { result, .. }] if *result == refused),
@@ -207,7 +212,7 @@ fn a_transaction_fails_with_what_its_client_does_not_know_of() {
     for (effect, answers) in [(BUSY, 1), (FaultEffect::Detach(error), 1)] {
         let mut world = under(of(FaultOperation::Send), effect);
         let transaction = begin(&mut world);
-        let said = enlist(&mut world, transaction, a_send(), Refusal::Untold);
+        let said = enlist(&mut world, transaction, a_send(), Refusal::Unreported);
         assert_eq!(said.len(), answers, "{said:?}");
         replace(&mut world, "default", Vec::new()).unwrap();
         let said = discharge(&mut world, transaction, false);
@@ -227,7 +232,7 @@ fn commands_of_a_transaction_are_not_delayed() {
     for operation in operations {
         let mut world = under(of(operation), FaultEffect::DelayMs(500));
         let transaction = begin(&mut world);
-        for refusal in [Refusal::Told, Refusal::Untold] {
+        for refusal in [Refusal::Reported, Refusal::Unreported] {
             let said = enlist(&mut world, transaction, a_send(), refusal);
             assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
         }
@@ -262,7 +267,12 @@ fn a_lock_is_lost_before_its_completion_becomes_part_of_a_transaction() {
     let before = active(&world);
     inject(&mut world, FaultOperation::Complete, FaultEffect::LoseLock);
     let transaction = begin(&mut world);
-    let said = enlist(&mut world, transaction, completion(token), Refusal::Told);
+    let said = enlist(
+        &mut world,
+        transaction,
+        completion(token),
+        Refusal::Reported,
+    );
     let lost = Err(SettleError::LockLost);
     let is_lost =
         |output: &Output| matches!(output, Output::Settled { result, .. } if *result == lost);
@@ -281,7 +291,12 @@ fn a_message_completed_in_a_transaction_can_come_again() {
         FaultEffect::DeliverAgain,
     );
     let transaction = begin(&mut world);
-    let said = enlist(&mut world, transaction, completion(token), Refusal::Told);
+    let said = enlist(
+        &mut world,
+        transaction,
+        completion(token),
+        Refusal::Reported,
+    );
     assert!(matches!(
         &said[..],
         [Output::Settled { result: Ok(()), .. }]
@@ -299,7 +314,12 @@ fn a_lock_that_a_transaction_is_to_end_is_lost_all_the_same() {
     let mut world = world();
     let token = lock(&mut world);
     let transaction = begin(&mut world);
-    enlist(&mut world, transaction, completion(token), Refusal::Told);
+    enlist(
+        &mut world,
+        transaction,
+        completion(token),
+        Refusal::Reported,
+    );
     inject(&mut world, FaultOperation::Renew, FaultEffect::LoseLock);
     let said = world.turn(Command::Renew {
         request: asking(13),
@@ -322,7 +342,7 @@ fn a_lock_that_a_transaction_is_to_end_is_lost_all_the_same() {
 fn a_refused_commit_that_comes_too_late_is_told_so_once() {
     let mut world = world();
     let transaction = begin(&mut world);
-    enlist(&mut world, transaction, a_send(), Refusal::Told);
+    enlist(&mut world, transaction, a_send(), Refusal::Reported);
     inject(&mut world, FaultOperation::Commit, BUSY);
     world.mono += 10 * 60_000;
     let said = discharge(&mut world, transaction, false);

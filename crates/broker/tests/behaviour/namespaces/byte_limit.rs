@@ -193,7 +193,7 @@ fn a_transaction_needs_room_for_all_that_it_sends() {
                 messages: vec![message(); count],
             }),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         });
     };
     let commit = |world: &mut World, transaction: TransactionId| {

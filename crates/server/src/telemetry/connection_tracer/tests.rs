@@ -55,7 +55,7 @@ impl Setup {
             transaction: TRANSACTION,
             operation: Box::new(operation),
             scope: None,
-            refusal: Refusal::Told,
+            refusal: Refusal::Reported,
         }]);
     }
 

@@ -46,7 +46,7 @@ fn enlist(fake: &mut FakeBroker, scope: u64) -> (RequestId, Command) {
             messages,
         }),
         scope: Some(EntityId(scope)),
-        refusal: Refusal::Told,
+        refusal: Refusal::Reported,
     };
     (request, enlist)
 }
