@@ -7,7 +7,7 @@
 //! A client with the right Listen may ask about its own namespace, one that manages the default
 //! namespace about all.
 
-mod told;
+mod event_json;
 
 use broker::HistoryQuery;
 use hyper::body::Incoming;
@@ -23,7 +23,7 @@ use super::query;
 use super::routes::Route;
 use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient};
-use told::told;
+use event_json::event_json;
 
 /// Events that an answer has if the request does not say, and at most.
 const TOP: u64 = 1_000;
@@ -136,7 +136,11 @@ async fn find(question: Question, server: &NamespaceView) -> Result<Json, ApiErr
     // Looking through a record takes some milliseconds.
     let history = tokio::task::spawn_blocking(move || reader.history(&query, top));
     let history = history.await.map_err(|_| ApiError::Unexpected)?;
-    let events: Vec<_> = history.events.iter().map(|it| told(it, &history)).collect();
+    let events: Vec<_> = history
+        .events
+        .iter()
+        .map(|it| event_json(it, &history))
+        .collect();
     Ok(json!({
         "namespace": namespace,
         "recorded": true,

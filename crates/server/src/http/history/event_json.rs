@@ -1,4 +1,4 @@
-//! Told: an event of a history as JSON, with a code for programs and a text for people.
+//! Event JSON: an event of a history as JSON, with a code for programs and a text for people.
 
 use broker::{
     DropReason, History, HistoryEvent, LockEnd, MessageEvent, MessagePlace, Settlement, Subqueue,
@@ -12,7 +12,7 @@ use crate::http::connections::rfc3339;
 /// An event. What it does not say is left out.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct ToldEvent {
+pub struct EventJson {
     at: Option<String>,
     /// The path of the entity, or its id if that is not known.
     entity: String,
@@ -25,7 +25,7 @@ pub struct ToldEvent {
     facts: serde_json::Map<String, Json>,
 }
 
-impl ToldEvent {
+impl EventJson {
     fn with(mut self, name: &str, fact: impl Into<Json>) -> Self {
         self.facts.insert(name.to_owned(), fact.into());
         self
@@ -40,15 +40,15 @@ impl ToldEvent {
 }
 
 /// An event of a history.
-pub fn told(event: &HistoryEvent, history: &History) -> ToldEvent {
+pub fn event_json(event: &HistoryEvent, history: &History) -> EventJson {
     let place = event.place;
-    let base = ToldEvent {
+    let base = EventJson {
         at: rfc3339(event.at),
         entity: path_of(place.entity, history),
         sequence_number: Some(place.number.0).filter(|number| *number > 0),
-        ..ToldEvent::default()
+        ..EventJson::default()
     };
-    let say = |code: &'static str, text: &str| ToldEvent {
+    let say = |code: &'static str, text: &str| EventJson {
         code,
         text: text.to_owned(),
         ..base.clone()
@@ -205,7 +205,7 @@ pub fn told(event: &HistoryEvent, history: &History) -> ToldEvent {
         MessageEvent::Expired => say("expired", "its time to live was over"),
         MessageEvent::Purged => say("purged", "it was deleted without being received"),
         MessageEvent::Cancelled => say("cancelled", "it was taken back before its time"),
-        MessageEvent::EntityDeleted { path } => ToldEvent {
+        MessageEvent::EntityDeleted { path } => EventJson {
             entity: path.clone(),
             ..say(
                 "entity-deleted",
@@ -254,8 +254,8 @@ mod tests {
             place: place(7),
             event,
         };
-        let told = serde_json::to_value(told(&event, &history)).unwrap();
-        assert_eq!(told, *expected);
+        let json = serde_json::to_value(event_json(&event, &history)).unwrap();
+        assert_eq!(json, *expected);
     }
 
     #[test]
