@@ -35,8 +35,8 @@ enum Next {
     Evaluate(SequenceNumber, Entry),
     /// It cannot be read.
     PassOver(SequenceNumber),
-    /// It is looked at by itself, behind the cursor.
-    Aside(SequenceNumber),
+    /// It is passed, and read again by itself later.
+    Revisit(SequenceNumber),
     /// There is nothing before this number.
     Advance(SequenceNumber),
     Read(Ask),
@@ -58,7 +58,7 @@ impl SubqueueState {
             match next {
                 Next::PassOver(number) => selection.pass(number),
                 Next::Advance(number) => selection.cursor = number,
-                Next::Aside(number) => {
+                Next::Revisit(number) => {
                     selection.pass(number);
                     selection.available(number);
                 }
@@ -167,7 +167,7 @@ impl SubqueueState {
             None if self.window.get(number).is_some() => {
                 Next::Read(Ask::Points(self.in_window_from(number, cx)))
             }
-            None if selections.cautious > 0 => Next::Aside(number),
+            None if selections.cautious > 0 => Next::Revisit(number),
             None => Next::Read(Ask::From(number)),
         }
     }
