@@ -303,8 +303,8 @@ impl Ledger {
         queue.duplicate_window.is_some() || queue.is_topic || goes_on.is_some()
     }
 
-    /// The shard is given messages, which are from now on as it has them. Returns their names.
-    fn take_in(&mut self, messages: &[Incoming]) -> Vec<MessageId> {
+    /// Messages are submitted to the shard, and count as it has them from now on. Returns their ids.
+    fn record_submitted(&mut self, messages: &[Incoming]) -> Vec<MessageId> {
         let mut ids = Vec::with_capacity(messages.len());
         for taken in messages.iter().map(|message| &message.payload) {
             let id = message::id_of(taken);

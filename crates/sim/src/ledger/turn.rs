@@ -335,7 +335,7 @@ impl Ledger {
     }
 
     fn observe_send(&mut self, request: RequestId, entity: EntityId, messages: &[Incoming]) {
-        let ids = self.take_in(messages);
+        let ids = self.record_submitted(messages);
         self.sends.extend(ids.iter().map(|id| (*id, entity)));
         let asked = self.turn.now.wall;
         let queue = self.queue_of(entity);

@@ -101,7 +101,7 @@ impl Ledger {
     }
 
     fn send_work(&mut self, entity: EntityId, messages: &[Incoming]) -> (Work, LockState) {
-        let ids = self.take_in(messages);
+        let ids = self.record_submitted(messages);
         let wall = self.turn.now.wall;
         let later = |sent: &Incoming| sent.scheduled.is_some_and(|due| due > wall);
         if messages.iter().any(later) {
