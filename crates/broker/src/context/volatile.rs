@@ -82,7 +82,7 @@ impl Volatile {
         };
         let before = self.patch_bytes(&write);
         let applied = self.image.apply(&write);
-        debug_assert_eq!(applied, Ok(()), "a volatile entity keeps the contract");
+        applied.expect("what the core writes keeps the contract of a store");
         self.bytes += self.patch_bytes(&write);
         self.subtract(before);
     }
