@@ -14,6 +14,7 @@ pub(crate) mod activity;
 pub(crate) mod additions;
 pub(crate) mod batch;
 pub(crate) mod client_affine;
+pub(crate) mod contents;
 pub(crate) mod death;
 pub(crate) mod declared;
 pub(crate) mod delayed_retry;

@@ -38,6 +38,7 @@ pub use api::client_affine::{
     ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,
 };
 pub use api::command::{Access, Command, SessionFilter};
+pub use api::contents::{Contents, FrozenEntity, LoadTarget, Piece};
 pub use api::death::{Death, DeathReason, Deaths};
 pub use api::declared::{Declared, QueueType};
 pub use api::delayed_retry::{DelayedRetry, RetriedMessages};

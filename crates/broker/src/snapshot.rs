@@ -18,6 +18,8 @@
 //! snapshot that was taken of it, or the only one.
 
 pub(crate) mod free;
+mod hold;
+pub(crate) mod load;
 mod recovery;
 pub(crate) mod restore;
 pub(crate) mod take;
@@ -32,6 +34,7 @@ use crate::api::entity_error::EntityError;
 use crate::api::snapshot::SnapshotDescription;
 use crate::api::time::Wall;
 use crate::queue::origins::Origins;
+use hold::Hold;
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub(crate) struct Snapshot {
     pub name: Option<String>,
     pub created: Wall,
     frozen: BTreeMap<EntityId, Frozen>,
+    /// Why it stays though it has no name.
+    hold: Option<Hold>,
     /// How many of those still have rows, once these are being removed.
     left: Option<usize>,
 }
@@ -78,6 +83,7 @@ impl Snapshot {
             name,
             created,
             frozen: BTreeMap::new(),
+            hold: None,
             left: None,
         }
     }

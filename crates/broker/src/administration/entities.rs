@@ -200,7 +200,7 @@ fn check_room(
 
 /// Whether a namespace with `count` queues and topics has room for one more.
 /// (docs/spec/entities.md#4)
-pub(super) fn check_count(count: usize, limits: NamespaceLimits) -> Result<(), EntityError> {
+pub(crate) fn check_count(count: usize, limits: NamespaceLimits) -> Result<(), EntityError> {
     let own = limits.max_entities.map_or(MAX_ENTITIES, |own| own as usize);
     let limit = own.min(MAX_ENTITIES);
     if count >= limit {

@@ -13,7 +13,7 @@ use crate::api::policy::PolicyLayer;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::entities::template::{Template, make};
-use crate::snapshot::{free, restore, take};
+use crate::snapshot::{free, load, restore, take};
 
 /// Carries an order out.
 pub(super) fn carry_out(
@@ -21,7 +21,7 @@ pub(super) fn carry_out(
     order: NamespaceOrder,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
-    if order.copies() && cx.shared.nearly_full {
+    if (order.copies() || order.loads()) && cx.shared.nearly_full {
         return Err(EntityError::DiskNearlyFull);
     }
     let answer = match order {
@@ -105,6 +105,25 @@ pub(super) fn carry_out(
             let from = enter(directory, &name, cx)?;
             let id = restore::fork(directory, from, snapshot.as_deref(), *definition, cx)?;
             one(directory, id)
+        }
+        NamespaceOrder::Export(name) => {
+            let id = enter(directory, &name, cx)?;
+            NamespaceAnswer::Contents(Box::new(take::export(directory, id, cx)?))
+        }
+        NamespaceOrder::BeginLoad(entities) => {
+            NamespaceAnswer::Loading(load::begin(directory, entities, cx)?)
+        }
+        NamespaceOrder::Load { load: id, piece } => {
+            load::add(directory, id, *piece, cx)?;
+            NamespaceAnswer::Done
+        }
+        NamespaceOrder::EndLoad { load: id, target } => {
+            let id = load::end(directory, id, target, cx)?;
+            one(directory, id)
+        }
+        NamespaceOrder::Release(id) => {
+            free::release(directory, id, cx);
+            NamespaceAnswer::Done
         }
         NamespaceOrder::Describe(name) => {
             let id = enter(directory, &name, cx)?;

@@ -5,8 +5,9 @@
 //! name.
 
 use serde::{Deserialize, Serialize};
-use store::NamespaceId;
+use store::{EntityId, NamespaceId};
 
+use crate::api::contents::{Contents, FrozenEntity, LoadTarget, Piece};
 use crate::api::entity_error::EntityError;
 use crate::api::fault::{FaultDescription, FaultRule};
 use crate::api::page::Page;
@@ -130,6 +131,29 @@ pub enum NamespaceOrder {
         /// What the new one will be.
         definition: Box<NamespaceDefinition>,
     },
+    /// Keeps what a namespace has at this moment until it is released, or the broker ends. Answered
+    /// by [`NamespaceAnswer::Contents`].
+    Export(String),
+    /// Begins to load these entities, which no client sees yet. Answered by
+    /// [`NamespaceAnswer::Loading`].
+    BeginLoad(Vec<FrozenEntity>),
+    /// Brings a piece of what is loaded. Answered by [`NamespaceAnswer::Done`].
+    Load {
+        /// What has begun.
+        load: EntityId,
+        /// A few messages and entries.
+        piece: Box<Piece>,
+    },
+    /// Makes what was loaded a namespace's, in one commit. Answered by [`NamespaceAnswer::One`].
+    EndLoad {
+        /// What has begun.
+        load: EntityId,
+        /// The namespace, which is there, or is made.
+        target: LoadTarget,
+    },
+    /// Lets go of what was exported, or of a load that does not end. Answered by
+    /// [`NamespaceAnswer::Done`].
+    Release(EntityId),
     /// Answered by [`NamespaceAnswer::One`].
     Describe(String),
     /// All but the default one, in the order of their names. Answered by [`NamespaceAnswer::Some`].
@@ -146,8 +170,17 @@ impl NamespaceOrder {
     pub(crate) fn copies(&self) -> bool {
         matches!(
             self,
-            Self::TakeSnapshot { .. } | Self::Restore { .. } | Self::Fork { .. }
+            Self::TakeSnapshot { .. }
+                | Self::Restore { .. }
+                | Self::Fork { .. }
+                | Self::Export(_)
+                | Self::EndLoad { .. }
         )
+    }
+
+    /// Whether it brings messages.
+    pub(crate) fn loads(&self) -> bool {
+        matches!(self, Self::BeginLoad(_) | Self::Load { .. })
     }
 }
 
@@ -159,6 +192,9 @@ pub enum NamespaceAnswer {
     Some(Page<NamespaceDescription>),
     Faults(Vec<FaultDescription>),
     Snapshots(Vec<SnapshotDescription>),
+    Contents(Box<Contents>),
+    /// The id of what is being loaded.
+    Loading(EntityId),
     Done,
 }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{EntityId, EntityRow, Head, NamespaceId, SequenceNumber, StoreError, Write};
 
 use crate::api::client_affine::ClientAffineProperties;
+use crate::api::contents::FrozenEntity;
 use crate::api::id::Subqueue;
 use crate::api::namespace::{NamespaceDefinition, NamespaceLimits};
 use crate::api::policy::Policy;
@@ -312,6 +313,48 @@ pub(crate) fn freeze(
     });
     let row = encode(id, queue.namespace, queue.path.clone(), &stored);
     (frozen, row)
+}
+
+/// What a snapshot is to have of an entity that is loaded, and how it is written: under this id,
+/// which is the home of its bodies. `topic` finds the topic of a subscription.
+pub(crate) fn load(
+    entity: FrozenEntity,
+    (id, snapshot): (EntityId, EntityId),
+    topic: impl FnOnce(EntityId) -> Option<EntityId>,
+) -> Result<(Frozen, EntityRow), StoreError> {
+    let corrupt = |detail: String| StoreError::Corrupt {
+        what: format!("the definition of {}", entity.path),
+        detail,
+    };
+    let mut stored: Stored =
+        serde_json::from_slice(&entity.definition).map_err(|error| corrupt(error.to_string()))?;
+    stored.origins = Origins::default();
+    if let StoredKind::Subscription { topic: known, .. } = &mut stored.kind {
+        let found = topic(EntityId(*known));
+        let found = found.ok_or_else(|| corrupt("its topic is missing".to_owned()))?;
+        *known = found.0;
+    }
+    let frozen = Frozen {
+        source: id,
+        owned_from: SequenceNumber(0),
+        path: entity.path,
+        definition: encoded(&stored),
+        origins: Origins::default(),
+        head: Head {
+            parts: Box::default(),
+            ..entity.head
+        },
+        rules: entity.rules,
+        expiries: entity.expiries,
+    };
+    let stored = Stored::of(StoredKind::Frozen {
+        snapshot: snapshot.0,
+        source: id.0,
+        owned_from: 0,
+        entity: Box::new(stored),
+    });
+    let row = encode(id, NamespaceId::default(), frozen.path.clone(), &stored);
+    Ok((frozen, row))
 }
 
 /// The row of a snapshot, whose name is in its path as in that of no entity.

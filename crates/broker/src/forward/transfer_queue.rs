@@ -34,6 +34,11 @@ const MOST_DESTINATIONS: usize = 1_000;
 /// Why there is the via entity of a transfer queue.
 const HAS_VIA: &str = "a via entity takes its transfer queues along";
 
+/// Whether a stored path is that of a transfer queue, if its via entity is there.
+pub(crate) fn is_path(path: &str) -> bool {
+    path.contains(SEPARATOR)
+}
+
 /// The entity that takes these messages: the one that they are sent to, or its transfer queue for
 /// their destination. All messages of a send have the same. A dynamic node of another namespace is
 /// not there.

@@ -297,6 +297,28 @@ fn decode_pointer(value: &mut &[u8]) -> Option<BodyPointer> {
     })
 }
 
+/// An entry whose message has a body of its own from now on, under this home and its number; `None`
+/// if it cannot be understood.
+pub(crate) fn rehomed(entry: &StoredEntry, home: EntityId) -> Option<StoredEntry> {
+    let (due, mut planned) = decode(entry)?;
+    let body = BodyPointer {
+        home,
+        number: due.number,
+    };
+    planned.flags &= !row::SHARED;
+    match &mut planned.waiting {
+        Some(waiting) => {
+            waiting.row.body = body;
+            planned.body = None;
+        }
+        None => planned.body = Some(Box::new(body)),
+    }
+    Some(StoredEntry {
+        key: entry.key.clone(),
+        value: encode(&planned),
+    })
+}
+
 fn decode_all(entries: &[StoredEntry]) -> Option<Vec<(Due, Planned)>> {
     entries.iter().map(decode).collect()
 }

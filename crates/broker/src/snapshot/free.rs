@@ -42,13 +42,21 @@ fn take_name(directory: &mut Directory, id: EntityId, cx: &mut Context<'_>) {
     cx.shared.lent.is_to_check = true;
 }
 
+/// Ends the hold of a snapshot. Without a name it goes once no entity needs it.
+pub(crate) fn release(directory: &mut Directory, id: EntityId, cx: &mut Context<'_>) {
+    if let Some(snapshot) = directory.snapshots.by_id.get_mut(&id) {
+        snapshot.hold = None;
+        cx.shared.lent.is_to_check = true;
+    }
+}
+
 /// Begins to remove the rows of snapshots that were removed and that no entity needs.
 pub(crate) fn free_unused(directory: &mut Directory, cx: &mut Context<'_>) {
     if !std::mem::take(&mut cx.shared.lent.is_to_check) {
         return;
     }
     let all = directory.snapshots.by_id.iter();
-    let removed = all.filter(|(_, it)| it.name.is_none() && it.left.is_none());
+    let removed = all.filter(|(_, it)| it.name.is_none() && it.left.is_none() && it.hold.is_none());
     let removed: Vec<_> = removed.map(|(id, _)| *id).collect();
     for id in removed {
         if !is_needed(directory, id) {

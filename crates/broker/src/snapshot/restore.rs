@@ -34,6 +34,17 @@ pub(crate) fn restore(
 ) -> Result<(), EntityError> {
     let snapshot = directory.snapshots.find(namespace, name)?;
     take::check_without_exchanges(directory, namespace)?;
+    replace(directory, namespace, snapshot, cx);
+    Ok(())
+}
+
+/// Gives a namespace without exchanges what a snapshot has instead of what it has.
+pub(super) fn replace(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    snapshot: EntityId,
+    cx: &mut Context<'_>,
+) {
     let all = directory.by_path(namespace, "");
     let before: Before = all
         .map(|(path, queue)| (path.to_owned(), (queue.id, queue.rows.head.clone())))
@@ -49,7 +60,6 @@ pub(crate) fn restore(
         Source::Snapshot,
         cx,
     );
-    Ok(())
 }
 
 /// Makes a namespace with what another one has, or had in a snapshot.

@@ -2,7 +2,9 @@
 
 use store::{EntityId, Entry, NamespaceId, Write};
 
+use super::hold::Hold;
 use super::{FOUND, Snapshot, messages_in};
+use crate::api::contents::{Contents, FrozenEntity};
 use crate::api::entity_error::EntityError;
 use crate::api::rule;
 use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, check_name};
@@ -41,6 +43,30 @@ pub(crate) fn take(
     // Without a name and without messages no entity needs it.
     cx.shared.lent.is_to_check = true;
     Ok(id)
+}
+
+/// Takes a snapshot without a name that stays until it is released, and says what it has.
+pub(crate) fn export(
+    directory: &mut Directory,
+    namespace: NamespaceId,
+    cx: &mut Context<'_>,
+) -> Result<Contents, EntityError> {
+    let id = take(directory, namespace, None, cx)?;
+    let snapshot = directory.snapshots.by_id.get_mut(&id).expect(FOUND);
+    snapshot.hold = Some(Hold::Exported);
+    let entities = snapshot.frozen.iter().map(|(part, frozen)| {
+        let entity = FrozenEntity {
+            source: frozen.source,
+            path: frozen.path.clone(),
+            definition: frozen.definition.clone(),
+            head: frozen.head.clone(),
+            rules: frozen.rules.clone(),
+            expiries: frozen.expiries.clone(),
+        };
+        (*part, entity)
+    });
+    let entities = entities.collect();
+    Ok(Contents { id, entities })
 }
 
 /// The entities of a namespace that a snapshot has, in the order of their creation.

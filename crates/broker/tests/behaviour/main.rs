@@ -8,6 +8,7 @@ mod world;
 
 mod activity;
 mod administration;
+mod backups;
 mod batches;
 mod binding_arguments;
 mod browsing;
@@ -15,6 +16,7 @@ mod client_affine;
 mod clocks;
 mod commits;
 mod connections;
+mod contents;
 mod crashes;
 mod crashes_sessions;
 mod credit;

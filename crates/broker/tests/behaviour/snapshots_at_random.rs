@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use broker::{
     Access, Answer, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken,
     NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Operation, Order, Outcome, Output,
-    QueueSettings, ReceiveMode, Refusal, RuleDescription, Subqueue, SubqueueId,
+    Priorities, QueueSettings, ReceiveMode, Refusal, RuleDescription, Subqueue, SubqueueId,
     SubscriptionSettings, TransactionId, Wall,
 };
 use bytes::Bytes;
@@ -17,7 +17,13 @@ use store::{CommitId, EntityId, NamespaceId, Part};
 use crate::world::{World, receiver, request};
 
 const NAME: &str = "a";
-const PATHS: [&str; 4] = ["q", "sessions", "t", "t/Subscriptions/s"];
+/// What messages are sent to.
+const PATHS: [&str; 4] = ["q", "sessions", "t", "levels"];
+
+mod loads;
+
+/// The flag of a row whose body belongs to several messages.
+const SHARED: u32 = 0b10_0000;
 
 struct Run {
     world: World,
@@ -58,6 +64,13 @@ impl Run {
             requires_session: true,
             ..QueueSettings::default()
         };
+        let levels = QueueSettings {
+            priorities: Some(Priorities {
+                highest: 4,
+                default: 1,
+            }),
+            ..QueueSettings::default()
+        };
         let subscription = |name: &str, rules| Ensured::Subscription {
             topic: "t".to_owned(),
             name: name.to_owned(),
@@ -74,6 +87,7 @@ impl Run {
         let batch = Order::ensure(vec![
             queue("q", settings),
             queue("sessions", sessions),
+            queue("levels", levels),
             Ensured::Topic {
                 path: "t".to_owned(),
                 settings: QueueSettings::default(),
@@ -155,6 +169,8 @@ impl Run {
                             home: EntityId(0),
                             number: first,
                         },
+                        // What is loaded shares no body.
+                        flags: row.flags & !SHARED,
                         ..*row
                     };
                     content.push(format!(
@@ -171,7 +187,7 @@ impl Run {
     }
 
     fn step(&mut self, kind: u8, choice: u64) {
-        match kind % 18 {
+        match kind % 20 {
             0..=4 => self.send(choice),
             5..=7 => self.receive(choice),
             8 | 9 => self.settle(choice),
@@ -182,6 +198,7 @@ impl Run {
             14 => self.end_fork(choice),
             15 => self.schedule_in_transaction(choice),
             16 => self.commit(choice),
+            17 | 18 => self.load(choice),
             _ if choice.is_multiple_of(3) => self.crash(),
             _ if choice % 3 == 1 => self.stop_syncing(),
             _ => self.pass_time(choice % 20_000),
@@ -237,7 +254,7 @@ impl Run {
 
     fn send(&mut self, choice: u64) {
         let namespace = self.any_namespace(choice);
-        let path = PATHS[usize::try_from(choice / 8 % 3).unwrap()];
+        let path = PATHS[usize::try_from(choice / 8 % 4).unwrap()];
         let entity = self.entity(namespace, path);
         self.sent += 1;
         let scheduled = (choice % 5 == 1).then(|| {
@@ -252,6 +269,8 @@ impl Run {
                 payload,
                 message_id: Some(Bytes::from((choice / 64 % 40).to_string())),
                 session_id: (path == "sessions").then(|| Bytes::from_static(b"one")),
+                priority: (!choice.is_multiple_of(3))
+                    .then(|| u8::try_from(choice / 64 % 6).unwrap()),
                 ttl_ms: (choice % 7 == 2).then_some(8_000),
                 scheduled,
                 ..Incoming::default()
@@ -268,7 +287,7 @@ impl Run {
 
     fn schedule_in_transaction(&mut self, choice: u64) {
         let namespace = self.any_namespace(choice);
-        let path = PATHS[usize::try_from(choice / 8 % 3).unwrap()];
+        let path = PATHS[usize::try_from(choice / 8 % 4).unwrap()];
         let entity = self.entity(namespace, path);
         let said = self.world.turn(Command::Declare {
             request: request(5),
@@ -319,8 +338,8 @@ impl Run {
 
     fn receive(&mut self, choice: u64) {
         let namespace = self.any_namespace(choice);
-        let paths = ["q", "t/Subscriptions/s", "t/Subscriptions/other"];
-        let path = paths[usize::try_from(choice / 8 % 3).unwrap()];
+        let paths = ["q", "t/Subscriptions/s", "t/Subscriptions/other", "levels"];
+        let path = paths[usize::try_from(choice / 8 % 4).unwrap()];
         let subqueue = SubqueueId {
             entity: self.entity(namespace, path),
             subqueue: [Subqueue::Main, Subqueue::DeadLetter][usize::from(choice / 16 % 4 == 1)],
