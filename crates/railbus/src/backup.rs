@@ -17,23 +17,35 @@ const PATH: &str = "/$railbus/backups";
 struct BackupResponse {
     directory: PathBuf,
     bytes: u64,
-    position: u64,
+    position: Option<u64>,
+    entities: Option<u64>,
+    messages: Option<u64>,
     took: String,
 }
 
 /// Asks the broker, waits until the backup is made and prints one line about it.
 pub fn run(arguments: &BackupArguments) -> Result<(), CommandError> {
     let remote = Remote::new(&arguments.broker)?;
-    let body = json!({ "directory": arguments.directory }).to_string();
-    let BackupResponse {
-        directory,
-        bytes,
-        position,
-        took,
-    } = runtime()?.block_on(remote.call(Call::post(PATH, body)))?;
-    println!(
-        "directory={} bytes={bytes} position={position} took={took}",
-        directory.display()
+    let mut body = json!({ "directory": arguments.directory });
+    if let Some(namespace) = &arguments.namespace {
+        body["namespace"] = namespace.as_str().into();
+    }
+    let call = Call::post(PATH, body.to_string());
+    let made: BackupResponse = runtime()?.block_on(remote.call(call))?;
+    let mut line = format!(
+        "directory={} bytes={}",
+        made.directory.display(),
+        made.bytes
     );
+    for (name, count) in [
+        ("position", made.position),
+        ("entities", made.entities),
+        ("messages", made.messages),
+    ] {
+        if let Some(count) = count {
+            line += &format!(" {name}={count}");
+        }
+    }
+    println!("{line} took={}", made.took);
     Ok(())
 }

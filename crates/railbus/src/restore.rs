@@ -1,6 +1,7 @@
 //! `railbus restore`: makes a data directory from a backup. It is there whole and verified, or not
-//! at all.
+//! at all. With `--namespace` a running broker gives a namespace what the backup of one has.
 
+use crate::administration;
 use crate::arguments::{RestoreArguments, ServeArguments};
 use crate::command_error::CommandError;
 use crate::data_directory::Location;
@@ -9,6 +10,9 @@ use crate::settings::Settings;
 /// Restores to the data directory of a broker that is started with the same options, and prints
 /// one line about what is in it.
 pub fn run(arguments: RestoreArguments) -> Result<(), CommandError> {
+    if let Some(name) = &arguments.namespace {
+        return administration::restore_namespace(name, &arguments.backup, &arguments.broker);
+    }
     let settings = Settings::resolve(&ServeArguments {
         config: arguments.config,
         data_dir: arguments.data_dir,

@@ -25,6 +25,7 @@ use crate::commit_progress::CommitProgress;
 use crate::committer::Submission;
 use crate::database::Database;
 use crate::directory::{Layout, sync_directory};
+use crate::disk_space;
 use crate::open_store::OpenStore;
 use crate::witness::Witness;
 
@@ -34,6 +35,8 @@ pub(crate) struct RocksBackup {
     open_store: Weak<OpenStore>,
     submissions: Weak<Sender<Submission>>,
     progress: Arc<CommitProgress>,
+    /// Free space below which the disk is nearly full.
+    reserve: u64,
     /// Held by the one backup that may be made at a time.
     one: Mutex<()>,
 }
@@ -54,11 +57,13 @@ impl RocksBackup {
         open_store: &Arc<OpenStore>,
         submissions: &Arc<Sender<Submission>>,
         progress: Arc<CommitProgress>,
+        reserve: u64,
     ) -> Self {
         Self {
             open_store: Arc::downgrade(open_store),
             submissions: Arc::downgrade(submissions),
             progress,
+            reserve,
             one: Mutex::default(),
         }
     }
@@ -116,6 +121,15 @@ impl Backup for RocksBackup {
             drop(staging.remove(&*open_store.system));
         }
         made
+    }
+
+    fn check_space(&self) -> Result<(), BackupError> {
+        let open_store = self.open_store.upgrade().ok_or_else(closed)?;
+        let free = disk_space::free_bytes(open_store.directory.layout().root());
+        match free.map_err(|error| BackupError::Io(error.to_string()))? < self.reserve {
+            true => Err(BackupError::NearlyFull),
+            false => Ok(()),
+        }
     }
 }
 

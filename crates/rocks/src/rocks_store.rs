@@ -263,7 +263,8 @@ impl Store for RocksStore {
 
     fn backup(&self) -> Option<Arc<dyn Backup>> {
         let submissions = &self.submitter.as_ref()?.submissions;
-        let backup = RocksBackup::new(&self.open_store, submissions, self.progress.clone());
+        let progress = self.progress.clone();
+        let backup = RocksBackup::new(&self.open_store, submissions, progress, self.reserve);
         Some(Arc::new(backup))
     }
 

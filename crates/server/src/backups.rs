@@ -11,4 +11,6 @@ pub struct Backups {
     /// Made with the first of them.
     pub directory: PathBuf,
     pub backup: Arc<dyn Backup>,
+    /// Held by the one backup of a namespace that may be made at a time.
+    pub namespaces: Arc<tokio::sync::Mutex<()>>,
 }

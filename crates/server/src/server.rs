@@ -149,7 +149,11 @@ impl BoundServer {
             directory_receiver,
             certificate: options.certificate,
             plain: options.plain,
-            backups: backups.map(|(directory, backup)| Backups { directory, backup }),
+            backups: backups.map(|(directory, backup)| Backups {
+                directory,
+                backup,
+                namespaces: Arc::default(),
+            }),
             key_demand: Arc::default(),
             development_issuer: options.development_issuer,
             placement: Placement::on_one(inbox.clone()),

@@ -25,6 +25,7 @@ use crate::deletion_pause::DeletionPause;
 use crate::http::faults::HttpQuestion;
 use crate::namespace_registry::{DirectoryChange, NamespaceRegistry};
 use crate::report::{Measured, Report};
+use crate::store_view::StoreView;
 use crate::task_usage::TaskUsage;
 use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
 
@@ -54,6 +55,8 @@ pub enum Message {
     Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
     /// Asks for the record of what has happened to the messages of a namespace, if there is one.
     Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
+    /// Asks for reads of all that was answered.
+    StoreView(oneshot::Sender<StoreView>),
     /// Asks what a fault rule does to an HTTP request.
     HttpFault(Box<HttpQuestion>),
     /// Asks for the figures of the shard, and of these entities.
@@ -210,6 +213,10 @@ impl ShardTask {
             }
             Message::Lineage(namespace, answer) => {
                 drop(answer.send(self.shard.lineage(namespace)));
+            }
+            Message::StoreView(answer) => {
+                let durable = self.shard.store().durable();
+                drop(answer.send(StoreView::new(Arc::clone(&self.reader), durable)));
             }
             Message::HttpFault(question) => {
                 let (now, (request, answer)) = (self.clock.now(), *question);

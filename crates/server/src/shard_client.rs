@@ -22,6 +22,7 @@ use crate::namespace_view::NamespaceView;
 use crate::report::Measured;
 use crate::shard::{Inbox, Message};
 use crate::staging::{CommandStager, staged};
+use crate::store_view::StoreView;
 use crate::telemetry::ConnectionTracer;
 
 /// The most time between a command and its answer. A disk that takes longer for a commit or a read
@@ -208,6 +209,11 @@ impl ShardClient {
     ) -> Result<Option<LineageReader>, ShardError> {
         let question = |answer| Message::Lineage(namespace, answer);
         ask_task(&self.inbox, question).await
+    }
+
+    /// Reads of all that was answered.
+    pub async fn store_view(&self) -> Result<StoreView, ShardError> {
+        ask_task(&self.inbox, Message::StoreView).await
     }
 
     /// Sends commands that may have several answers, or none.

@@ -16,6 +16,12 @@ pub trait Backup: Send + Sync {
     /// # Errors
     /// When no copy was made. The store itself is not affected.
     fn back_up(&self, target: &Path) -> Result<BackupSummary, BackupError>;
+
+    /// Asks the file system of the store whether more may be written there by others.
+    ///
+    /// # Errors
+    /// When the disk is nearly full, or does not answer.
+    fn check_space(&self) -> Result<(), BackupError>;
 }
 
 /// A completed backup.

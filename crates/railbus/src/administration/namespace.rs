@@ -1,5 +1,7 @@
 //! `railbus namespace`: namespaces of a running broker.
 
+use std::path::Path;
+
 use hyper::Method;
 use hyper::header::{HeaderName, IF_NONE_MATCH};
 use percent_encoding::utf8_percent_encode;
@@ -111,6 +113,22 @@ pub fn namespace(command: NamespaceCommand) -> CommandResult {
             ApiResponse(made).print(OutputShape::Entity, fork.at.output.json)
         }
     }
+}
+
+/// Gives a namespace what a backup of one has, and shows what was made if it was not there.
+pub fn restore_namespace(
+    name: &str,
+    backup: &Path,
+    broker: &BrokerArguments,
+) -> Result<(), CommandError> {
+    let path = path_of(name) + "/restore";
+    let body = json!({ "backup": backup }).to_string();
+    let made = send(broker, Call::post(&path, body))?;
+    if made.get("name").is_none() {
+        return Ok(());
+    }
+    ApiResponse(made).print(OutputShape::Entity, false)?;
+    Ok(())
 }
 
 pub fn path_of(name: &str) -> String {

@@ -13,6 +13,10 @@ pub struct BackupArguments {
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
+    /// The namespace that alone is in it, then a file instead of a directory
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
     /// Which broker.
     #[command(flatten)]
     pub broker: BrokerArguments,
@@ -24,6 +28,16 @@ pub struct RestoreArguments {
     /// The backup; it stays as it is
     #[arg(value_name = "DIR")]
     pub backup: PathBuf,
+
+    /// Give a namespace of a running broker what the backup of a namespace has, instead of what it
+    /// has; it is made if it is not there. The backup is in the broker's directory of backups, and
+    /// --config and --data-dir do not count
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
+    /// Which broker, with --namespace.
+    #[command(flatten)]
+    pub broker: BrokerArguments,
 
     /// The broker's settings [default: railbus.toml if present]
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]

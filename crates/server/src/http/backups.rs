@@ -3,21 +3,31 @@
 //! `{"directory": "monday"}` is answered with the path of the backup once it is on stable storage
 //! and holds everything that was acknowledged before. Backups lie in one directory of the broker's
 //! machine, which the configuration names; the request chooses only the name of the backup in it.
+//! With `"namespace": "shop"` it is a file with what that namespace alone has, which `POST` to
+//! `/$railbus/namespaces/NAME/restore` gives to a namespace.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use std::{fs, io, thread};
 
+use broker::{EntityError, LoadTarget, NamespaceOrder};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 use store::BackupError;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::answer::{self, Response};
 use super::body;
+use super::namespaces::{self, ApiError};
+use crate::audit::Changes;
 use crate::backups::Backups;
+use crate::namespace_backup::{self, Exported, Loading};
 use crate::namespace_view::NamespaceView;
+use crate::shard_client::{LocksAtEnd, ShardClient};
 
 /// More than enough for a request's body.
 const BODY_BYTES: usize = 8 << 10;
@@ -29,6 +39,8 @@ const NAME_BYTES: usize = 200;
 #[serde(deny_unknown_fields)]
 struct BackupRequest {
     directory: PathBuf,
+    /// The one that alone is in it.
+    namespace: Option<String>,
 }
 
 /// An answer's body.
@@ -36,8 +48,20 @@ struct BackupRequest {
 struct BackupResponse {
     directory: PathBuf,
     bytes: u64,
-    position: u64,
+    /// Of a backup of the whole store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
+    /// Of a backup of a namespace.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    namespace: Option<NamespaceCounts>,
     took: String,
+}
+
+/// What is in the backup of a namespace.
+#[derive(Debug, Serialize)]
+struct NamespaceCounts {
+    entities: usize,
+    messages: u64,
 }
 
 /// Why there is no backup.
@@ -54,6 +78,8 @@ enum Error {
     Directory(PathBuf, io::Error),
     #[error(transparent)]
     Backup(#[from] BackupError),
+    #[error(transparent)]
+    Namespace(#[from] ApiError),
     #[error("a thread cannot be started: {0}")]
     Thread(io::Error),
     #[error("the backup ended because of an internal error")]
@@ -70,6 +96,7 @@ impl Error {
                 | BackupError::Busy
                 | BackupError::OtherFileSystem { .. },
             ) => StatusCode::CONFLICT,
+            Self::Namespace(error) => error.status(),
             Self::Backup(BackupError::NearlyFull) => StatusCode::INSUFFICIENT_STORAGE,
             Self::Backup(BackupError::Store(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Backup(BackupError::Io(_))
@@ -81,7 +108,7 @@ impl Error {
 }
 
 /// Answers a request. The caller has the right to manage.
-pub async fn respond(request: Request<Incoming>, server: &NamespaceView) -> Response {
+pub async fn respond(request: Request<Incoming>, server: &Arc<NamespaceView>) -> Response {
     let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
         Err(refusal) => return refusal,
@@ -93,13 +120,36 @@ pub async fn respond(request: Request<Incoming>, server: &NamespaceView) -> Resp
             return answer::error(StatusCode::BAD_REQUEST, &message);
         }
     };
+    let change = wanted.namespace.as_ref().map(|namespace| {
+        let directory = wanted.directory.display();
+        format!("back up namespace {namespace} to {directory}")
+    });
     let made = match server.backups.clone() {
-        Some(backups) => make_on_own_thread(backups, wanted).await,
+        Some(backups) => {
+            let server = Arc::clone(server);
+            on_own_thread(move |runtime| {
+                let made = make(&backups, wanted, &server, runtime);
+                match &made {
+                    Ok(made) => {
+                        tracing::info!(directory = %made.directory.display(), made.bytes, "a backup was made");
+                    }
+                    Err(refusal) => tracing::warn!("a backup was not made: {refusal}"),
+                }
+                made
+            })
+            .await
+        }
         None => Err(Error::None),
     };
     match made {
         Ok(made) => match serde_json::to_string(&made) {
-            Ok(body) => answer::json(StatusCode::CREATED, body),
+            Ok(body) => {
+                let response = answer::json(StatusCode::CREATED, body);
+                match change {
+                    Some(change) => told(response, change),
+                    None => response,
+                }
+            }
             Err(error) => answer::error(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         },
         Err(refusal) => answer::error(refusal.status(), &refusal.to_string()),
@@ -108,41 +158,148 @@ pub async fn respond(request: Request<Incoming>, server: &NamespaceView) -> Resp
 
 /// Runs on a thread of its own, since it may take long and reads need the shared ones. It goes on
 /// if its client has gone.
-async fn make_on_own_thread(
-    backups: Backups,
-    wanted: BackupRequest,
-) -> Result<BackupResponse, Error> {
+async fn on_own_thread<T: Send + 'static>(
+    work: impl FnOnce(&Handle) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let (answer, made) = oneshot::channel();
+    let runtime = Handle::current();
     let thread = thread::Builder::new().name("backup".to_owned());
-    let started = thread.spawn(move || {
-        let made = make(&backups, &wanted.directory);
-        match &made {
-            Ok(made) => {
-                tracing::info!(directory = %made.directory.display(), made.bytes, "a backup was made");
-            }
-            Err(refusal) => tracing::warn!("a backup was not made: {refusal}"),
-        }
-        drop(answer.send(made));
-    });
+    let started = thread.spawn(move || drop(answer.send(work(&runtime))));
     started.map_err(Error::Thread)?;
     made.await.unwrap_or(Err(Error::Fault))
 }
 
-fn make(backups: &Backups, wanted: &Path) -> Result<BackupResponse, Error> {
+fn make(
+    backups: &Backups,
+    wanted: BackupRequest,
+    server: &NamespaceView,
+    runtime: &Handle,
+) -> Result<BackupResponse, Error> {
     let started = Instant::now();
-    let unusable = |error| Error::Directory(backups.directory.clone(), error);
-    fs::create_dir_all(&backups.directory).map_err(unusable)?;
-    let home = fs::canonicalize(&backups.directory).map_err(unusable)?;
-    let directory = resolve_target(&home, &backups.directory, wanted)
-        .ok_or_else(|| Error::Place(home.clone()))?;
-    let made = backups.backup.back_up(&directory)?;
+    let directory = place(backups, &wanted.directory)?;
+    let (bytes, position, namespace) = match wanted.namespace {
+        None => {
+            let made = backups.backup.back_up(&directory)?;
+            (made.bytes, Some(made.position), None)
+        }
+        Some(name) => {
+            let made = runtime.block_on(export(backups, name, &directory, server))?;
+            let counts = NamespaceCounts {
+                entities: made.entities,
+                messages: made.messages,
+            };
+            (made.bytes, None, Some(counts))
+        }
+    };
     let took = jiff::SignedDuration::try_from(started.elapsed()).unwrap_or_default();
     Ok(BackupResponse {
         directory,
-        bytes: made.bytes,
-        position: made.position,
+        bytes,
+        position,
+        namespace,
         took: took.to_string(),
     })
+}
+
+async fn export(
+    backups: &Backups,
+    name: String,
+    target: &Path,
+    server: &NamespaceView,
+) -> Result<Exported, Error> {
+    let Ok(_one) = backups.namespaces.try_lock() else {
+        return Err(BackupError::Busy.into());
+    };
+    if fs::symlink_metadata(target).is_ok() {
+        let path = target.display().to_string();
+        return Err(BackupError::Exists { path }.into());
+    }
+    let shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await;
+    let mut shard = shard.map_err(ApiError::from)?;
+    let exported = namespace_backup::export(&mut shard, name, target, &*backups.backup).await;
+    Ok(exported.map_err(ApiError::from)?)
+}
+
+/// Gives a namespace what a backup of one has. It is made if it is not there, and answered with a
+/// connection string to the endpoint then.
+pub(super) async fn restore(
+    name: String,
+    backup: PathBuf,
+    endpoint: String,
+    server: &Arc<NamespaceView>,
+) -> Response {
+    let change = format!("restore namespace {name} from backup {}", backup.display());
+    let restored = match server.backups.clone() {
+        Some(backups) => {
+            let server = Arc::clone(server);
+            on_own_thread(move |runtime| {
+                let path = place(&backups, &backup)?;
+                Ok(runtime.block_on(load(name, &path, &endpoint, &server))?)
+            })
+            .await
+        }
+        None => Err(Error::None),
+    };
+    match restored {
+        Ok((status, json)) => told(answer::value(status, &json), change),
+        Err(refusal) => answer::error(refusal.status(), &refusal.to_string()),
+    }
+}
+
+/// A response whose line in the log says more than its path.
+fn told(mut response: Response, change: String) -> Response {
+    response.extensions_mut().insert(Changes(vec![change]));
+    response
+}
+
+async fn load(
+    name: String,
+    path: &Path,
+    endpoint: &str,
+    server: &NamespaceView,
+) -> Result<(StatusCode, Json), ApiError> {
+    if !path.exists() {
+        return Err(ApiError::NoBackup(path.display().to_string()));
+    }
+    namespace_backup::check(path).map_err(namespace_backup::Error::from)?;
+    let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
+    // What cannot be made is refused before anything is loaded.
+    let definition = match namespaces::describe(&mut shard, name.clone()).await {
+        Ok(_) => None,
+        Err(ApiError::Entity(EntityError::NoNamespace(_))) => {
+            let definition = namespaces::new(server, name.clone(), Vec::new(), None)?;
+            definition.check()?;
+            Some(definition)
+        }
+        Err(error) => return Err(error),
+    };
+    let loading = Loading::load(&mut shard, path).await?;
+    let load = loading.0;
+    let end = |target| NamespaceOrder::EndLoad { load, target };
+    let ended = match definition {
+        None => {
+            let order = end(LoadTarget::Existing(name));
+            let ended = namespaces::ask(&mut shard, order).await;
+            ended.map(|_| (StatusCode::OK, json!({})))
+        }
+        Some(definition) => {
+            let order = |definition| end(LoadTarget::New(definition));
+            namespaces::create(&mut shard, definition, order, endpoint).await
+        }
+    };
+    if ended.is_err() {
+        loading.release(&mut shard).await;
+    }
+    ended
+}
+
+/// Where a backup of a name is, or will be.
+fn place(backups: &Backups, wanted: &Path) -> Result<PathBuf, Error> {
+    let unusable = |error| Error::Directory(backups.directory.clone(), error);
+    fs::create_dir_all(&backups.directory).map_err(unusable)?;
+    let home = fs::canonicalize(&backups.directory).map_err(unusable)?;
+    let found = resolve_target(&home, &backups.directory, wanted);
+    found.ok_or(Error::Place(home))
 }
 
 /// Where `wanted` is in `home`, which may also be called `alias`. Nothing is looked up for it, so

@@ -20,12 +20,13 @@ use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value as Json, json};
-use store::NamespaceId;
+use store::{BackupError, NamespaceId};
 
 use super::answer::{self, Response};
 use super::body;
 use super::routes::Route;
 use super::{clock, faults, snapshots};
+use crate::namespace_backup;
 use crate::namespace_view::NamespaceView;
 use crate::random::random;
 use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
@@ -117,6 +118,10 @@ pub(super) enum ApiError {
     Bad(String),
     #[error("{0}")]
     Conflict(String),
+    #[error("there is no backup {0}")]
+    NoBackup(String),
+    #[error("{0}")]
+    Disk(String),
     #[error(transparent)]
     Entity(#[from] EntityError),
     #[error(transparent)]
@@ -125,24 +130,46 @@ pub(super) enum ApiError {
     Unexpected,
 }
 
-impl From<ApiError> for Response {
-    fn from(error: ApiError) -> Self {
-        let status = match &error {
-            ApiError::Entity(EntityError::NoNamespace(_) | EntityError::NoSnapshot(_)) => {
-                StatusCode::NOT_FOUND
-            }
-            ApiError::Conflict(_)
-            | ApiError::Entity(
+impl ApiError {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Entity(EntityError::NoNamespace(_) | EntityError::NoSnapshot(_))
+            | Self::NoBackup(_) => StatusCode::NOT_FOUND,
+            Self::Conflict(_)
+            | Self::Entity(
                 EntityError::NamespaceExists(_)
                 | EntityError::SnapshotExists(_)
                 | EntityError::TooMany { .. },
             ) => StatusCode::CONFLICT,
-            ApiError::Entity(EntityError::DiskNearlyFull) => StatusCode::INSUFFICIENT_STORAGE,
-            ApiError::Bad(_) | ApiError::Entity(_) => StatusCode::BAD_REQUEST,
-            ApiError::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
-            ApiError::Unexpected => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        answer::error(status, &error.to_string())
+            Self::Entity(EntityError::DiskNearlyFull) => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Bad(_) | Self::Entity(_) => StatusCode::BAD_REQUEST,
+            Self::Shard(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unexpected | Self::Disk(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl From<ApiError> for Response {
+    fn from(error: ApiError) -> Self {
+        answer::error(error.status(), &error.to_string())
+    }
+}
+
+impl From<namespace_backup::Error> for ApiError {
+    fn from(error: namespace_backup::Error) -> Self {
+        use namespace_backup::{Error, FileError};
+
+        match error {
+            Error::Entity(error) => Self::Entity(error),
+            Error::Shard(error) => Self::Shard(error),
+            Error::Backup(BackupError::NearlyFull) => Self::Entity(EntityError::DiskNearlyFull),
+            Error::Unexpected => Self::Unexpected,
+            Error::File(FileError::Io(_))
+            | Error::Store(_)
+            | Error::Backup(_)
+            | Error::Unreadable(_) => Self::Disk(error.to_string()),
+            Error::File(error) => Self::Bad(error.to_string()),
+        }
     }
 }
 
@@ -169,7 +196,9 @@ pub async fn respond(
         Route::Faults => return faults::respond(request, &name, server).await,
         Route::NamespaceClock => return clock::respond(request, Some(&name), server).await,
         Route::Snapshots | Route::Snapshot | Route::Restore => {
-            return snapshots::respond(request, route, name, &below, server).await;
+            let endpoint = endpoint(&request, is_tls);
+            let at = (name, &*below);
+            return snapshots::respond(request, route, at, endpoint, server).await;
         }
         Route::Fork => {
             let endpoint = endpoint(&request, is_tls);

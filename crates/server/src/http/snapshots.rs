@@ -1,12 +1,15 @@
 //! `/$railbus/namespaces/NAME/snapshots`, `restore` and `fork`: what a namespace had at one moment,
 //! to go back to or to make another namespace of.
 //!
+//! `restore` takes a `backup` of a namespace too, and then makes the namespace if it is not there.
+//!
 //! `GET` shows the snapshots of a namespace. `POST` takes one under the `name` of the body, and
 //! `DELETE` of its path removes it. `POST` to `restore` gives the namespace the entities and
 //! messages of the `snapshot` of the body instead of those it has. `POST` to `fork` makes a
 //! namespace with those of a snapshot, or with those that the namespace has now; it is answered as
 //! the making of a namespace is.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use broker::{AuthorizationRule, NamespaceAnswer, NamespaceOrder, SnapshotDescription};
@@ -17,9 +20,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use super::answer::{self, Response};
-use super::body;
 use super::namespaces::{self, ApiError, Key, ask};
 use super::routes::Route;
+use super::{backups, body};
 use crate::namespace_view::NamespaceView;
 use crate::shard_client::{LocksAtEnd, ShardClient};
 
@@ -37,7 +40,9 @@ struct Taken {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Restored {
-    snapshot: String,
+    snapshot: Option<String>,
+    /// In the directory of backups.
+    backup: Option<PathBuf>,
 }
 
 /// The body of a `POST` to `fork`.
@@ -56,8 +61,8 @@ struct Forked {
 pub async fn respond(
     request: Request<Incoming>,
     route: Route,
-    name: String,
-    below: &str,
+    (name, below): (String, &str),
+    endpoint: String,
     server: &Arc<NamespaceView>,
 ) -> Response {
     let method = request.method().clone();
@@ -70,9 +75,17 @@ pub async fn respond(
             }
         }
         (Route::Restore, _) => {
-            let text = "the body is not an object with the name of a snapshot";
+            let text = "the body is not an object with the name of a snapshot or of a backup";
             match read(request, text, server).await {
-                Ok(Restored { snapshot }) => NamespaceOrder::Restore { name, snapshot },
+                Ok(Restored {
+                    snapshot: Some(snapshot),
+                    backup: None,
+                }) => NamespaceOrder::Restore { name, snapshot },
+                Ok(Restored {
+                    snapshot: None,
+                    backup: Some(backup),
+                }) => return backups::restore(name, backup, endpoint, server).await,
+                Ok(_) => return answer::error(StatusCode::BAD_REQUEST, text),
                 Err(refusal) => return refusal,
             }
         }

@@ -200,6 +200,8 @@ fn a_nearly_full_disk_is_not_filled_by_backups() {
     let store = RocksStore::open(directory.path(), options, Arc::new(|| ())).expect("opened");
     let refused = back_up(&store, &directory.path().join("backup"));
     assert_eq!(refused, Err(BackupError::NearlyFull));
+    let backup = store.backup().expect("it is open");
+    assert_eq!(backup.check_space(), Err(BackupError::NearlyFull));
 }
 
 #[test]
