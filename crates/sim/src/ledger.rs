@@ -303,7 +303,8 @@ impl Ledger {
         queue.duplicate_window.is_some() || queue.is_topic || goes_on.is_some()
     }
 
-    /// Messages are submitted to the shard, and count as it has them from now on. Returns their ids.
+    /// Messages are submitted to the shard, and count as it has them from now on. Returns their
+    /// ids.
     fn record_submitted(&mut self, messages: &[Incoming]) -> Vec<MessageId> {
         let mut ids = Vec::with_capacity(messages.len());
         for taken in messages.iter().map(|message| &message.payload) {
