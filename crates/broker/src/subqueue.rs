@@ -261,8 +261,12 @@ impl SubqueueState {
 
     /// A receiver that takes from here has gone.
     pub(crate) fn leave(&mut self, slot: ReceiverSlot, receiver: &Receiver) {
-        self.attached -= 1;
-        self.prioritized -= usize::from(receiver.priority != 0);
+        let left = self.attached.checked_sub(1);
+        self.attached = left.expect("a receiver is attached until it leaves");
+        let left = self
+            .prioritized
+            .checked_sub(usize::from(receiver.priority != 0));
+        self.prioritized = left.expect("a receiver keeps its priority until it leaves");
         match receiver.choice {
             Choice::Next => self.takers.retain(|other| *other != slot),
             Choice::Selected(id) => self.selections.leave(id, slot),

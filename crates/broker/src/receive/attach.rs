@@ -46,6 +46,10 @@ pub(crate) fn attach(
         Access::Browse => (ReceiveMode::ReceiveAndDelete, 0, None, false),
     };
     let clients = &mut cx.shared.clients;
+    assert!(
+        clients.find(receiver).is_none(),
+        "a link that attaches again was detached"
+    );
     let slot = clients.attach(receiver, place, mode);
     let single = queue.settings.single_active_receiver;
     let sub = queue.sub_mut(place.subqueue);

@@ -11,6 +11,10 @@ use crate::queue::Queue;
 /// Puts a receiver to where it waits for messages, if it has credit and is nowhere yet.
 pub(crate) fn invite(queue: &mut Queue, slot: ReceiverSlot, cx: &mut Context<'_>) {
     let receiver = cx.shared.clients.get_mut(slot);
+    assert_eq!(
+        receiver.place.entity, queue.id,
+        "a receiver is invited to the queue that it is attached to"
+    );
     match receiver.session_role {
         SessionRole::None => {
             let subqueue = receiver.place.subqueue;

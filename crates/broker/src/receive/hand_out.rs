@@ -121,8 +121,13 @@ pub(crate) fn deliver(
     rests_on: CommitId,
     cx: &mut Context<'_>,
 ) {
-    queue.note_access(cx);
     let receiver = taker.id;
+    assert_eq!(
+        cx.shared.clients.get(taker.slot).id,
+        receiver,
+        "a taker is the receiver of its slot"
+    );
+    queue.note_access(cx);
     let holder = Holder {
         connection: receiver.connection,
         link: Some(receiver.link),

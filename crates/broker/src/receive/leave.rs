@@ -36,6 +36,10 @@ pub(crate) fn leave(
     cx: &mut Context<'_>,
 ) -> ReceiverId {
     let receiver = cx.shared.clients.detach(slot);
+    assert_eq!(
+        receiver.place.entity, queue.id,
+        "a receiver leaves the queue that it is attached to"
+    );
     if receiver.waits() {
         // It has waited until now.
         queue.note_access(cx);

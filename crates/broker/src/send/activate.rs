@@ -75,6 +75,10 @@ pub(crate) fn erase_scheduled(
     row: MessageRow,
     cx: &mut Context<'_>,
 ) {
+    assert!(
+        !row::is_waiting(&row),
+        "a message that waits for its next delivery is not cancelled"
+    );
     let due = Due {
         at: row.enqueued_ms,
         number,

@@ -97,6 +97,10 @@ impl Sessions {
                 enqueued: None,
             }
         };
+        assert!(
+            !matches!(client.session_role, SessionRole::Holding(_)),
+            "a receiver holds one session at a time"
+        );
         let (receiver, session_id) = (client.id, key.bytes());
         let id = self.add_hold(|| Hold {
             key,
@@ -163,7 +167,8 @@ impl Sessions {
         let waiter = self.waiters.remove(&id);
         let waiter = waiter
             .expect("a waiter is removed once: with its session role, or when it gets another");
-        self.timeouts.remove(&(waiter.until, id));
+        let had_timeout = self.timeouts.remove(&(waiter.until, id));
+        assert!(had_timeout, "a waiter has its timeout until it is removed");
         waiter
     }
 
@@ -185,11 +190,12 @@ impl Sessions {
         self.uncertain.remove(&hold.key);
         self.deadlines.insert((hold.due, id));
         self.floors.insert((hold.floor, id));
-        debug_assert!(
+        assert!(
             !self.idle.contains_key(&hold.key),
             "a session is idle or held"
         );
-        self.by_key.insert(hold.key.clone(), id);
+        let before = self.by_key.insert(hold.key.clone(), id);
+        assert_eq!(before, None, "a session has one holder at a time");
         self.held.insert(id, hold);
         self.mark_pending(id);
         id
@@ -201,9 +207,11 @@ impl Sessions {
         assert!(hold.locked.is_empty(), "its locks end before it");
         self.extra -= hold.extra;
         self.note_change(hold.key.hash);
-        self.deadlines.remove(&(hold.due, id));
-        self.floors.remove(&(hold.floor, id));
-        self.by_key.remove(&hold.key);
+        let had_deadline = self.deadlines.remove(&(hold.due, id));
+        let had_floor = self.floors.remove(&(hold.floor, id));
+        assert!(had_deadline && had_floor, "a hold has both until it ends");
+        let held = self.by_key.remove(&hold.key);
+        assert_eq!(held, Some(id), "a hold has its key until it ends");
         self.pending.remove(&id);
         self.resting.remove(&id);
         hold
@@ -218,7 +226,8 @@ impl Sessions {
     /// A hold's time is to be looked at then.
     pub(super) fn look_at(&mut self, id: HoldId, due: Mono) {
         let before = std::mem::replace(&mut self.existing_hold_mut(id).due, due);
-        self.deadlines.remove(&(before, id));
+        let had_deadline = self.deadlines.remove(&(before, id));
+        assert!(had_deadline, "a hold has one deadline");
         self.deadlines.insert((due, id));
     }
 
@@ -227,7 +236,8 @@ impl Sessions {
         let hold = self.existing_hold_mut(id);
         let floor = hold.least().min(next_number);
         let before = std::mem::replace(&mut hold.floor, floor);
-        self.floors.remove(&(before, id));
+        let had_floor = self.floors.remove(&(before, id));
+        assert!(had_floor, "a hold has one floor");
         self.floors.insert((floor, id));
     }
 

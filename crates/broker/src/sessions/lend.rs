@@ -71,7 +71,8 @@ impl Sessions {
             hold.window.get(number).is_none(),
             "a message leaves its place before it is locked"
         );
-        hold.locked.insert(number);
+        let is_new = hold.locked.insert(number);
+        assert!(is_new, "message {number} is lent once at a time");
         LockTime::WithSession(hold.left_ms(now))
     }
 

@@ -144,7 +144,8 @@ fn end_hold(
         }
     }
     let (sessions, parts) = queue.sessions_mut();
-    parts.main.attached -= 1;
+    let left = parts.main.attached.checked_sub(1);
+    parts.main.attached = left.expect("a receiver is attached as long as it holds a session");
     parts.main.needs_dispatch = true;
     let hold = sessions.release(id);
     let slot = hold.slot;

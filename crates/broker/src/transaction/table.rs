@@ -150,7 +150,8 @@ impl Transactions {
             failure: None,
             decision: None,
         };
-        self.all.insert(id, transaction);
+        let before = self.all.insert(id, transaction);
+        assert!(before.is_none(), "an id of a transaction is given once");
         Ok(id)
     }
 
@@ -173,15 +174,21 @@ impl Transactions {
     /// Takes a transaction out that is not over; its operations go with it.
     pub(super) fn take(&mut self, id: TransactionId) -> Transaction {
         let transaction = self.all.remove(&id).expect(NOT_OVER);
-        self.bytes -= transaction.bytes;
+        let left = self.bytes.checked_sub(transaction.bytes);
+        self.bytes = left.expect("what a transaction holds was counted when it came");
         for operation in &transaction.held {
             for token in operation.tokens() {
-                self.marked.remove(token);
+                let marked = self.marked.remove(token);
+                assert_eq!(marked, Some(id), "a lock is part of one transaction");
             }
         }
         self.stop_clock(id, transaction.until);
         self.edit_controller(transaction.declared.connection, |controller| {
-            controller.open.remove(&id);
+            let was_open = controller.open.remove(&id);
+            assert!(
+                was_open,
+                "a transaction is its controller's until it is over"
+            );
         });
         transaction
     }
@@ -201,7 +208,8 @@ impl Transactions {
 
     pub(super) fn stop_clock(&mut self, id: TransactionId, until: Option<Mono>) {
         if let Some(until) = until {
-            self.ends.remove(&(until, id));
+            let had_end = self.ends.remove(&(until, id));
+            assert!(had_end, "a transaction whose time runs has an end");
         }
     }
 
@@ -216,6 +224,10 @@ impl Transactions {
     }
 
     pub(super) fn note_timed_out(&mut self, id: TransactionId, connection: ConnectionId) {
+        assert!(
+            !self.all.contains_key(&id),
+            "a transaction is rolled back before it counts as timed out"
+        );
         let controller = self.controllers.entry(connection).or_default();
         if controller.timed_out.len() == MAX_TIMED_OUT {
             controller.timed_out.pop_front();
