@@ -13,6 +13,7 @@
 //! Messages of a queue with sessions are read from the store first (`forward/session_page.rs`).
 
 mod dead_letter;
+mod death;
 pub(crate) mod hop;
 pub(crate) mod session_page;
 pub(crate) mod transfer;
@@ -25,7 +26,7 @@ use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::api::lineage::{DropReason, MessageEvent};
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::forward::hop::Destination;
+use crate::forward::hop::{Destination, HAS_PUMP, THERE};
 use crate::forward::transfer::{Admission, Transfer, TransferFailure};
 use crate::message::id::IdHash;
 use crate::queue::kind::Kind;
@@ -33,11 +34,6 @@ use crate::receive::run::run;
 use crate::send::duplicates::known::Known;
 use crate::subqueue::pump::{Looked, Pump};
 use crate::topic::fan_out;
-
-/// Why there is the entity of a pump.
-const HAS_PUMP: &str = "an entity that goes takes its pumps along";
-/// Why there is the destination of a path.
-const THERE: &str = "its path was found in this step";
 
 /// Moves what can be moved, as far as the turn's budget goes.
 pub(crate) fn pump(directory: &mut Directory, cx: &mut Context<'_>) {

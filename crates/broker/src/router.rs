@@ -5,6 +5,7 @@
 //! Routers and bindings are rows of the store, and a binding goes with either end.
 //! (docs/spec/rabbitmq.md#8)
 
+mod binding;
 mod bindings;
 pub(crate) mod command;
 mod headers;
@@ -15,6 +16,7 @@ pub(crate) mod routers;
 mod steps;
 mod stored;
 mod table;
+mod target;
 pub(crate) mod waiting;
 
 use store::{EntityId, NamespaceId};
@@ -33,14 +35,6 @@ const PREDECLARED: [(&str, RouterKind); 6] = [
     ("amq.match", RouterKind::Headers),
     ("amq.topic", RouterKind::Topic),
 ];
-
-/// Where a binding leads.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Target {
-    /// A queue or topic.
-    Entity(EntityId),
-    Router(EntityId),
-}
 
 /// One router.
 #[derive(Debug)]

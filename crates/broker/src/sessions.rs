@@ -335,6 +335,20 @@ impl Sessions {
         Some((key, record))
     }
 
+    /// Doubles a hold's window, as long as all windows of the queue are together no more than
+    /// `most` wider than to begin with.
+    pub(crate) fn widen(&mut self, id: HoldId, most: usize) {
+        let left = most.saturating_sub(self.extra);
+        let hold = self.existing_hold_mut(id);
+        let limit = hold.window.limit();
+        let widest = most.min(hold::WIDEST).saturating_sub(limit);
+        let more = limit.min(widest).min(left);
+        hold.window.widen(more);
+        hold.extra += more;
+        hold.was_full = false;
+        self.extra += more;
+    }
+
     fn remember_bookmark(&mut self, bookmark: Bookmark) {
         /// Listings that can go on where they stopped; more than that start anew.
         const MOST: usize = 16;

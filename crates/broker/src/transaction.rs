@@ -9,9 +9,9 @@
 //! settled the delivery ends with what it said for that case. A transaction belongs to the
 //! connection that declared it.
 
-mod discharge;
-mod enlist;
-mod injected;
+pub(crate) mod discharge;
+pub(crate) mod enlist;
+pub(crate) mod injected;
 mod locks;
 mod look_up;
 pub(crate) mod lookups;
@@ -29,10 +29,6 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::receive::run::run;
 use crate::transaction::table::{Declared, NOT_OVER, Transaction};
-
-pub(crate) use discharge::{discharge, loaded};
-pub(crate) use enlist::{enlist, mark_failed};
-pub(crate) use injected::{fail_unreported, refuse_discharge, refuse_operation};
 
 /// A transaction begins.
 pub(crate) fn declare(

@@ -19,7 +19,8 @@ use crate::router;
 use crate::send::cancel;
 use crate::send::duplicates::known::Known;
 use crate::send::send_once;
-use crate::{sessions, transaction};
+use crate::sessions;
+use crate::transaction::discharge;
 
 /// Hands the answer to the operation that asked for it.
 pub(crate) fn loaded(
@@ -47,7 +48,7 @@ pub(crate) fn loaded(
     }
     if let Purpose::Transaction(_, id) = purpose {
         // It is about other entities too, and has to be decided even if this one is gone.
-        return transaction::loaded(directory, id, read, found, cx);
+        return discharge::loaded(directory, id, read, found, cx);
     }
     if let Purpose::Publication(_, connection) = purpose {
         let known = found.and_then(Found::into_entries);

@@ -19,6 +19,7 @@ use crate::sessions;
 use crate::sessions::state_request::StateRequest;
 use crate::settle::end_lock::Asker;
 use crate::settle::{self, redrive, renew};
+use crate::transaction::{discharge, enlist};
 use crate::{topic, transaction};
 
 /// Carries one command out.
@@ -248,7 +249,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             operation,
             scope,
             refusal,
-        } => transaction::enlist(
+        } => enlist::enlist(
             directory,
             request,
             transaction,
@@ -261,12 +262,12 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             connection,
             transaction,
             reason,
-        } => transaction::mark_failed(connection, transaction, reason, cx),
+        } => enlist::mark_failed(connection, transaction, reason, cx),
         Command::Discharge {
             request,
             transaction,
             fail,
-        } => transaction::discharge(directory, request, transaction, fail, cx),
+        } => discharge::discharge(directory, request, transaction, fail, cx),
         Command::EndTransactions {
             connection,
             coordinator,

@@ -21,6 +21,7 @@ use crate::queue::Queue;
 use crate::receive::run::run;
 use crate::settle::end_lock;
 use crate::transaction;
+use crate::transaction::injected;
 use store::NamespaceId;
 
 /// Carries a command out unless a rule has it fail.
@@ -171,7 +172,7 @@ fn end(command: &Command, requester: Option<Requester>, end: InjectedEnd, cx: &m
         ..
     } = command
     {
-        transaction::fail_unreported(*request, *transaction, *refusal, cx);
+        injected::fail_unreported(*request, *transaction, *refusal, cx);
     }
     if let Some(requester) = requester {
         cx.emit(Output::Ended { requester, end });

@@ -14,7 +14,7 @@ use crate::api::publication::PublishError;
 use crate::api::rule::RuleError;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::transaction;
+use crate::transaction::injected;
 
 /// Refuses a command instead of carrying it out.
 pub(super) fn refuse(
@@ -31,13 +31,13 @@ pub(super) fn refuse(
             refusal,
             ..
         } => {
-            transaction::refuse_operation(directory, *request, *id, operation, *refusal, error, cx);
+            injected::refuse_operation(directory, *request, *id, operation, *refusal, error, cx);
         }
         Command::Discharge {
             request,
             transaction: id,
             ..
-        } => transaction::refuse_discharge(directory, *request, *id, error, cx),
+        } => injected::refuse_discharge(directory, *request, *id, error, cx),
         command => {
             if let Some(refusal) = refusal(command, error) {
                 cx.emit(refusal);

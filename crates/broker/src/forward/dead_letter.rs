@@ -8,17 +8,14 @@
 
 use std::collections::BTreeSet;
 
-use amqp::message::{Header, Sections};
-use bytes::Bytes;
 use store::EntityId;
 
-use super::hop;
+use super::death::note_death;
+use super::hop::{self, HAS_PUMP, THERE};
 use super::transfer::{Admission, Transfer, TransferFailure};
-use super::{HAS_PUMP, THERE};
-use crate::api::death::{Death, DeathReason};
+use crate::api::death::DeathReason;
 use crate::api::id::SubqueueId;
 use crate::api::lineage::{DropReason, MessageEvent};
-use crate::api::time::Wall;
 use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::message::patch::Patch;
@@ -29,8 +26,6 @@ use crate::receive::run::run;
 
 /// Queues and reasons that a message can have died of; with more it is not routed any more.
 const MAX_DEATHS: usize = 64;
-/// Bytes of routing keys that are remembered of a death.
-const MAX_KEY_BYTES: usize = 4 << 10;
 
 /// Routes the next dead letter of a queue that has such a router. Returns whether it is worth going
 /// on.
@@ -78,46 +73,6 @@ pub(super) fn route_one(
 fn is_worn_out(patch: &Patch) -> bool {
     let deaths = patch.deaths();
     deaths.is_some_and(|deaths| deaths.list.len() >= MAX_DEATHS)
-}
-
-/// Notes that a message has died in the queue of a path. Returns of what, and how it had come.
-pub(super) fn note_death(
-    patch: &mut Patch,
-    path: &str,
-    transfer: &Transfer,
-    now: Wall,
-) -> (DeathReason, Route) {
-    let came = Route::of(&transfer.body.payload, patch, path);
-    let reason = DeathReason::of(patch.dead_letter_reason().as_deref().unwrap_or_default());
-    let mut bytes = 0;
-    let remembered = came.keys.iter().take_while(|key| {
-        bytes += key.len();
-        bytes <= MAX_KEY_BYTES
-    });
-    let is_first = patch.deaths().is_none_or(|deaths| deaths.list.is_empty());
-    let death = Death {
-        queue: path.to_owned(),
-        reason,
-        count: 1,
-        first_ms: now.0,
-        last_ms: now.0,
-        router: came.router.clone(),
-        keys: remembered.cloned().collect(),
-        ttl_ms: own_ttl(&transfer.body.payload).filter(|_| is_first),
-        is_first,
-    };
-    let deaths = patch.deaths_mut();
-    let rejected = u32::from(reason == DeathReason::Rejected);
-    let failed = transfer.entry.delivery_count.saturating_add(rejected);
-    deaths.failed = deaths.failed.saturating_add(failed);
-    deaths.add(death);
-    (reason, came)
-}
-
-/// The time to live that the sender has given a message.
-fn own_ttl(payload: &Bytes) -> Option<u32> {
-    let sections = Sections::scan(payload).ok()?;
-    Header::decode(payload.get(sections.header)?).ok()?.ttl
 }
 
 /// Where a dead letter goes that had come by a route.

@@ -3,7 +3,7 @@
 
 use store::{EntityId, SequenceNumber};
 
-use super::dead_letter::note_death;
+use super::death::note_death;
 use super::transfer::{Admission, Transfer, TransferFailure};
 use crate::api::forward_error::ForwardError;
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
@@ -26,6 +26,11 @@ use crate::send::duplicates::known::Known;
 use crate::send::{enqueue, length};
 use crate::settle::dead_letter;
 use crate::subqueue::pump::{Looked, Pump};
+
+/// Why there is the entity of a pump.
+pub(super) const HAS_PUMP: &str = "an entity that goes takes its pumps along";
+/// Why there is the destination of a path.
+pub(super) const THERE: &str = "its path was found in this step";
 
 /// Where messages of a subqueue go by themselves.
 pub(crate) enum Destination {

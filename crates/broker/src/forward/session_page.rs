@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 
 use store::{CommitId, Part, Query, SequenceNumber, StoreError, StoredMessage};
 
+use super::forward_one;
+use super::hop::{self, Destination, HAS_PUMP};
 use super::transfer::Transfer;
-use super::{Destination, HAS_PUMP, forward_one, hop};
 use crate::api::id::{ReadId, Subqueue, SubqueueId};
 use crate::context::Context;
 use crate::context::read::Purpose;

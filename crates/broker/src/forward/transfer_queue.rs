@@ -121,7 +121,7 @@ pub(super) fn dead_letter(
     error: &ForwardError,
     cx: &mut Context<'_>,
 ) {
-    let queue = directory.get_mut(source).expect(super::HAS_PUMP);
+    let queue = directory.get_mut(source).expect(hop::HAS_PUMP);
     hop::leave(queue, Subqueue::Main, transfer, cx);
     queue.record(transfer.number, || MessageEvent::Forwarded { to: via }, cx);
     let via = directory.get_mut(via).expect(HAS_VIA);

@@ -5,35 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use amqp::Value;
-
+use super::binding::{Binding, Identity};
 use super::table::Table;
-use super::{Target, stored};
 use crate::api::router::RouterKind;
-
-/// A binding of a router.
-#[derive(Clone, Debug)]
-pub(super) struct Binding {
-    pub target: Target,
-    pub key: String,
-    /// Sorted by their names.
-    pub arguments: Vec<(String, Value)>,
-}
-
-impl Binding {
-    /// What its arguments take, in bytes.
-    pub(super) fn argument_bytes(&self) -> usize {
-        stored::encoded_arguments(&self.arguments).len()
-    }
-
-    /// Values have no order, so arguments are compared as they are encoded.
-    fn identity(&self) -> Identity {
-        let arguments = stored::encoded_arguments(&self.arguments);
-        (self.target, self.key.clone(), arguments)
-    }
-}
-
-type Identity = (Target, String, Vec<u8>);
 
 /// See the head of this file.
 #[derive(Debug)]

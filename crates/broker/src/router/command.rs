@@ -5,9 +5,10 @@
 
 use store::NamespaceId;
 
-use super::bindings::Binding;
+use super::binding::{self, Binding};
 use super::routers::Routers;
-use super::{PREDECLARED, Router, Target, predeclared, stored};
+use super::target::Target;
+use super::{PREDECLARED, Router, predeclared, stored};
 use crate::api::kind::EntityKind;
 use crate::api::page::Page;
 use crate::api::router::{
@@ -140,7 +141,7 @@ fn check_arguments(
     what: &'static str,
     arguments: &[(String, amqp::Value)],
 ) -> Result<(), RouterError> {
-    if stored::encoded_arguments(arguments).len() > MAX_ARGUMENT_BYTES {
+    if binding::encoded_arguments(arguments).len() > MAX_ARGUMENT_BYTES {
         let limit = MAX_ARGUMENT_BYTES;
         return Err(RouterError::TooLong { limit, what });
     }

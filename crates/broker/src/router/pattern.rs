@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Target;
 use super::steps::Steps;
-use super::table::Targets;
+use super::target::{Target, Targets};
 use crate::api::publication::PublishError;
 
 /// The most `#` in one pattern. (docs/spec/rabbitmq.md#6.1)

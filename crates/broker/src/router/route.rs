@@ -13,7 +13,8 @@ use store::{EntityId, NamespaceId};
 
 use super::headers::Headers;
 use super::steps::Steps;
-use super::{Router, Target, predeclared};
+use super::target::Target;
+use super::{Router, predeclared};
 use crate::api::publication::{Publication, PublishError};
 use crate::api::router::DEFAULT_ROUTER;
 use crate::entities::directory::Directory;

@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{BodyPointer, EntityId, EntityRow, Entry, Head, NamespaceId, StoreError, Write};
 
-use super::bindings::Binding;
-use super::{PREDECLARED, Router, Target, predeclared, stored};
+use super::binding::Binding;
+use super::target::Target;
+use super::{PREDECLARED, Router, predeclared, stored};
 use crate::api::router::{DEFAULT_ROUTER, RouterSettings};
 use crate::context::Context;
 use crate::entities::definition;

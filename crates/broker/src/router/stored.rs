@@ -1,15 +1,15 @@
 //! How the store keeps routers and bindings: a router as the definition of an entity, its bindings
 //! as the entries of that entity which a start reads, by their numbers.
 
-use amqp::{Value, decode, encode};
-use bytes::{Bytes, BytesMut};
+use amqp::{Value, decode};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use store::{EntityId, Entry, EntryKey, Index, SequenceNumber, StoreError, Write};
 
-use super::Target;
-use super::bindings::Binding;
+use super::binding::{Binding, encoded_arguments};
 use super::headers::HeaderMatch;
 use super::pattern;
+use super::target::Target;
 use crate::api::router::{RouterError, RouterKind, RouterSettings};
 
 /// What a definition says of a router.
@@ -148,18 +148,6 @@ pub(super) fn check(
 /// Bindings have no group, so a start reads them in the order of their numbers.
 fn key_of(number: u64) -> EntryKey {
     EntryKey::new(Bytes::new(), SequenceNumber(number))
-}
-
-/// Arguments as an AMQP map; none are no bytes.
-pub(super) fn encoded_arguments(arguments: &[(String, Value)]) -> Vec<u8> {
-    if arguments.is_empty() {
-        return Vec::new();
-    }
-    let arguments = arguments.iter();
-    let map = arguments.map(|(name, value)| (Value::String(name.clone()), value.clone()));
-    let mut encoded = BytesMut::new();
-    encode::value(&mut encoded, &Value::Map(map.collect()));
-    encoded.to_vec()
 }
 
 fn decoded_arguments(encoded: Vec<u8>) -> Result<Vec<(String, Value)>, StoreError> {

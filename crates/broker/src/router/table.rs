@@ -8,46 +8,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::Target;
-use super::bindings::Binding;
+use super::binding::Binding;
 use super::headers::{HeaderMatch, Headers};
 use super::pattern::Patterns;
 use super::steps::Steps;
+use super::target::{Target, Targets};
 use crate::api::publication::PublishError;
 use crate::api::router::RouterKind;
-
-/// Targets, and how many bindings lead to each of them.
-#[derive(Debug, Default)]
-pub(super) struct Targets(BTreeMap<Target, usize>);
-
-impl Targets {
-    pub(super) fn add(&mut self, target: Target) {
-        *self.0.entry(target).or_default() += 1;
-    }
-
-    pub(super) fn remove(&mut self, target: Target) {
-        let count = self.0.get_mut(&target);
-        let count = count.expect("a binding that goes was added");
-        *count -= 1;
-        if *count == 0 {
-            self.0.remove(&target);
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn collect(
-        &self,
-        steps: &mut Steps,
-        found: &mut Vec<Target>,
-    ) -> Result<(), PublishError> {
-        steps.take(self.0.len())?;
-        found.extend(self.0.keys());
-        Ok(())
-    }
-}
 
 /// See the head of this file.
 #[derive(Debug)]

@@ -16,17 +16,16 @@ use crate::api::id::ReceiverId;
 use crate::api::receive_mode::ReceiveMode;
 use crate::api::settings::BrokerSettings;
 use crate::api::time::Mono;
-use crate::context::clients::{HoldId, ReceiverSlot};
+use crate::context::clients::ReceiverSlot;
 use crate::message::entry::Entry;
 use crate::queue::session_key::SessionKey;
-use crate::sessions::Sessions;
 use crate::sessions::state_request::StateRequest;
 use crate::subqueue::fetch::Fetch;
 use crate::subqueue::unreadable;
 use crate::subqueue::window::Window;
 
 /// Most messages of one session that are known in memory, however many its holder takes.
-const WIDEST: usize = 8_192;
+pub(super) const WIDEST: usize = 8_192;
 /// No more is read while the messages of a window have this part of the bytes that bodies may take
 /// in memory, and not less than a mebibyte.
 const KNOWN_SHARE: usize = 4;
@@ -174,21 +173,5 @@ impl Hold {
     /// Whether it has messages, available or lent, as far as is known now.
     pub(crate) fn has_messages(&self) -> bool {
         self.window.len() > 0 || !self.locked.is_empty() || self.beyond() > 0
-    }
-}
-
-impl Sessions {
-    /// Doubles a hold's window, as long as all windows of the queue are together no more than
-    /// `most` wider than to begin with.
-    pub(crate) fn widen(&mut self, id: HoldId, most: usize) {
-        let left = most.saturating_sub(self.extra);
-        let hold = self.existing_hold_mut(id);
-        let limit = hold.window.limit();
-        let widest = most.min(WIDEST).saturating_sub(limit);
-        let more = limit.min(widest).min(left);
-        hold.window.widen(more);
-        hold.extra += more;
-        hold.was_full = false;
-        self.extra += more;
     }
 }

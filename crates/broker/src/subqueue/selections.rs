@@ -13,6 +13,7 @@ pub(crate) mod evaluate;
 mod hand_out;
 mod load;
 mod page;
+mod reading;
 mod search;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,10 +26,11 @@ use store::SequenceNumber;
 use crate::context::clients::{ReceiverSlot, SelectionId};
 use crate::message::entry::Entry;
 
-use load::Reading;
 use page::Page;
+use reading::Reading;
 
-pub(crate) use hand_out::REST_MS;
+/// How long a search rests when the turn's budget is used up, in milliseconds.
+pub(crate) const REST_MS: u64 = 1;
 
 /// Most numbers that a selection keeps to evaluate them again; beyond it goes back to the first.
 const MOST_AGAIN: usize = 4_096;

@@ -5,15 +5,13 @@
 
 use store::SequenceNumber;
 
+use super::REST_MS;
 use super::search::SearchResult;
 use crate::context::Context;
 use crate::message::entry::Entry;
 use crate::queue::rows::Rows;
 use crate::subqueue::SubqueueState;
 use crate::subqueue::taker::{Taker, next_taker};
-
-/// How long a search rests when the turn's budget is used up, in milliseconds.
-pub(crate) const REST_MS: u64 = 1;
 
 impl SubqueueState {
     /// The next message that a receiver's selector selects, with its body in memory. It is the

@@ -9,63 +9,16 @@ use store::{Query, SequenceNumber, StoreError, StoredMessage};
 
 use super::Selections;
 use super::page::Page;
+use super::reading::{Ask, PAGE_BYTES, Reading};
 use crate::api::id::{ReadId, SubqueueId};
 use crate::context::Context;
 use crate::context::read::Purpose;
-use crate::message::entry::Entry;
 use crate::message::stored::{ReadRows, body_of, entry_of};
 use crate::queue::rows::Rows;
 use crate::subqueue::SubqueueState;
 
-/// Most messages and bytes of bodies of a page.
+/// Most messages of a page.
 const PAGE_MESSAGES: usize = 256;
-const PAGE_BYTES: usize = 1 << 20;
-
-/// What a selection would like to read.
-#[derive(Debug)]
-pub(super) enum Ask {
-    /// The messages from a number on.
-    From(SequenceNumber),
-    /// These, in order of number.
-    Points(Vec<SequenceNumber>),
-}
-
-/// A read that is under way.
-#[derive(Debug)]
-pub(super) struct Reading {
-    read: ReadId,
-    ask: Ask,
-    /// Above every number in use when it was asked for.
-    until: SequenceNumber,
-    /// The most rows that were asked for.
-    limit: usize,
-    /// Whether bodies were asked for.
-    bodies: bool,
-    /// What became of messages that it is about: available as given, or not at all.
-    changed: BTreeMap<SequenceNumber, Option<Entry>>,
-}
-
-impl Reading {
-    pub(super) fn note(&mut self, number: SequenceNumber, entry: Option<Entry>) {
-        let concerned = match &self.ask {
-            Ask::From(from) => *from <= number && number < self.until,
-            Ask::Points(numbers) => numbers.binary_search(&number).is_ok(),
-        };
-        if concerned {
-            self.changed.insert(number, entry);
-        }
-    }
-
-    /// Below which number everything was read.
-    fn covered(&self, rows: &[StoredMessage]) -> SequenceNumber {
-        let bytes = rows.iter().filter_map(|row| row.body.as_ref());
-        let bytes: usize = bytes.map(bytes::Bytes::len).sum();
-        match rows.last() {
-            Some(last) if rows.len() >= self.limit || bytes >= PAGE_BYTES => last.number.next(),
-            _ => self.until,
-        }
-    }
-}
 
 impl SubqueueState {
     /// Asks for messages, unless something is being read already.

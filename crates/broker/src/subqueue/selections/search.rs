@@ -8,7 +8,7 @@ use store::SequenceNumber;
 
 use super::Selection;
 use super::evaluate::evaluate;
-use super::load::Ask;
+use super::reading::Ask;
 use crate::context::Context;
 use crate::context::clients::SelectionId;
 use crate::message::entry::Entry;
