@@ -64,6 +64,17 @@ impl Credential {
         matches!(self.0, Kind::Identity(_))
     }
 
+    /// Whether both are of one client of an issuer, which may say different things of it.
+    #[must_use]
+    pub fn is_of_same_subject(&self, other: &Self) -> bool {
+        let subject =
+            |identity: &Arc<Identity>| (identity.issuer.clone(), identity.subject.clone());
+        match (&self.0, &other.0) {
+            (Kind::Identity(one), Kind::Identity(other)) => subject(one) == subject(other),
+            _ => false,
+        }
+    }
+
     /// Whether both are of an issuer, which says the same of them.
     #[must_use]
     pub fn has_identity_of(&self, other: &Self) -> bool {

@@ -9,6 +9,7 @@ pub(crate) mod cancellation;
 pub(crate) mod duplicates;
 pub(crate) mod enqueue;
 pub(crate) mod length;
+pub(crate) mod refused;
 pub(crate) mod schedule;
 pub(crate) mod send_once;
 pub(crate) mod timetable;

@@ -34,6 +34,20 @@ pub enum TooManyTokens {
     Identities,
 }
 
+/// Why a token was not taken in the place of another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RenewalError {
+    /// It is not good.
+    #[error(transparent)]
+    Token(#[from] access::jwt::Error),
+    /// Its issuer names another client in it.
+    #[error("the token is of another client than the one that has logged in")]
+    OtherClient,
+    /// The connection has too many others.
+    #[error(transparent)]
+    TooMany(#[from] TooManyTokens),
+}
+
 /// An accepted token.
 #[derive(Clone, Debug)]
 struct Claim {
@@ -129,14 +143,18 @@ impl Claims {
         self.tokens.contains_key("")
     }
 
-    /// Keeps a token in the place of that for the whole namespace.
+    /// Keeps a token in the place of that for the whole namespace, which is of the same client.
     pub(crate) fn renew(
         &mut self,
         access: &Access,
         granted: VerifiedToken,
         grace: u32,
         now: ClockReading,
-    ) -> Result<(), TooManyTokens> {
+    ) -> Result<(), RenewalError> {
+        let old = self.tokens.get("");
+        if !old.is_some_and(|old| old.credential.is_of_same_subject(&granted.credential)) {
+            return Err(RenewalError::OtherClient);
+        }
         self.weakened |= self.put(access, String::new(), granted, grace, now)?;
         Ok(())
     }

@@ -19,14 +19,14 @@ pub mod refusals;
 pub mod refused_credentials;
 pub mod retry_time;
 
-pub use claims::{Claims, TooManyTokens};
+pub use claims::{Claims, RenewalError, TooManyTokens};
 pub use clock_reading::ClockReading;
 pub use connection::Dialect;
 pub use connection_state::{ConnectionState, ForcedClose};
 pub use credit::{Credit, CreditUpdate};
 pub use credit_window::CreditWindow;
 pub use injected_condition::condition_of;
-pub use link_owner::{LinkContext, LinkOwner, RenewalError, owner_token};
+pub use link_owner::{LinkContext, LinkOwner, owner_token};
 pub use message_ids::{GivenId, MessageIds};
 pub use namespaces::{KeyOwner, Namespaces};
 pub use pending_requests::PendingRequests;

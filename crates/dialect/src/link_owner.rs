@@ -11,7 +11,7 @@ use amqp::{Attach, Error, Open};
 use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use crate::claims::{Claims, TooManyTokens};
+use crate::claims::{Claims, RenewalError};
 use crate::clock_reading::ClockReading;
 use crate::refusals::{Origin, Refusals, Subject};
 
@@ -81,17 +81,6 @@ pub trait LinkOwner: Send + 'static {
     fn unanswered_bytes(&self) -> usize;
 }
 
-/// Why a token was not taken in the place of another.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RenewalError {
-    /// It is not good.
-    #[error(transparent)]
-    Token(#[from] jwt::Error),
-    /// The connection has too many others.
-    #[error(transparent)]
-    TooMany(#[from] TooManyTokens),
-}
-
 /// What a link owner may use of its connection.
 pub struct LinkContext<'a> {
     /// The connection's id.
@@ -133,15 +122,14 @@ impl LinkContext<'_> {
     /// when it logged in. (docs/spec/rabbitmq.md#6.1)
     ///
     /// # Errors
-    /// When the token is not good.
+    /// When the token is not good, or of another client.
     pub fn renew_token(&mut self, token: &str) -> Result<(), RenewalError> {
         let access = self.directory.access();
         let granted = access.verify_jwt(token, self.locality, self.now.wall);
         *self.needs_keys |= matches!(granted, Err(jwt::Error::KeysNotLoaded));
         let granted = granted?;
         let (grace, now) = (self.token_grace, self.now);
-        self.claims.renew(access, granted, grace, now)?;
-        Ok(())
+        self.claims.renew(access, granted, grace, now)
     }
 
     /// The receiver of a link.

@@ -243,7 +243,7 @@ impl Slot<'_> {
         match self {
             Self::Status(_) => &["active", "disabled", "send-disabled", "receive-disabled"],
             Self::Expiry(_) => &["eager", "cloud"],
-            Self::Overflow(_) => &["drop-head", "reject-publish"],
+            Self::Overflow(_) => &["drop-head", "reject-publish", "reject-publish-dlx"],
             _ => &[],
         }
     }

@@ -202,7 +202,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: QUEUE,
         slot: |it| Slot::Overflow(&mut it.settings.overflow),
         emulator: InEmulator::Never("its overflow"),
-        help: "Beyond its length: drop-head dead-letters the oldest, reject-publish refuses",
+        help: "Beyond its length: drop-head dead-letters the oldest, reject-publish refuses, reject-publish-dlx refuses and dead-letters",
         ..Property::PLAIN
     },
     Property {

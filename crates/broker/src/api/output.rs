@@ -191,8 +191,9 @@ pub enum Output {
     RulesChanged(NamespaceId, Box<RuleSnapshot>),
     /// The same, of a namespace.
     NamespaceChanged(Box<NamespaceChange>),
-    /// Arrivals are consecutive from the first, without those that were duplicates: of each its
-    /// place is told and the number of the message that was accepted before.
+    /// The number of the first message; the arrivals of the others follow on its own, without those
+    /// that were duplicates: of each its place is told and the number of the message that was
+    /// accepted before.
     Sent {
         request: RequestId,
         result: Result<SequenceNumber, SendError>,

@@ -114,17 +114,7 @@ impl Policy {
     /// # Errors
     /// When it cannot; the text says why.
     pub fn check(&self) -> Result<(), EntityError> {
-        self.check_supported()?;
         self.compile().map(drop)
-    }
-
-    /// Whether this broker does what it says. One that was stored before that was asked is kept.
-    pub(crate) fn check_supported(&self) -> Result<(), EntityError> {
-        let overflow = self.definition.get("overflow");
-        match overflow.is_some_and(|word| word == arguments::REJECT_TO_DEAD_LETTERS) {
-            true => Err(EntityError::Invalid(arguments::no_reject_to_dead_letters())),
-            false => Ok(()),
-        }
     }
 
     pub(crate) fn compile(&self) -> Result<Regex, EntityError> {

@@ -86,6 +86,8 @@ pub enum Overflow {
     DropHead,
     /// The new message is refused.
     RejectPublish,
+    /// The new message is refused, and becomes a dead letter.
+    RejectPublishDlx,
 }
 
 /// What becomes of a dead letter that a queue of its router does not take, or that has none.

@@ -25,7 +25,7 @@ use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::receive::run::run;
 use crate::send::duplicates::known::Known;
-use crate::send::enqueue;
+use crate::send::{enqueue, refused};
 
 /// Why there is a destination.
 const THERE: &str = "it was found in this step";
@@ -188,8 +188,12 @@ impl Directory {
         let message = &publication.message;
         let is_scheduled = enqueue::is_scheduled(message, cx);
         let stores_body = |(id, arrival): &&(EntityId, Arrival)| {
-            matches!(arrival, Arrival::Take)
-                && (is_scheduled || !self.get(*id).is_some_and(is_queue))
+            let queue = self.get(*id).expect(THERE);
+            match arrival {
+                Arrival::Take => is_scheduled || !is_queue(queue),
+                Arrival::Refused(error) => refused::becomes_dead_letter(queue, error, cx),
+                Arrival::Duplicate | Arrival::Ask => false,
+            }
         };
         let copies = arrivals.iter().filter(stores_body).count();
         let bytes = copies.saturating_mul(message.payload.len());
@@ -219,13 +223,18 @@ impl Directory {
                     enqueue::accept_routed(queue, publication, shared, cx);
                     run(queue, cx);
                 }
-                Arrival::Refused(error) if refused.is_none() => {
-                    refused = Some(PublishError::Rejected {
+                Arrival::Refused(error) => {
+                    if refused::becomes_dead_letter(queue, error, cx) {
+                        let message = std::slice::from_ref(&publication.message);
+                        refused::dead_letter(queue, message, cx);
+                        run(queue, cx);
+                    }
+                    refused.get_or_insert_with(|| PublishError::Rejected {
                         destination: queue.path.clone(),
                         error: error.clone(),
                     });
                 }
-                Arrival::Refused(_) | Arrival::Duplicate => {}
+                Arrival::Duplicate => {}
                 Arrival::Ask => unreachable!("the message waits for the answer"),
             }
         }

@@ -26,8 +26,8 @@ use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::receive::run::run;
 use crate::send::duplicates::known::Known;
-use crate::send::length;
 use crate::send::timetable::Due;
+use crate::send::{length, refused};
 
 /// The limit of a message where neither the queue nor the dialect sets one: what a row can count.
 pub(crate) const MAX_MESSAGE_SIZE: u64 = u32::MAX as u64;
@@ -60,7 +60,13 @@ pub(crate) fn send(
     known: &Known,
     cx: &mut Context<'_>,
 ) -> Result<(), SendError> {
-    check_room(queue, &messages, 0, cx)?;
+    if let Err(error) = check_room(queue, &messages, 0, cx) {
+        if refused::becomes_dead_letter(queue, &error, cx) {
+            refused::dead_letter(queue, &messages, cx);
+            run(queue, cx);
+        }
+        return Err(error);
+    }
     let (first, duplicates) = accept(queue, messages, known, None, cx);
     cx.emit(Output::Sent {
         request,
@@ -72,8 +78,8 @@ pub(crate) fn send(
 }
 
 /// Enqueues `messages` but those that are known to be duplicates, without a word. Returns the
-/// number of the first, and which were dropped. Scheduled messages have the numbers from
-/// `promised` on, if there are such.
+/// number of the first, or the arrival that comes next where that one is a duplicate, and which
+/// were dropped. Scheduled messages have the numbers from `promised` on, if there are such.
 pub(crate) fn accept(
     queue: &mut Queue,
     messages: Vec<Incoming>,
@@ -86,7 +92,7 @@ pub(crate) fn accept(
         "the caller has seen that there is room"
     );
     queue.note_access(cx);
-    let first = queue.rows.next_arrival();
+    let mut first = queue.rows.next_arrival();
     let enqueued = queue.rows.take_enqueued_time(cx);
     let mut duplicates = Vec::new();
     for (index, message) in messages.into_iter().enumerate() {
@@ -102,6 +108,9 @@ pub(crate) fn accept(
         }
         let promised = promised.map(|first| plus(first, index));
         let number = enqueue(queue, message, enqueued, promised, cx);
+        if index == 0 {
+            first = number;
+        }
         if let Some(id) = id {
             let (rows, settings) = (&mut queue.rows, &queue.settings);
             queue
@@ -134,13 +143,14 @@ pub(crate) fn check_room(
     }
     let sizes = messages.iter().map(|message| message.payload.len() as u64);
     check_memory(queue, sizes.clone(), held, cx)?;
-    let (count, bytes) = length::arriving(messages, cx.now.wall);
-    length::check(queue, count, bytes)?;
     if !queue.id.is_volatile() {
         let more = sizes.clone().fold(held, u64::saturating_add);
         cx.shared.namespaces.check(queue.namespace, more)?;
     }
-    check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))
+    check_sizes(queue, sizes, held.saturating_add(below(queue, cx)))?;
+    // Last, since what only the length refuses may become a dead letter.
+    let (count, bytes) = length::arriving(messages, cx.now.wall);
+    length::check(queue, count, bytes)
 }
 
 /// Volatile entities share an amount of memory.

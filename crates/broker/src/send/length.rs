@@ -2,10 +2,10 @@
 //!
 //! Locked, deferred, scheduled and dead messages do not count. A queue that drops its head
 //! dead-letters the oldest messages once its receivers have taken what they could. A queue that
-//! rejects refuses what would be too much before anything is written; what becomes available
-//! otherwise (a lock ends, a schedule is due) may exceed the limit. Queues with sessions reject
-//! whatever they are set to, since their oldest message is not known; subscriptions have no
-//! sender to reject to. (docs/spec/rabbitmq.md#12.4)
+//! rejects refuses what would be too much before anything is written, or makes dead letters of it;
+//! what becomes available otherwise (a lock ends, a schedule is due) may exceed the limit. Queues
+//! with sessions reject whatever they are set to, since their oldest message is not known;
+//! subscriptions have no sender to reject to. (docs/spec/rabbitmq.md#12.4)
 
 use store::SequenceNumber;
 
@@ -23,8 +23,8 @@ use crate::queue::Queue;
 use crate::queue::kind::Kind;
 use crate::settle::dead_letter;
 
-const REASON: &str = "MaxLengthExceeded";
-const DESCRIPTION: &str = "The queue exceeded its maximum length.";
+pub(super) const REASON: &str = "MaxLengthExceeded";
+pub(super) const DESCRIPTION: &str = "The queue exceeded its maximum length.";
 
 impl Queue {
     /// Whether it has a limit.
@@ -36,7 +36,7 @@ impl Queue {
     fn rejects(&self) -> bool {
         match self.kind {
             Kind::Queue if self.sessions.is_some() => true,
-            Kind::Queue => self.settings.overflow == Overflow::RejectPublish,
+            Kind::Queue => self.settings.overflow != Overflow::DropHead,
             Kind::Topic(_) | Kind::Subscription(_) | Kind::Transfer { .. } => false,
         }
     }

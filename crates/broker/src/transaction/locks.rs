@@ -12,7 +12,7 @@ use crate::api::outcome::Outcome;
 use crate::context::Context;
 use crate::queue::Queue;
 use crate::settle::end_lock;
-use crate::settle::end_lock::{Asker, check_allowed};
+use crate::settle::end_lock::{Asker, check_allowed, check_not_lasting};
 
 /// Marks the locks that `tokens` name, each once: all of them or none.
 pub(crate) fn enlist_locks(
@@ -25,6 +25,8 @@ pub(crate) fn enlist_locks(
     let mut found = Vec::with_capacity(tokens.len());
     for &token in tokens {
         let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
+        // The dialect whose receivers hold such locks has no transactions.
+        check_not_lasting(queue, subqueue, number)?;
         check_allowed(queue, subqueue, outcome)?;
         found.push((subqueue, number));
     }

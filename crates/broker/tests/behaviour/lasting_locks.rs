@@ -249,3 +249,26 @@ fn a_lasting_lock_is_no_other_links_to_renew() {
         "#]],
     );
 }
+
+#[test]
+fn a_lasting_lock_is_no_transactions_to_end() {
+    check(
+        "
+        0s send a
+        0s attach r1 hold
+        0s limit r1 1
+        1s declare t1 r1/7
+        1s in t1 complete r1 #1
+        1s commit t1
+        2s complete r1 #1
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until it goes
+            1s declare t1: done
+            1s in t1 complete r1 #1: the lock is not held
+            1s commit t1: done
+            2s complete r1 #1: done
+        "#]],
+    );
+}

@@ -309,3 +309,86 @@ fn a_transaction_counts_all_that_it_sends() {
         "#]],
     );
 }
+
+#[test]
+fn what_is_refused_is_a_dead_letter_where_the_overflow_says_so() {
+    check(
+        "
+        0s queue max-length=1 reject-publish-dlx
+        0s attach r1 dead
+        0s send a
+        0s send b
+        1s send c d
+        1s counters
+        1s peek 1 9
+        1s peek 1 9 dead
+        2s limit r1 1
+        2s complete r1 #2
+        3s restart
+        3s peek 1 9 dead
+        3s send e
+        4s peek 1 9 dead
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s send refused: the queue holds as much as its max-length of 1 allows
+            1s send refused: the queue holds as much as its max-length of 1 allows
+            1s active 1 dead 3 deferred 0 bytes 4
+            1s peek: #1 a
+            1s peek: #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #3 c DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #4 d DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+            2s r1 gets #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length." until 32s
+            2s complete r1 #2: done
+            3s peek: #3 c DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #4 d DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+            3s send refused: the queue holds as much as its max-length of 1 allows
+            4s peek: #3 c DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #4 d DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #5 e DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_too_large_or_belongs_to_a_session_is_refused_without_a_trace() {
+    check(
+        "
+        0s queue max-length=0 max-message=2 reject-publish-dlx
+        0s send abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz
+        0s counters
+        ",
+        expect![[r#"
+            0s send refused: a message of 78 bytes is larger than 2
+            0s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+    check(
+        "
+        0s queue max-length=0 sessions reject-publish-dlx
+        0s send a:x
+        0s counters
+        ",
+        expect![[r#"
+            0s send refused: the queue holds as much as its max-length of 0 allows
+            0s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_publication_is_a_dead_letter_of_the_queue_that_refuses_it_and_stays_in_the_others() {
+    check(
+        "
+        0s queue name=full max-length=0 reject-publish-dlx
+        0s queue name=free
+        0s bind amq.topic x.# to=full
+        0s bind amq.topic x.# to=free
+        1s publish amq.topic x.y one
+        1s peek 1 9 dead in=full
+        1s peek 1 9 in=free
+        ",
+        expect![[r#"
+            0s bind amq.topic x.# to=full: done
+            0s bind amq.topic x.# to=free: done
+            1s publish amq.topic x.y one: 'full' has refused the message: the queue holds as much as its max-length of 0 allows
+            1s peek: #1 one DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+            1s peek: #1 one
+        "#]],
+    );
+}

@@ -377,16 +377,31 @@ fn a_classic_queue_keeps_its_own_overflow_and_a_quorum_queue_takes_that_of_a_pol
 }
 
 #[test]
-fn an_overflow_that_is_not_there_yet_is_refused_by_name() {
+fn a_policy_dead_letters_what_classic_queues_refuse_and_quorum_queues_only_refuse() {
     check(
         "
-        0s queue name=q
-        0s policy p on=q overflow=reject-publish-dlx
-        0s applied
+        0s queue name=dlq
+        0s router dlx fanout
+        0s bind dlx - to=dlq
+        0s queue name=c classic max-length=1 dead-router=dlx
+        0s queue name=q quorum max-length=1 dead-router=dlx
+        0s policy p on=c|q overflow=reject-publish-dlx
+        1s send a b in=c
+        2s send a in=c
+        2s send b in=c
+        3s send a in=q
+        3s send b in=q
+        4s peek 1 9 in=dlq
         ",
         expect![[r#"
-            0s policy p: overflow: this broker does not support reject-publish-dlx yet
-            0s applied none
+            0s router dlx fanout: done
+            0s bind dlx - to=dlq: done
+            1s send refused: the queue holds as much as its max-length of 1 allows
+            2s sent from #3
+            2s send refused: the queue holds as much as its max-length of 1 allows
+            3s sent from #1
+            3s send refused: the queue holds as much as its max-length of 1 allows
+            4s peek: #1 a DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length." x-exchange="dlx" x-routing-key="c" died in c MaxLength 1 from dead letters of c, #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length." x-exchange="dlx" x-routing-key="c" died in c MaxLength 1 from dead letters of c, #3 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length." x-exchange="dlx" x-routing-key="c" first #4 died in c MaxLength 1 from dead letters of c
         "#]],
     );
 }

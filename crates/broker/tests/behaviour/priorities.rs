@@ -29,11 +29,11 @@ fn the_highest_level_comes_first_and_within_it_the_oldest_message() {
         0s limit r1 9
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #3
-            0s sent from #4
-            0s sent from #5
-            0s sent from #6
+            0s sent from #8831277394296833
+            0s sent from #8831277394296835
+            0s sent from #8866461766385668
+            0s sent from #7881299347898373
+            0s sent from #7881299347898374
             0s peek: #7881299347898373 e, #7881299347898374 f, #8831277394296833 a, #8831277394296834 b, #8831277394296835 c, #8866461766385668 d
             0s r1 gets #7881299347898373 e until 30s
             0s r1 gets #7881299347898374 f until 30s
@@ -58,10 +58,10 @@ fn a_queue_with_few_levels_has_its_own_lowest_as_the_default() {
         0s limit r1 9
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #2
-            0s sent from #3
-            0s sent from #4
+            0s sent from #8972014882652161
+            0s sent from #8936830510563330
+            0s sent from #8901646138474499
+            0s sent from #8901646138474500
             0s r1 gets #8901646138474499 c until 30s
             0s r1 gets #8901646138474500 d until 30s
             0s r1 gets #8936830510563330 b until 30s
@@ -108,10 +108,10 @@ fn a_message_overtakes_what_is_on_the_disk_only_and_a_restart_changes_nothing() 
         3s limit r1 3
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #10
-            0s sent from #13
-            1s sent from #14
+            0s sent from #8831277394296833
+            0s sent from #8725724278030346
+            0s sent from #8796093022208013
+            1s sent from #8655355533852686
             1s r1 gets #8655355533852686 f until 31s
             1s r1 gets #8725724278030346 b until 31s
             1s r1 gets #8725724278030347 c until 31s
@@ -119,7 +119,7 @@ fn a_message_overtakes_what_is_on_the_disk_only_and_a_restart_changes_nothing() 
             1s r1 gets #8796093022208013 e until 31s
             1s r1 gets #8831277394296833 a until 31s
             1s r1 gets #8831277394296834 a until 31s
-            2s sent from #15
+            2s sent from #8690539905941519
             3s r1 gets #8655355533852686 f until 33s
             3s r1 gets #8690539905941519 g until 33s
             3s r1 gets #8725724278030346 b until 33s
@@ -142,12 +142,12 @@ fn a_message_that_comes_back_has_its_place_again() {
         0s limit r1 9
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #2
+            0s sent from #8831277394296833
+            0s sent from #8655355533852674
             0s r1 gets #8655355533852674 b until 30s
             0s r1 gets #8831277394296833 a until 30s
             0s abandon r1 #8831277394296833: done
-            0s sent from #3
+            0s sent from #8936830510563331
             0s abandon r1 #8655355533852674: done
             0s r1 gets #8655355533852674 b count 1 until 30s
             0s r1 gets #8831277394296833 a count 1 until 30s
@@ -168,9 +168,9 @@ fn the_level_of_a_scheduled_message_begins_with_its_time() {
         6s limit r1 9
         ",
         expect![[r#"
-            0s sent from #1
+            0s sent from #8831277394296833
             0s sent from #2
-            0s sent from #3
+            0s sent from #8796093022208003
             6s r1 gets #8655355533852676 b until 36s
             6s r1 gets #8796093022208003 c until 36s
             6s r1 gets #8831277394296833 a until 36s
@@ -190,8 +190,8 @@ fn a_forwarded_message_keeps_its_priority() {
         0s limit r1 9
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #2
+            0s sent from #8831277394296833
+            0s sent from #8655355533852674
             0s r1 gets #8655355533852674 b until 30s
             0s r1 gets #8831277394296833 a until 30s
         "#]],
@@ -227,9 +227,9 @@ fn a_deletion_spares_what_arrives_meanwhile() {
         0s peek 1 9
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #21
-            0s sent from #22
+            0s sent from #8796093022208001
+            0s sent from #8831277394296853
+            0s sent from #8655355533852694
             0s delete 99: 20
             0s active 2 dead 0 deferred 0 bytes 2
             0s peek: #8655355533852694 c, #8831277394296853 b
@@ -248,8 +248,8 @@ fn a_deletion_by_time_passes_newer_messages_of_higher_levels() {
         6s peek 1 9
         ",
         expect![[r#"
-            0s sent from #1
-            5s sent from #4
+            0s sent from #8831277394296833
+            5s sent from #8655355533852676
             6s delete 99 before=2s: 3
             6s peek: #8655355533852676 d
         "#]],
@@ -272,8 +272,8 @@ fn a_deletion_goes_on_though_newer_messages_fill_the_window() {
         1s counters
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #21
+            0s sent from #8796093022208001
+            0s sent from #8655355533852693
             1s peek: #8655355533852693 b, #8655355533852694 c, #8655355533852695 d, #8655355533852696 e, #8796093022208005 a, #8796093022208006 a, #8796093022208007 a, #8796093022208008 a, #8796093022208009 a
             1s delete 99: 20
             1s active 4 dead 0 deferred 0 bytes 4
@@ -297,10 +297,10 @@ fn a_shorter_life_is_found_on_every_level() {
         6s counters
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #4
-            0s sent from #7
-            2s sent from #8
+            0s sent from #7881299347898369
+            0s sent from #8831277394296836
+            0s sent from #8972014882652167
+            2s sent from #8655355533852680
             2s active 8 dead 0 deferred 0 bytes 8
             4s active 1 dead 0 deferred 0 bytes 1
             6s active 0 dead 0 deferred 0 bytes 0
@@ -319,9 +319,9 @@ fn messages_beyond_the_length_go_from_the_head() {
         0s peek 1 9
         ",
         expect![[r#"
-            0s sent from #1
-            0s sent from #2
-            0s sent from #3
+            0s sent from #8936830510563329
+            0s sent from #8655355533852674
+            0s sent from #8831277394296835
             0s peek: #8831277394296835 c, #8936830510563329 a
         "#]],
     );

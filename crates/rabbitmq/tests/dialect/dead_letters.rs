@@ -100,3 +100,57 @@ fn a_declared_queue_without_an_exchange_drops_what_is_rejected() {
     let shown = management.call(&mut world, "GET", "/queues/ring", None);
     assert_eq!(entry(&shown.1, "message_count"), &Value::Ulong(0));
 }
+
+/// Declares a queue for no message, whose refused ones go to `orders`.
+fn full(world: &mut World, queue_type: &'static str) -> (String, Value) {
+    let arguments = [
+        ("x-queue-type", Value::from(queue_type)),
+        ("x-max-length", Value::Int(0)),
+        ("x-overflow", Value::from("reject-publish-dlx")),
+        ("x-dead-letter-exchange", Value::from("")),
+        ("x-dead-letter-routing-key", Value::from("orders")),
+    ];
+    let management = open(world);
+    let declared = management.declare(world, "full", &arguments);
+    assert_eq!(declared.0, "201", "{declared:?}");
+    let (_, link) = world.sender("/queues/full");
+    world.send(link, &message("a"));
+    let outcomes = world.outcomes(link);
+    assert!(
+        matches!(outcomes[..], [DeliveryState::Rejected(_)]),
+        "{outcomes:?}"
+    );
+    management.call(world, "GET", "/queues/full", None)
+}
+
+#[test]
+fn what_a_full_classic_queue_refuses_is_a_dead_letter_if_its_overflow_says_so() {
+    let mut world = World::new();
+    let (_, queue) = full(&mut world, "classic");
+    let overflow = value::lookup(as_map(entry(&queue, "arguments")), "x-overflow");
+    assert_eq!(overflow, Some(&Value::from("reject-publish-dlx")));
+    let dead = consume(&mut world, "/queues/orders", 5);
+    let received = world.received(dead).remove(0);
+    assert!(received.payload.ends_with(&message("a")));
+    let (_, annotations) = parts(&received);
+    for (key, expected) in [
+        ("x-first-death-queue", "full"),
+        ("x-first-death-reason", "maxlen"),
+    ] {
+        let found = value::lookup(&annotations, key).and_then(Value::as_text);
+        assert_eq!(found, Some(expected), "{key}");
+    }
+
+    // Quorum queues take the word for `reject-publish`.
+    let mut world = World::new();
+    full(&mut world, "quorum");
+    let dead = consume(&mut world, "/queues/orders", 5);
+    assert_eq!(world.received(dead).len(), 0);
+}
+
+fn as_map(value: &Value) -> &[(Value, Value)] {
+    match value {
+        Value::Map(entries) => entries,
+        other => panic!("no map: {other:?}"),
+    }
+}

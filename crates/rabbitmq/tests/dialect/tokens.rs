@@ -46,8 +46,14 @@ fn trusting(keys: IssuerKeys) -> AccessRules {
 
 /// A token with roles, good for some seconds from the start of the world.
 fn token(key: &SigningKey, roles: &[&str], seconds: u64) -> String {
+    token_of("me", key, roles, seconds)
+}
+
+/// The same of another client.
+fn token_of(subject: &str, key: &SigningKey, roles: &[&str], seconds: u64) -> String {
     let claims = json!({
-        "iss": ISSUER, "aud": SERVICE_BUS_AUDIENCE, "roles": roles, "exp": START / 1_000 + seconds,
+        "iss": ISSUER, "aud": SERVICE_BUS_AUDIENCE, "sub": subject, "roles": roles,
+        "exp": START / 1_000 + seconds,
     });
     let signed = key.sign(&claims, &SystemRandom::new());
     signed.expect("claims are signed")
@@ -120,13 +126,22 @@ fn a_renewed_token_keeps_the_links_past_the_end_of_the_first() {
 }
 
 #[test]
-fn a_token_that_is_not_good_closes_the_connection() {
+fn a_token_that_is_not_good_or_of_another_client_closes_the_connection() {
     let key = key();
-    let mut world = log_in(&key, "me", &token(&key, &["Manage"], 600));
+    for other in [
+        token(&self::key(), &["Manage"], 600),
+        token_of("you", &key, &["Manage"], 600),
+    ] {
+        check_refused_renewal(&key, other);
+    }
+}
+
+fn check_refused_renewal(key: &SigningKey, token: String) {
+    let mut world = log_in(key, "me", &self::token(key, &["Manage"], 600));
     let management = open(&mut world);
     let (status, _) = management.call(&mut world, "PUT", "/auth/tokens", Some(&Value::Null));
     assert_eq!(status, "400");
-    let body = Value::Binary(token(&self::key(), &["Manage"], 600).into());
+    let body = Value::Binary(token.into());
     let request = request("PUT", "/auth/tokens", Some(&body), false);
     world.send_as(management.requests, 0, true, &request);
     let closed = world.events.iter().find_map(|event| match event {

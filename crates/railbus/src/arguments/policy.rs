@@ -20,7 +20,8 @@ pub enum PolicyCommand {
 
 const DEFINITION_HELP: &str = "\
 Keys of a definition, durations in milliseconds and sizes in bytes:
-  message-ttl, expires, max-length, max-length-bytes, overflow (drop-head, reject-publish), delivery-limit,
+  message-ttl, expires, max-length, max-length-bytes, delivery-limit,
+  overflow (drop-head, reject-publish, reject-publish-dlx),
   railbus-lock-duration, railbus-auto-delete-on-idle, railbus-max-size, railbus-dead-letter-on-expiry,
   railbus-retroactive. Operator policies have the keys of the first line and delivery-limit.
   railbus policy set ttl '^orders' '{\"message-ttl\": 60000}' --apply-to queues --priority 5";

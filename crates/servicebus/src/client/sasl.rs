@@ -84,12 +84,14 @@ impl Client {
         if name == jwt::SASL_USER {
             return self.log_in_by_token(password);
         }
-        self.choose_by_key(name)?;
-        let access = self.directory.access();
-        // RabbitMQ's clients show a token with any user. It is not verified, so it names no client.
-        if jwt::has_form(password) && access.log_in(name, password).is_none() {
+        // RabbitMQ's clients show a token with any user. It is not verified, so it names no client
+        // and no namespace.
+        let is_token = jwt::has_form(password);
+        if is_token && self.directory.access().log_in(name, password).is_none() {
             return self.log_in_by_token(password);
         }
+        self.choose_by_key(name)?;
+        let access = self.directory.access();
         let of_owner = self.link_owner.as_deref_mut();
         let of_owner =
             of_owner.and_then(|owner| owner.log_in(access, name, password, self.locality));

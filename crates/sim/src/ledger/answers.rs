@@ -306,8 +306,8 @@ impl Ledger {
             if let Some((_, number)) = duplicates.next_if(|(place, _)| *place == index) {
                 self.verify_duplicate(id, *number, asked, durable)?;
             } else {
-                self.check_number(id, next)?;
-                next = next.map(SequenceNumber::next);
+                self.check_number(id, next, index == 0)?;
+                next = next.map(|number| number.arrival().next());
             }
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.confirmed = first.is_some();
@@ -322,11 +322,19 @@ impl Ledger {
         }
     }
 
-    /// A message was stored as the arrival that its sender is told.
-    fn check_number(&self, id: MessageId, told: Option<SequenceNumber>) -> Result<(), Violation> {
+    /// A message was stored as the arrival that its sender is told; the first with its level.
+    fn check_number(
+        &self,
+        id: MessageId,
+        told: Option<SequenceNumber>,
+        is_first: bool,
+    ) -> Result<(), Violation> {
         let stored = self.entries.get(&id).map(|entry| entry.arrived);
-        let arrival = |stored: Option<SequenceNumber>| stored.map(SequenceNumber::arrival);
-        if stored.is_none_or(|stored| arrival(stored) == told) {
+        let seen = |stored: Option<SequenceNumber>| match is_first {
+            true => stored,
+            false => stored.map(SequenceNumber::arrival),
+        };
+        if stored.is_none_or(|stored| seen(stored) == told) {
             return Ok(());
         }
         let what = format!("message {id} was answered with {told:?} and stored as {stored:?}");

@@ -58,9 +58,6 @@ const OF_STREAMS: &[&str] = &[
 /// The same strategy on both types, though policies give it to quorum queues alone.
 /// (docs/spec/rabbitmq.md#7)
 const STRATEGY: &str = "x-dead-letter-strategy";
-/// The overflow with which a refused message is a dead letter too. Quorum queues take the word for
-/// `reject-publish`, as RabbitMQ's do. (docs/spec/rabbitmq.md#7)
-pub(super) const REJECT_TO_DEAD_LETTERS: &str = "reject-publish-dlx";
 /// What the metadata have beside the arguments: the types of integers that are no long.
 const INTEGERS: &str = "$integers";
 
@@ -150,9 +147,6 @@ impl QueueArguments {
                 &format!(" of queue type rabbit_{}_queue", self.kind()),
             );
         }
-        if self.kind() == CLASSIC && self.text(OVERFLOW) == Some(REJECT_TO_DEAD_LETTERS) {
-            return refused(OVERFLOW, &format!(": {}", no_reject_to_dead_letters()));
-        }
         if has(DEAD_LETTER_KEY) && !has(DEAD_LETTER_EXCHANGE) {
             return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
         }
@@ -197,6 +191,10 @@ impl QueueArguments {
             exclusive: self.exclusive,
             priorities: self.priorities(),
             single_active_receiver: self.arguments.get(SINGLE_CONSUMER) == Some(&Json::Bool(true)),
+            declared: Some(Declared {
+                has_overflow: false,
+                ..self.declared()
+            }),
             ..QueueSettings::default()
         };
         for (name, value) in &self.arguments {
@@ -368,7 +366,8 @@ fn of_settings(settings: &QueueSettings) -> Map<String, Json> {
     let mut arguments: Map<String, Json> = numbers
         .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
         .collect();
-    if settings.overflow == Overflow::RejectPublish {
+    if settings.overflow != Overflow::DropHead {
+        // A queue that was not declared is shown as a quorum queue, for which both are one.
         arguments.insert(OVERFLOW.to_owned(), "reject-publish".into());
     }
     arguments
@@ -384,10 +383,6 @@ fn key_of(name: &str) -> Option<&'static Key> {
 /// Whether an argument is one whose value means something.
 fn is_known(name: &str) -> bool {
     OTHERS.contains(&name) || key_of(name).is_some()
-}
-
-pub(super) fn no_reject_to_dead_letters() -> String {
-    format!("overflow: this broker does not support {REJECT_TO_DEAD_LETTERS} yet")
 }
 
 /// Whether queues of a type have an argument. Unknown ones are kept by all.

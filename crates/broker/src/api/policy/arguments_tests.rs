@@ -48,11 +48,6 @@ fn what_was_declared_is_what_the_queue_has() {
         &word,
         &json!({"x-overflow": "reject-publish", "x-delivery-limit": 20}),
     );
-    check_refusal(
-        "x-overflow",
-        &json!("reject-publish-dlx"),
-        ": overflow: this broker does not support reject-publish-dlx yet",
-    );
     assert_eq!(
         settings(&json!({})),
         QueueSettings {

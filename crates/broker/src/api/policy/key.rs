@@ -123,6 +123,10 @@ pub(crate) const KEYS: &[Key] = &[
             }
             it.overflow = match value.as_str() {
                 Some("drop-head") => Overflow::DropHead,
+                // Quorum queues take the word for `reject-publish`, as RabbitMQ's do.
+                Some("reject-publish-dlx") if it.queue_type() == QueueType::Classic => {
+                    Overflow::RejectPublishDlx
+                }
                 _ => Overflow::RejectPublish,
             };
         },

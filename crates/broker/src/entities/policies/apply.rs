@@ -34,7 +34,6 @@ impl Directory {
         policy: Policy,
         cx: &mut Context<'_>,
     ) -> Result<bool, EntityError> {
-        policy.check_supported()?;
         let mut concerned = Vec::new();
         let is_new = self.insert_policy(namespace, policy, &mut concerned, cx)?;
         self.apply_policies(namespace, concerned, cx);

@@ -140,6 +140,7 @@ pub(super) fn queue_settings(args: &[&str]) -> QueueSettings {
             "max-length" => settings.max_length = Some(value.parse().unwrap()),
             "max-length-bytes" => settings.max_length_bytes = Some(value.parse().unwrap()),
             "reject-publish" => settings.overflow = broker::Overflow::RejectPublish,
+            "reject-publish-dlx" => settings.overflow = broker::Overflow::RejectPublishDlx,
             // `MIN,MAX,FACTOR`
             "backoff" => {
                 let mut parts = value.split(',');
