@@ -75,7 +75,8 @@ impl Client {
                 self.refuse_request(pending, error);
             }
             Ok(first) => {
-                let mut fresh = first.0..;
+                // What waits for its time has no level yet: its arrival is its number.
+                let mut fresh = std::iter::once(first.0).chain(first.arrival().next().0..);
                 let mut duplicates = duplicates.iter().peekable();
                 let number = |place: usize| {
                     let known = duplicates.next_if(|(duplicate, _)| *duplicate == place);

@@ -67,10 +67,10 @@ impl Ledger {
         let Some(entry) = self.entries.get(&id) else {
             return Ok(());
         };
-        // One whose time has been is available already, at its level.
-        let arrival = entry.arrived.map(SequenceNumber::arrival);
-        let known = arrival.or(entry.duplicate_of);
-        if known != Some(number) {
+        // One whose time has been is available already, at its level, which is not told of all.
+        let same = |arrived: SequenceNumber| arrived == number || arrived.arrival() == number;
+        let known = entry.arrived.or(entry.duplicate_of);
+        if !known.is_some_and(same) {
             let what = format!("message {id} is {known:?}, not {number}");
             return Err(Violation::new("I10", what));
         }
