@@ -45,7 +45,7 @@ fn carry_out(
         return Err(EntityError::NoNamespace(namespace.0.to_string()));
     }
     match order {
-        Order::Namespaces(order) => namespaces::carry_out(directory, order, cx),
+        Order::Namespaces(order) => namespaces::carry_out(directory, connection, order, cx),
         Order::Create {
             path,
             description,

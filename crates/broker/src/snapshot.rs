@@ -44,8 +44,6 @@ pub(crate) struct Snapshot {
     pub name: Option<String>,
     pub created: Wall,
     frozen: BTreeMap<EntityId, Frozen>,
-    /// Why it stays though it has no name.
-    hold: Option<Hold>,
     /// How many of those still have rows, once these are being removed.
     left: Option<usize>,
 }
@@ -74,6 +72,8 @@ pub(crate) struct Snapshots {
     by_id: BTreeMap<EntityId, Snapshot>,
     /// The snapshot of each part.
     parts: BTreeMap<EntityId, EntityId>,
+    /// Why some stay though they have no name.
+    holds: BTreeMap<EntityId, Hold>,
 }
 
 impl Snapshot {
@@ -83,7 +83,6 @@ impl Snapshot {
             name,
             created,
             frozen: BTreeMap::new(),
-            hold: None,
             left: None,
         }
     }

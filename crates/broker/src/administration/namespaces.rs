@@ -6,6 +6,7 @@
 use store::NamespaceId;
 
 use crate::api::entity_error::EntityError;
+use crate::api::id::ConnectionId;
 use crate::api::namespace::{NamespaceAnswer, NamespaceDescription, NamespaceOrder};
 use crate::api::order::Answer;
 use crate::api::page::Page;
@@ -18,6 +19,7 @@ use crate::snapshot::{free, load, restore, take};
 /// Carries an order out.
 pub(super) fn carry_out(
     directory: &mut Directory,
+    connection: ConnectionId,
     order: NamespaceOrder,
     cx: &mut Context<'_>,
 ) -> Result<Answer, EntityError> {
@@ -108,10 +110,10 @@ pub(super) fn carry_out(
         }
         NamespaceOrder::Export(name) => {
             let id = enter(directory, &name, cx)?;
-            NamespaceAnswer::Contents(Box::new(take::export(directory, id, cx)?))
+            NamespaceAnswer::Contents(Box::new(take::export(directory, id, connection, cx)?))
         }
         NamespaceOrder::BeginLoad(entities) => {
-            NamespaceAnswer::Loading(load::begin(directory, entities, cx)?)
+            NamespaceAnswer::Loading(load::begin(directory, entities, connection, cx)?)
         }
         NamespaceOrder::Load { load: id, piece } => {
             load::add(directory, id, *piece, cx)?;

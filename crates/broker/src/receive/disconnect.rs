@@ -1,5 +1,5 @@
-//! Disconnect: a connection is gone, with its receivers, dynamic nodes, exclusive entities and
-//! transactions.
+//! Disconnect: a connection is gone, with its receivers, dynamic nodes, exclusive entities,
+//! transactions, and what it was reading or loading of namespaces.
 //!
 //! Its locks run on, unless the connection is lost and the broker is set up to end them then. Its
 //! receivers go first, so that none takes what the others give back.
@@ -19,6 +19,7 @@ use crate::receive::attach::detach_with;
 use crate::receive::leave::{Departure, locks_where};
 use crate::receive::run::run;
 use crate::settle::end_lock;
+use crate::snapshot::free;
 use crate::subqueue::lock::Holder;
 use crate::transaction;
 
@@ -59,6 +60,7 @@ fn end_connection(
     }
     node::close_all(directory, connection, cx);
     exclusive::end_of(directory, connection, cx);
+    free::release_of(directory, connection, cx);
     // Only now, so that none of these receivers takes a message that a rollback gives back.
     transaction::end(directory, connection, None, cx);
     cx.shared.clients.disconnect(connection)

@@ -8,6 +8,7 @@ use store::{EntityId, NamespaceId, Write};
 
 use super::{FOUND, Owned};
 use crate::api::entity_error::EntityError;
+use crate::api::id::ConnectionId;
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::Directory;
@@ -44,10 +45,20 @@ fn take_name(directory: &mut Directory, id: EntityId, cx: &mut Context<'_>) {
 
 /// Ends the hold of a snapshot. Without a name it goes once no entity needs it.
 pub(crate) fn release(directory: &mut Directory, id: EntityId, cx: &mut Context<'_>) {
-    if let Some(snapshot) = directory.snapshots.by_id.get_mut(&id) {
-        snapshot.hold = None;
-        cx.shared.lent.is_to_check = true;
-    }
+    let released = directory.snapshots.holds.remove(&id);
+    cx.shared.lent.is_to_check |= released.is_some();
+}
+
+/// The same of all holds of a connection, which is gone.
+pub(crate) fn release_of(
+    directory: &mut Directory,
+    connection: ConnectionId,
+    cx: &mut Context<'_>,
+) {
+    let holds = &mut directory.snapshots.holds;
+    let before = holds.len();
+    holds.retain(|_, hold| hold.connection != connection);
+    cx.shared.lent.is_to_check |= holds.len() < before;
 }
 
 /// Begins to remove the rows of snapshots that were removed and that no entity needs.
@@ -56,7 +67,9 @@ pub(crate) fn free_unused(directory: &mut Directory, cx: &mut Context<'_>) {
         return;
     }
     let all = directory.snapshots.by_id.iter();
-    let removed = all.filter(|(_, it)| it.name.is_none() && it.left.is_none() && it.hold.is_none());
+    let removed = all.filter(|(_, it)| it.name.is_none() && it.left.is_none());
+    let holds = &directory.snapshots.holds;
+    let removed = removed.filter(|(id, _)| !holds.contains_key(id));
     let removed: Vec<_> = removed.map(|(id, _)| *id).collect();
     for id in removed {
         if !is_needed(directory, id) {

@@ -1,17 +1,28 @@
 //! Hold: why a snapshot without a name stays in this process, whether an entity needs it or not.
 //!
-//! It is being read, or it is being loaded; then this is how far the load has come. A restart knows
-//! of no hold, so it removes such a snapshot if no entity needs it.
+//! It is being read, or it is being loaded; then this is how far the load has come. A hold ends
+//! with the connection that asked for it at the latest. A restart knows of none, so it removes such
+//! a snapshot if no entity needs it.
 
 use store::{EntityId, Head, Part, SequenceNumber};
 
+use crate::api::id::ConnectionId;
+
 /// See the head of this file.
 #[derive(Debug)]
-pub(crate) enum Hold {
+pub(crate) struct Hold {
+    /// Of the client that reads or loads.
+    pub connection: ConnectionId,
+    pub purpose: Purpose,
+}
+
+/// What is done with the snapshot.
+#[derive(Debug)]
+pub(crate) enum Purpose {
     /// It is being read.
-    Exported,
+    Export,
     /// It is being loaded.
-    Loading(Load),
+    Load(Load),
 }
 
 /// A load under way.

@@ -12,11 +12,12 @@ use store::{
     StoredMessage, Write,
 };
 
-use super::hold::{Hold, Load, Loaded};
+use super::hold::{Hold, Load, Loaded, Purpose};
 use super::{FOUND, Frozen, Snapshot, messages_in, restore, take};
 use crate::administration::entities::check_count;
 use crate::api::contents::{FrozenEntity, LoadTarget, Piece};
 use crate::api::entity_error::EntityError;
+use crate::api::id::ConnectionId;
 use crate::api::namespace::NamespaceLimits;
 use crate::api::rule;
 use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS};
@@ -34,10 +35,14 @@ use crate::send::schedule;
 pub(crate) fn begin(
     directory: &mut Directory,
     entities: Vec<FrozenEntity>,
+    connection: ConnectionId,
     cx: &mut Context<'_>,
 ) -> Result<EntityId, EntityError> {
-    if directory.snapshots.count(NamespaceId::default()) >= MAX_SNAPSHOTS {
-        let (limit, what) = (MAX_SNAPSHOTS, "snapshots and loads of a namespace");
+    if directory.snapshots.holds.len() >= MAX_SNAPSHOTS {
+        let (limit, what) = (
+            MAX_SNAPSHOTS,
+            "backups and restores of namespaces at a time",
+        );
         return Err(EntityError::TooMany { limit, what });
     }
     let messages = entities.iter().map(|entity| messages_in(&entity.head));
@@ -52,12 +57,17 @@ pub(crate) fn begin(
         made.add(entity, (directory.next_id(), id))?;
     }
     check_room(made.roots, NamespaceLimits::default())?;
-    let mut snapshot = Snapshot::new(NamespaceId::default(), None, cx.now.wall);
+    let snapshot = Snapshot::new(NamespaceId::default(), None, cx.now.wall);
     cx.write(Write::PutEntity(definition::snapshot_row(id, &snapshot)));
-    snapshot.hold = Some(Hold::Loading(Load {
+    let load = Load {
         entities: made.loaded,
         roots: made.roots,
-    }));
+    };
+    let hold = Hold {
+        connection,
+        purpose: Purpose::Load(load),
+    };
+    directory.snapshots.holds.insert(id, hold);
     directory.snapshots.insert(id, snapshot);
     for (part, frozen, row) in made.parts {
         cx.write(Write::PutEntity(row));
@@ -161,9 +171,8 @@ pub(crate) fn add(
     piece: Piece,
     cx: &mut Context<'_>,
 ) -> Result<(), EntityError> {
-    let snapshot = directory.snapshots.by_id.get_mut(&id);
-    let snapshot = snapshot.ok_or_else(|| unusable("it has not begun"))?;
-    let Some(Hold::Loading(load)) = &mut snapshot.hold else {
+    let hold = directory.snapshots.holds.get_mut(&id);
+    let Some(Purpose::Load(load)) = hold.map(|hold| &mut hold.purpose) else {
         return Err(unusable("it has not begun"));
     };
     let loaded = load.entities.get_mut(piece.entity);
@@ -176,6 +185,7 @@ pub(crate) fn add(
     let count = |index| entries.iter().filter(|(it, _)| *it == index).count() as u64;
     loaded.scheduled += count(Index::Schedule);
     loaded.found_in_sessions += count(Index::Session);
+    let snapshot = directory.snapshots.by_id.get_mut(&id).expect(FOUND);
     let frozen = snapshot.frozen.get_mut(&part).expect(FOUND);
     for stored in piece.messages {
         put(stored, part, &mut frozen.head, cx);
@@ -298,8 +308,8 @@ pub(crate) fn end(
         }
     };
     cx.enter(namespace);
+    directory.snapshots.holds.remove(&id);
     let snapshot = directory.snapshots.by_id.get_mut(&id).expect(FOUND);
-    snapshot.hold = None;
     snapshot.namespace = namespace;
     cx.write(Write::PutEntity(definition::snapshot_row(id, snapshot)));
     for (part, head) in heads {
@@ -327,11 +337,11 @@ struct Complete {
 
 /// What was loaded, if all has come that the heads count.
 fn complete(directory: &Directory, id: EntityId) -> Result<Complete, EntityError> {
-    let snapshot = directory.snapshots.by_id.get(&id);
-    let snapshot = snapshot.ok_or_else(|| unusable("it has not begun"))?;
-    let Some(Hold::Loading(load)) = &snapshot.hold else {
+    let hold = directory.snapshots.holds.get(&id);
+    let Some(Purpose::Load(load)) = hold.map(|hold| &hold.purpose) else {
         return Err(unusable("it has not begun"));
     };
+    let snapshot = &directory.snapshots.by_id[&id];
     let mut heads = Vec::with_capacity(load.entities.len());
     for loaded in &load.entities {
         let Loaded { part, head, .. } = loaded;

@@ -2,10 +2,11 @@
 
 use store::{EntityId, Entry, NamespaceId, Write};
 
-use super::hold::Hold;
+use super::hold::{Hold, Purpose};
 use super::{FOUND, Snapshot, messages_in};
 use crate::api::contents::{Contents, FrozenEntity};
 use crate::api::entity_error::EntityError;
+use crate::api::id::ConnectionId;
 use crate::api::rule;
 use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, check_name};
 use crate::context::Context;
@@ -49,11 +50,16 @@ pub(crate) fn take(
 pub(crate) fn export(
     directory: &mut Directory,
     namespace: NamespaceId,
+    connection: ConnectionId,
     cx: &mut Context<'_>,
 ) -> Result<Contents, EntityError> {
     let id = take(directory, namespace, None, cx)?;
-    let snapshot = directory.snapshots.by_id.get_mut(&id).expect(FOUND);
-    snapshot.hold = Some(Hold::Exported);
+    let hold = Hold {
+        connection,
+        purpose: Purpose::Export,
+    };
+    directory.snapshots.holds.insert(id, hold);
+    let snapshot = directory.snapshots.by_id.get(&id).expect(FOUND);
     let entities = snapshot.frozen.iter().map(|(part, frozen)| {
         let entity = FrozenEntity {
             source: frozen.source,

@@ -349,3 +349,26 @@ fn a_load_that_meets_a_full_disk_or_the_end_of_the_process_leaves_nothing() {
     let queue = queue_of(&world, NamespaceId(0));
     assert_eq!(received(&mut world, queue).len(), 7);
 }
+
+#[test]
+fn what_a_client_reads_or_loads_is_let_go_of_with_its_connection() {
+    let mut world = world(None);
+    (1..=3).for_each(|number| send(&mut world, number, None, None));
+    let (contents, pieces) = export(&mut world);
+    let before = sizes(&mut world);
+    let begun = begin(&mut world, &contents).expect("there is room");
+    assert!(add(&mut world, begun, &pieces[0]).is_ok());
+    for _ in 1..broker::MAX_SNAPSHOTS {
+        begin(&mut world, &contents).expect("there is room");
+    }
+    assert!(matches!(
+        begin(&mut world, &contents),
+        Err(EntityError::TooMany { .. })
+    ));
+    let connection = request(1).connection;
+    world.turn(Command::Leave { connection });
+    assert_eq!(sizes(&mut world), before);
+    assert!(is_unusable(&add(&mut world, begun, &pieces[0])));
+    let restored = load(&mut world, &(contents, pieces), new("copy"));
+    assert!(restored.is_ok(), "{restored:?}");
+}

@@ -34,7 +34,7 @@ impl Loading {
 
     /// Lets go of what was loaded and will not be a namespace's.
     pub async fn release(self, shard: &mut ShardClient) {
-        // If the shard does not answer it has ended, and a restart lets go of it.
+        // If it is not answered, the end of this client's connection lets go of it.
         drop(ask(shard, NamespaceOrder::Release(self.0)).await);
     }
 
