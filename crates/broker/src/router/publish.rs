@@ -129,12 +129,14 @@ fn check_arrival(
     cx: &mut Context<'_>,
 ) -> Arrival {
     let message = &publication.message;
-    if let Err(error) = enqueue::check_room(queue, std::slice::from_ref(message), 0, cx) {
-        return Arrival::Refused(error);
-    }
+    let refusal = enqueue::check_room(queue, std::slice::from_ref(message), 0, cx).err();
     let detects = queue.settings.requires_duplicate_detection;
-    let Some(id) = IdHash::of(message).filter(|_| detects) else {
-        return Arrival::Take;
+    let keeps = |error: &SendError| refused::becomes_dead_letter(queue, error, cx);
+    // A duplicate is no dead letter.
+    let asks = detects && refusal.as_ref().is_none_or(keeps);
+    let arrival = refusal.map_or(Arrival::Take, Arrival::Refused);
+    let Some(id) = IdHash::of(message).filter(|_| asks) else {
+        return arrival;
     };
     let none = Known::default();
     let known = match answers.get(&queue.id) {
@@ -150,7 +152,7 @@ fn check_arrival(
         .duplicate_of(id, known, &queue.settings, cx);
     match before {
         Some(_) => Arrival::Duplicate,
-        None => Arrival::Take,
+        None => arrival,
     }
 }
 
@@ -188,12 +190,8 @@ impl Directory {
         let message = &publication.message;
         let is_scheduled = enqueue::is_scheduled(message, cx);
         let stores_body = |(id, arrival): &&(EntityId, Arrival)| {
-            let queue = self.get(*id).expect(THERE);
-            match arrival {
-                Arrival::Take => is_scheduled || !is_queue(queue),
-                Arrival::Refused(error) => refused::becomes_dead_letter(queue, error, cx),
-                Arrival::Duplicate | Arrival::Ask => false,
-            }
+            matches!(arrival, Arrival::Take)
+                && (is_scheduled || !self.get(*id).is_some_and(is_queue))
         };
         let copies = arrivals.iter().filter(stores_body).count();
         let bytes = copies.saturating_mul(message.payload.len());
@@ -215,6 +213,7 @@ impl Directory {
         }
         let shared = self.share_body(publication, arrivals, cx);
         let mut refused = None;
+        let mut space = MAX_COPIED_BYTES;
         for (id, arrival) in arrivals {
             let queue = self.get_mut(*id).expect(THERE);
             match arrival {
@@ -224,9 +223,13 @@ impl Directory {
                     run(queue, cx);
                 }
                 Arrival::Refused(error) => {
-                    if refused::becomes_dead_letter(queue, error, cx) {
-                        let message = std::slice::from_ref(&publication.message);
-                        refused::dead_letter(queue, message, cx);
+                    let message = &publication.message;
+                    let left = space.checked_sub(message.payload.len());
+                    if let Some(left) = left
+                        && refused::becomes_dead_letter(queue, error, cx)
+                    {
+                        space = left;
+                        refused::dead_letter(queue, &[message], cx);
                         run(queue, cx);
                     }
                     refused.get_or_insert_with(|| PublishError::Rejected {

@@ -62,7 +62,16 @@ pub(crate) fn send(
 ) -> Result<(), SendError> {
     if let Err(error) = check_room(queue, &messages, 0, cx) {
         if refused::becomes_dead_letter(queue, &error, cx) {
-            refused::dead_letter(queue, &messages, cx);
+            let fresh = messages.iter().enumerate().filter(|(index, _)| {
+                let id = known.id(*index);
+                let before = id.and_then(|id| {
+                    let duplicates = &mut queue.duplicates;
+                    duplicates.duplicate_of(id, known, &queue.settings, cx)
+                });
+                before.is_none()
+            });
+            let fresh: Vec<_> = fresh.map(|(_, message)| message).collect();
+            refused::dead_letter(queue, &fresh, cx);
             run(queue, cx);
         }
         return Err(error);

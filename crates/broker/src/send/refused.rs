@@ -28,11 +28,10 @@ pub(crate) fn becomes_dead_letter(queue: &Queue, error: &SendError, cx: &Context
         && !drops
 }
 
-/// Makes dead letters of messages that were to become available at once.
-pub(crate) fn dead_letter(queue: &mut Queue, messages: &[Incoming], cx: &mut Context<'_>) {
+/// Makes dead letters of messages that are no duplicates.
+pub(crate) fn dead_letter(queue: &mut Queue, messages: &[&Incoming], cx: &mut Context<'_>) {
     let enqueued = queue.rows.take_enqueued_time(cx);
-    let now = cx.now.wall;
-    for message in messages.iter().filter(|message| !message.is_later(now)) {
+    for message in messages {
         let number = queue.rows.take_number(message.priority);
         queue.record_acceptance(number, message, cx);
         let row = enqueue::row_of(queue, message, number, enqueued);

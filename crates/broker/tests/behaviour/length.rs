@@ -392,3 +392,28 @@ fn a_publication_is_a_dead_letter_of_the_queue_that_refuses_it_and_stays_in_the_
         "#]],
     );
 }
+
+#[test]
+fn a_duplicate_that_is_refused_is_no_dead_letter() {
+    check(
+        "
+        0s queue name=full max-length=1 window=10m reject-publish-dlx
+        0s send a@1 in=full
+        0s bind amq.topic x.# to=full
+        1s send a@1 in=full
+        1s send a@1 b@2 c@3+1h in=full
+        1s publish amq.topic x.y a@1
+        1s publish amq.topic x.y d@4
+        2s peek 1 9 dead in=full
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s bind amq.topic x.# to=full: done
+            1s send refused: the queue holds as much as its max-length of 1 allows
+            1s send refused: the queue holds as much as its max-length of 1 allows
+            1s publish amq.topic x.y a@1: stored by 1
+            1s publish amq.topic x.y d@4: 'full' has refused the message: the queue holds as much as its max-length of 1 allows
+            2s peek: #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #3 c DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length.", #4 d DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}

@@ -74,6 +74,14 @@ impl Client {
         Err(errors::ambiguous_namespace(&host, before))
     }
 
+    /// Whether a key of this name is one of the namespace, or of the one that its name chooses.
+    pub(crate) fn is_key(&self, name: &str, key: &[u8]) -> bool {
+        let fits = |directory: &Directory| directory.access().log_in(name, key).is_some();
+        let namespaces = self.namespace.namespaces.as_ref();
+        let owner = namespaces.map(|namespaces| namespaces.of_key(name));
+        fits(&self.directory) || matches!(owner, Some(KeyOwner::One(directory)) if fits(&directory))
+    }
+
     /// The client shows a key by its name.
     pub(crate) fn choose_by_key(&mut self, name: &str) -> Result<(), Unauthorized> {
         if self.namespace.chosen_by != ChosenBy::Nothing || self.has_any_right_or_link() {
