@@ -4,7 +4,7 @@
 const assert = require("node:assert/strict");
 const { once } = require("node:events");
 const rhea = require("rhea");
-const { address, counts, eventually, test } = require("./support.js");
+const { address, closeConnection, counts, eventually, test } = require("./support.js");
 
 /** A connection for the time of `body`. */
 async function connected(body, options = {}) {
@@ -156,4 +156,22 @@ test("rhea: a reply comes to the dynamic node of the requester's receiver", asyn
     assert.equal(message.correlation_id, "one");
     assert.equal(message.body, "answer");
   });
+});
+
+test("rhea: a receiver goes on after the broker closed its connection", async (entities) => {
+  const queue = await entities.queue();
+  const options = { container_id: `again-${queue}`, reconnect: true };
+  await connected(async (connection) => {
+    const link = receiver(connection, queue);
+    await once(link, "receiver_open");
+    const again = once(link, "receiver_open");
+    await closeConnection(options.container_id);
+    await again;
+    link.add_credit(1);
+    await send(connection, queue, { body: "later" });
+    const { message, delivery } = await next(link);
+    assert.equal(message.body, "later");
+    delivery.accept();
+    await eventually(async () => (await counts(queue)).active === 0, "completion");
+  }, options);
 });

@@ -39,6 +39,16 @@ async function counts(queue) {
   return { active: activeMessageCount, dead: deadLetterMessageCount };
 }
 
+/** Has the broker close the connections of a container, as an operator does. */
+async function closeConnection(container) {
+  const connections = `http://${address.host}:${address.port}/$railbus/connections`;
+  const listed = await (await fetch(`${connections}?count=100`)).json();
+  const own = listed.connections.filter((connection) => connection["container-id"] === container);
+  assert.equal(own.length, 1);
+  const closed = await fetch(`${connections}/${own[0].id}`, { method: "DELETE" });
+  assert.equal(closed.status, 202);
+}
+
 /** Makes entities whose names no other test or run has used, and remembers them. */
 class Entities {
   made = [];
@@ -75,4 +85,4 @@ function test(name, body) {
   });
 }
 
-module.exports = { address, connectionString, counts, eventually, test };
+module.exports = { address, closeConnection, connectionString, counts, eventually, test };

@@ -160,9 +160,15 @@ impl Client {
         Some(Mono(since.0.saturating_add(allowed.into())))
     }
 
-    /// Detaches all links and closes the connection, for no error of its client.
+    /// Closes the connection for no error of its client.
+    ///
+    /// A client that has put tokens for entities is one of Service Bus's SDKs: its links are
+    /// detached first. Other clients that connect again by themselves attach their links again
+    /// after a close alone, but take a detach for the end of a link. (docs/spec/amqp.md#10)
     pub(crate) fn close_by_force(&mut self, why: ForcedClose) {
-        self.end_links(&errors::link_forced(why));
+        if self.claims.has_tokens() && !self.claims.has_namespace_token() {
+            self.end_links(&errors::link_forced(why));
+        }
         let error = self.tracked(errors::connection_forced(why));
         self.close_unrecorded(error);
     }

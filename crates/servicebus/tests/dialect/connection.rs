@@ -7,6 +7,7 @@ use bytes::BytesMut;
 use dialect::{Dialect, ForcedClose, RefusedCredentials};
 use endpoint::Event;
 
+use crate::cbs::{anonymous, put};
 use crate::tracking::text;
 use crate::world::{KEY, Login, Request, World, message, token};
 
@@ -118,7 +119,14 @@ fn an_operator_sees_a_connection_with_its_links_and_closes_it() {
 
 #[test]
 fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
-    let mut world = World::new();
+    let (mut world, pair) = anonymous();
+    let audience = "amqps://host/orders";
+    put(
+        &mut world,
+        &pair,
+        audience,
+        &token(audience, "root", KEY, 60),
+    );
     let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
     let (_, sender) = world.sender("orders");
     world.enqueue("orders", &message("x"));
@@ -136,6 +144,24 @@ fn a_broker_that_shuts_down_says_so_and_takes_nothing_more() {
     assert_ne!(one.description, other.description);
     assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
     assert_eq!(disconnects(&world), 1);
+}
+
+#[test]
+fn a_client_without_tokens_is_sent_the_close_alone() {
+    let mut world = World::new();
+    let receiver = world.receiver("orders", SenderSettleMode::Unsettled, 5);
+    let (_, sender) = world.sender("orders");
+    world
+        .server
+        .force_close(world.clock_reading(), ForcedClose::ShutDown);
+    world.pump();
+    for link in [receiver, sender] {
+        assert!(world.detach_error(link).is_none());
+    }
+    assert_eq!(closed(&world).as_deref(), Some("amqp:connection:forced"));
+    assert_eq!(disconnects(&world), 1);
+    let detached = |command: &Command| matches!(command, Command::Detach { .. });
+    assert!(world.commands.iter().any(detached));
 }
 
 #[test]

@@ -14,6 +14,7 @@ import jakarta.jms.Message;
 import jakarta.jms.MessageProducer;
 import jakarta.jms.Queue;
 import jakarta.jms.Session;
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
@@ -124,6 +125,24 @@ class ExceptionListenerTest {
                     assertEquals("message " + n, Client.text(session.createConsumer(session.createQueue(queue.name))));
                 }
             }
+        }
+    }
+
+    @Test
+    void aConsumerOfAConnectionThatConnectsAgainGoesOnAfterTheBrokerClosedIt() {
+        String id = clientId();
+        try (OwnQueue queue = new OwnQueue();
+                JMSContext context = Client.reconnecting(id, true).createContext()) {
+            context.setExceptionListener(told::add);
+            JMSConsumer consumer = context.createConsumer(context.createQueue(queue.name));
+            for (int n = 0; n < 3; n++) {
+                Client.send(context, queue.name, "message " + n);
+                assertEquals("message " + n, Client.text(consumer));
+                Broker.closeConnection(id);
+            }
+            Client.send(context, queue.name, "last");
+            assertEquals("last", Client.text(consumer));
+            assertEquals(List.of(), List.copyOf(told));
         }
     }
 }
