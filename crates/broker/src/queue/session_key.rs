@@ -119,6 +119,11 @@ impl SessionKey {
         EntryKey::new(longer_group(self.hash, 0), self.second())
     }
 
+    /// Whether an entry at this key is a session's state, and not its note.
+    pub(crate) fn is_state(key: &EntryKey) -> bool {
+        key.group_u64().is_none()
+    }
+
     /// A hash that has nothing to do with the first one.
     fn second(&self) -> SequenceNumber {
         let hash = mixed(fnv(!FNV_BASIS, self.compared()));

@@ -4,7 +4,7 @@
 //! with the connection that asked for it at the latest. A restart knows of none, so it removes such
 //! a snapshot if no entity needs it.
 
-use store::{EntityId, Head, Part, SequenceNumber};
+use store::{EntityId, EntryKey, Head, Index, Part, SequenceNumber};
 
 use crate::api::id::ConnectionId;
 
@@ -44,9 +44,13 @@ pub(crate) struct Loaded {
     pub end: SequenceNumber,
     /// The greatest number of each part that has come.
     pub last: [Option<SequenceNumber>; Part::ALL.len()],
+    /// The greatest key of each index that has come.
+    pub last_keys: [Option<EntryKey>; Index::ALL.len()],
     /// How many entries of scheduled messages have come.
     pub scheduled: u64,
     /// How many messages that their session has to find, and how many entries that find them.
     pub in_sessions: u64,
     pub found_in_sessions: u64,
+    /// What the states of sessions that have come take.
+    pub state_bytes: u64,
 }

@@ -18,6 +18,7 @@ use crate::administration::entities::check_count;
 use crate::api::contents::{FrozenEntity, LoadTarget, Piece};
 use crate::api::entity_error::EntityError;
 use crate::api::id::ConnectionId;
+use crate::api::name::SUBSCRIPTIONS;
 use crate::api::namespace::NamespaceLimits;
 use crate::api::rule;
 use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS};
@@ -29,7 +30,9 @@ use crate::forward::transfer_queue;
 use crate::message::row;
 use crate::queue::Description;
 use crate::queue::kind::Kind;
+use crate::queue::session_key::SessionKey;
 use crate::send::schedule;
+use crate::sessions::state;
 
 /// Begins to load entities that can be made.
 pub(crate) fn begin(
@@ -115,6 +118,8 @@ struct Made {
     loaded: Vec<Loaded>,
     roots: usize,
     paths: BTreeSet<String>,
+    /// The path of each topic, in lower case.
+    topics: BTreeMap<EntityId, String>,
     /// What each was before, and whether it is a topic.
     sources: BTreeMap<EntityId, (EntityId, bool)>,
 }
@@ -134,12 +139,20 @@ impl Made {
             let compiled = rule::decode(entry).map_err(unusable)?.compile();
             compiled.map_err(unusable)?;
         }
-        let is_new = self.paths.insert(frozen.path.to_lowercase());
+        let lower = frozen.path.to_lowercase();
+        let is_of_topic = kind.topic().is_none_or(|topic| {
+            let topic = self.topics.get(&topic).expect("it was found by its id");
+            lower.starts_with(&format!("{topic}{}", SUBSCRIPTIONS.to_lowercase()))
+        });
         let is_topic = matches!(kind, Kind::Topic(_));
+        if is_topic {
+            self.topics.insert(ids.0, lower.clone());
+        }
+        let is_new = self.paths.insert(lower);
         let known = self.sources.insert(source, (ids.0, is_topic));
         let arrivals = SequenceNumber::FIRST..=SequenceNumber::MAX.arrival();
         let is_sane = is_path(&frozen.path) && arrivals.contains(&head.next_number);
-        if !is_new || known.is_some() || !is_sane {
+        if !is_new || known.is_some() || !is_sane || !is_of_topic {
             return Err(unusable(format!("{} cannot be made", frozen.path)));
         }
         let is_root = kind.topic().is_none() && !transfer_queue::is_path(&frozen.path);
@@ -150,9 +163,11 @@ impl Made {
             end: levels.unwrap_or(head.next_number),
             head,
             last: Default::default(),
+            last_keys: Default::default(),
             scheduled: 0,
             in_sessions: 0,
             found_in_sessions: 0,
+            state_bytes: 0,
         });
         self.parts.push((ids.0, frozen, row));
         Ok(())
@@ -178,13 +193,23 @@ pub(crate) fn add(
     let loaded = load.entities.get_mut(piece.entity);
     let loaded = loaded.ok_or_else(|| unusable("a message is of no entity"))?;
     let part = loaded.part;
-    let (last, entries) = check(loaded, &piece)?;
+    let Checked {
+        last,
+        last_keys,
+        entries,
+    } = check(loaded, &piece)?;
     loaded.last = last;
+    loaded.last_keys = last_keys;
     let in_sessions = piece.messages.iter().filter(|it| is_in_session(it));
     loaded.in_sessions += in_sessions.count() as u64;
     let count = |index| entries.iter().filter(|(it, _)| *it == index).count() as u64;
     loaded.scheduled += count(Index::Schedule);
     loaded.found_in_sessions += count(Index::Session);
+    let states = entries.iter().filter_map(|(index, entry)| {
+        let is_state = *index == Index::SessionState && SessionKey::is_state(&entry.key);
+        is_state.then(|| state::cost(Some(&entry.value)))
+    });
+    loaded.state_bytes += states.sum::<u64>();
     let snapshot = directory.snapshots.by_id.get_mut(&id).expect(FOUND);
     let frozen = snapshot.frozen.get_mut(&part).expect(FOUND);
     for stored in piece.messages {
@@ -205,11 +230,13 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// How far a piece goes in each part, and its entries as they will be.
-type Checked = (
-    [Option<SequenceNumber>; Part::ALL.len()],
-    Vec<(Index, Entry)>,
-);
+/// A piece that can follow what has come: how far it goes in each part and index, and its entries
+/// as they will be.
+struct Checked {
+    last: [Option<SequenceNumber>; Part::ALL.len()],
+    last_keys: [Option<EntryKey>; Index::ALL.len()],
+    entries: Vec<(Index, Entry)>,
+}
 
 /// Whether a piece can follow what has come.
 fn check(loaded: &Loaded, piece: &Piece) -> Result<Checked, EntityError> {
@@ -228,9 +255,15 @@ fn check(loaded: &Loaded, piece: &Piece) -> Result<Checked, EntityError> {
         }
         *last = Some(stored.number);
     }
+    let mut last_keys = loaded.last_keys.clone();
     let mut entries = Vec::with_capacity(piece.entries.len());
     for (index, entry) in &piece.entries {
         check_key(entry)?;
+        let last = &mut last_keys[*index as usize];
+        if last.as_ref().is_some_and(|last| *last >= entry.key) {
+            return Err(unusable("an entry is not in its place"));
+        }
+        *last = Some(entry.key.clone());
         let entry = match index {
             Index::Rule => return Err(unusable("a rule is not with its subscription")),
             Index::Schedule => schedule::rehomed(entry, loaded.part)
@@ -239,7 +272,11 @@ fn check(loaded: &Loaded, piece: &Piece) -> Result<Checked, EntityError> {
         };
         entries.push((*index, entry));
     }
-    Ok((last, entries))
+    Ok(Checked {
+        last,
+        last_keys,
+        entries,
+    })
 }
 
 /// Whether an entry has to tell that a message is in its session.
@@ -356,17 +393,24 @@ fn complete(directory: &Directory, id: EntityId) -> Result<Complete, EntityError
             let path = &frozen.path;
             return Err(unusable(format!("messages of {path} are missing")));
         }
-        heads.push((*part, head.clone()));
+        let head = Head {
+            session_state_bytes: loaded.state_bytes,
+            ..head.clone()
+        };
+        heads.push((*part, head));
     }
     let roots = load.roots;
     Ok(Complete { heads, roots })
 }
 
+/// Whether the key is one that the broker makes: none has the greatest number, after which no
+/// reader could go on.
 fn check_key(entry: &Entry) -> Result<(), EntityError> {
-    if entry.key.group.len() <= EntryKey::MAX_GROUP {
+    let EntryKey { group, number } = &entry.key;
+    if group.len() <= EntryKey::MAX_GROUP && *number < SequenceNumber::MAX {
         return Ok(());
     }
-    Err(unusable("an entry has too long a key"))
+    Err(unusable("an entry has a key that no entry can have"))
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "errors are mapped by it")]

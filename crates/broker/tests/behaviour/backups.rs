@@ -7,7 +7,7 @@ use broker::{
     Piece, Priorities, QueueSettings, ReceiveMode, Subqueue, SubqueueId, Wall,
 };
 use bytes::Bytes;
-use store::{EntityId, NamespaceId, SequenceNumber};
+use store::{EntityId, Entry, EntryKey, Index, NamespaceId, SequenceNumber};
 
 use crate::contents::{ask, pieces};
 use crate::world::{World, ensure, receiver, request};
@@ -257,6 +257,24 @@ fn what_no_queue_can_have_had_is_refused_and_leaves_nothing() {
         let twice = [&pieces[..], &pieces[..1]].concat();
         let result = load(&mut world, &(contents.clone(), twice), existing());
         assert!(is_unusable(&result), "{result:?}");
+        let keys = [
+            EntryKey::new(Bytes::new(), SequenceNumber::MAX),
+            EntryKey::new(vec![0; EntryKey::MAX_GROUP + 1], SequenceNumber(1)),
+        ];
+        let same = EntryKey::new(Bytes::new(), SequenceNumber(1));
+        let keys = keys.map(|key| vec![key]).into_iter();
+        for keys in keys.chain([vec![same.clone(), same]]) {
+            let mut pieces = pieces.clone();
+            let value = Bytes::from_static(b"x");
+            let entry = |key| {
+                let value = value.clone();
+                (Index::SessionState, Entry { key, value })
+            };
+            let last = pieces.last_mut().expect("there is one of entries");
+            last.entries.extend(keys.into_iter().map(entry));
+            let result = load(&mut world, &(contents.clone(), pieces), existing());
+            assert!(is_unusable(&result), "{result:?}");
+        }
         let changes: [fn(&mut Contents); 5] = [
             |it| it.entities[0].1.head.next_number = SequenceNumber(0),
             |it| it.entities[0].1.head.next_number = SequenceNumber(1 << 45),
@@ -274,6 +292,37 @@ fn what_no_queue_can_have_had_is_refused_and_leaves_nothing() {
         let queue = queue_of(&world, NamespaceId(0));
         assert_eq!(received(&mut world, queue).len(), 2);
     }
+}
+
+#[test]
+fn a_subscription_is_below_its_topic_and_states_of_sessions_are_counted_anew() {
+    let mut world = world(None);
+    for path in ["one", "two"] {
+        world.turn(ensure(broker::Ensured::Topic {
+            path: path.to_owned(),
+            settings: QueueSettings::default(),
+        }));
+    }
+    world.turn(ensure(broker::Ensured::Subscription {
+        topic: "one".to_owned(),
+        name: "s".to_owned(),
+        settings: Box::default(),
+        rules: None,
+    }));
+    let (mut contents, pieces) = export(&mut world);
+    for (_, entity) in &mut contents.entities {
+        entity.head.session_state_bytes = u64::MAX;
+    }
+    let backup = (contents, pieces);
+    assert!(load(&mut world, &backup, existing()).is_ok());
+    let heads = world.shard.broker.queues().map(|queue| queue.size());
+    assert_eq!(heads.max(), Some(0));
+    let (mut contents, pieces) = backup;
+    let mut entities = contents.entities.iter_mut();
+    let found = entities.find(|(_, entity)| entity.path == "one/Subscriptions/s");
+    found.expect("it is there").1.path = "two/Subscriptions/s".to_owned();
+    let result = load(&mut world, &(contents, pieces), existing());
+    assert!(is_unusable(&result), "{result:?}");
 }
 
 #[test]
