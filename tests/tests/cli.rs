@@ -523,5 +523,11 @@ fn every_command_has_a_manual_page() {
         let text = std::fs::read_to_string(folder.path().join(page)).expect(page);
         assert!(text.contains(part), "{part} is not in {page}: {text}");
     }
-    assert_eq!(railbus_at("", &["man", "/nowhere"], "").code, 2);
+    let said = railbus_at("", &["man", "/nowhere"], "");
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err.contains("/nowhere cannot be written"),
+        "{}",
+        said.err
+    );
 }

@@ -9,6 +9,7 @@ use crate::arguments::BackupArguments;
 use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
+use crate::stdout;
 
 const PATH: &str = "/$railbus/backups";
 
@@ -46,6 +47,5 @@ pub fn run(arguments: &BackupArguments) -> Result<(), CommandError> {
             line += &format!(" {name}={count}");
         }
     }
-    println!("{line} took={}", made.took);
-    Ok(())
+    stdout::print_line(format_args!("{line} took={}", made.took))
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::administration::request::{Request, path_of};
 use crate::arguments::{BulkArguments, MessagePart, PurgeArguments, RedriveArguments};
 use crate::command_error::CommandError;
+use crate::stdout;
 
 /// Deletes messages and prints their number.
 pub fn purge(arguments: &PurgeArguments) -> Result<ExitCode, CommandError> {
@@ -37,9 +38,9 @@ fn operate(
     let path = format!("{}/{operation}", path_of(&arguments.entity));
     let answer = Request::post(path, body).send(&arguments.broker)?;
     if arguments.json {
-        println!("{answer}");
+        stdout::print_line(answer)?;
     } else {
-        print!("{}", text(&answer));
+        stdout::print(text(&answer))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,7 @@ use crate::arguments::{CaArguments, CaCommand, ServeArguments};
 use crate::command_error::CommandError;
 use crate::data_directory::Location;
 use crate::settings::Settings;
+use crate::stdout;
 use crate::tls::{self, Authority, CertificateInfo, Error, Source};
 
 /// Does what is asked for.
@@ -23,7 +24,7 @@ pub fn run(command: CaCommand) -> Result<(), CommandError> {
         CaCommand::Env(arguments) => {
             let (authority, settings) = open(arguments)?;
             let text = environment::text(&authority, settings.host.as_ref())?;
-            print(text.as_bytes())
+            stdout::print(text)
         }
     }
 }
@@ -73,7 +74,7 @@ fn show(authority: &Authority) -> Result<(), CommandError> {
         describe(&mut text, "certificate", &pair.certificate, &info);
         text.push_str(&format!("  names        {}\n", info.names.join(", ")));
     }
-    print(text.as_bytes())
+    stdout::print(text)
 }
 
 fn describe(text: &mut String, what: &str, path: &std::path::Path, info: &CertificateInfo) {
@@ -101,15 +102,6 @@ fn export(authority: &Authority, out: Option<PathBuf>) -> Result<(), CommandErro
         Some(path) => {
             std::fs::write(&path, text).map_err(|error| CommandError::Write { path, error })
         }
-        None => print(&text),
+        None => stdout::print(text),
     }
-}
-
-pub fn print(text: &[u8]) -> Result<(), CommandError> {
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text).and_then(|()| stdout.flush());
-    written.map_err(|error| CommandError::Write {
-        path: PathBuf::from("stdout"),
-        error,
-    })
 }

@@ -6,6 +6,7 @@ use broker::Tier;
 
 use crate::command_error::CommandError;
 use crate::config::{self, Entities, RailbusToml, read_entities, read_railbus_toml};
+use crate::stdout;
 
 /// Checks `file`: TOML as a `railbus.toml`, anything else as an entities file.
 pub fn run(file: &Path) -> Result<(), CommandError> {
@@ -23,13 +24,12 @@ pub fn run(file: &Path) -> Result<(), CommandError> {
         0 => String::new(),
         count => format!(", {count} fault rules"),
     };
-    println!(
+    stdout::print_line(format_args!(
         "{} is valid: {} queues, {} topics{policies}{namespaces}{faults}",
         file.display(),
         entities.queues.len(),
         entities.topics.len(),
-    );
-    Ok(())
+    ))
 }
 
 /// The entities of `file`. What a user should know of them goes to stderr.

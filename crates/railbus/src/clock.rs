@@ -9,6 +9,7 @@ use crate::arguments::{ClockArguments, ClockCommand};
 use crate::command_error::CommandError;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
+use crate::stdout;
 
 /// The broker's response about its clock.
 #[derive(Debug, Deserialize)]
@@ -39,9 +40,8 @@ pub fn run(arguments: &ClockArguments) -> Result<(), CommandError> {
         |body| Call::post(&path, body.to_string()),
     );
     let face: ClockResponse = runtime()?.block_on(remote.call(call))?;
-    println!(
+    stdout::print_line(format_args!(
         "now={} offset={} frozen={}",
         face.now, face.offset, face.frozen
-    );
-    Ok(())
+    ))
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::administration::request::{Request, path_of};
 use crate::arguments::ExplainArguments;
 use crate::command_error::CommandError;
+use crate::stdout;
 
 /// Prints a line for each reason, the one that stands in the way most first.
 pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
@@ -18,13 +19,13 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
     }
     let answer = Request::get(path).send(&arguments.broker)?;
     if arguments.output.json {
-        println!("{answer}");
+        stdout::print_line(answer)?;
         return Ok(ExitCode::SUCCESS);
     }
     let reasons = answer.get("reasons").and_then(Value::as_array);
     for reason in reasons.into_iter().flatten() {
         let member = |name: &str| reason.get(name).and_then(Value::as_str).unwrap_or_default();
-        println!("{}: {}", member("code"), member("text"));
+        stdout::print_line(format_args!("{}: {}", member("code"), member("text")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

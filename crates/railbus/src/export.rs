@@ -18,6 +18,7 @@ use crate::arguments::{ExportArguments, ExportFormat};
 use crate::command_error::CommandError;
 use crate::remote::{Call, Error, Remote};
 use crate::runtime::runtime;
+use crate::stdout;
 
 /// Where the broker shows everything.
 const ENTITIES: &str = "/$railbus/entities";
@@ -67,8 +68,7 @@ pub fn run(arguments: &ExportArguments) -> Result<(), CommandError> {
 
 fn write(file: Option<&Path>, text: &str) -> Result<(), CommandError> {
     let Some(path) = file else {
-        print!("{text}");
-        return Ok(());
+        return stdout::print(text);
     };
     std::fs::write(path, text).map_err(|error| CommandError::Write {
         path: path.to_owned(),

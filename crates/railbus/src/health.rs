@@ -10,6 +10,7 @@ use crate::command_error::CommandError;
 use crate::connection_string::ConnectionString;
 use crate::remote::{Call, Remote};
 use crate::runtime::runtime;
+use crate::stdout;
 
 /// The response of a healthy broker. (docs/spec/admin.md#1)
 #[derive(Deserialize)]
@@ -23,7 +24,7 @@ pub fn run(arguments: &HealthArguments) -> Result<(), CommandError> {
         let broker = ConnectionString::anonymous(reachable(address), arguments.ca.is_some());
         let remote = Remote::of(broker, arguments.ca.clone());
         let health: Health = runtime()?.block_on(remote.call(Call::get("/health")))?;
-        println!("{}", health.message);
+        stdout::print_line(health.message)?;
     }
     Ok(())
 }

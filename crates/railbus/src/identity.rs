@@ -7,6 +7,7 @@ use crate::ca;
 use crate::command_error::CommandError;
 use crate::keys::DEVELOPMENT_KEY;
 use crate::settings::Settings;
+use crate::stdout;
 
 /// The port that is for HTTP by convention.
 const HTTP_PORT: u16 = 5_300;
@@ -36,7 +37,7 @@ fn env(arguments: IdentityArguments) -> Result<(), CommandError> {
          export IDENTITY_HEADER={DEVELOPMENT_KEY}\n\
          unset {OTHERS}\n"
     );
-    ca::print(text.as_bytes())
+    stdout::print(text)
 }
 
 /// Where HTTP is spoken on loopback: at its usual port, or at the first one.

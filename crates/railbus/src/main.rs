@@ -40,6 +40,7 @@ mod serve;
 mod settings;
 mod stamp;
 mod stdin;
+mod stdout;
 mod table;
 mod tls;
 mod verify;
@@ -94,17 +95,16 @@ fn run(arguments: Arguments) -> Result<ExitCode, CommandError> {
         Command::Purge(arguments) => return bulk_operation::purge(&arguments),
         Command::Redrive(arguments) => return bulk_operation::redrive(&arguments),
         Command::Completions { shell } => {
-            let name = "railbus";
-            clap_complete::generate(
-                shell,
-                &mut Arguments::command(),
-                name,
-                &mut std::io::stdout(),
-            );
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "railbus", &mut script);
+            stdout::print(script)
         }
         Command::Man { folder } => {
-            clap_mangen::generate_to(Arguments::command(), folder).map_err(CommandError::System)
+            let written = clap_mangen::generate_to(Arguments::command(), &folder);
+            written.map_err(|error| CommandError::Write {
+                path: folder,
+                error,
+            })
         }
     };
     done.map(|()| ExitCode::SUCCESS)

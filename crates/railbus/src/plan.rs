@@ -14,11 +14,12 @@ use crate::check;
 use crate::command_error::CommandError;
 use crate::remote::{Call, Error, Remote};
 use crate::runtime::runtime;
+use crate::stdout;
 
 /// Prints the changes without applying them. The exit code shows whether there are any.
 pub fn show(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     let plan = ask(arguments, "/$railbus/plan")?;
-    print(&plan, arguments.json);
+    print(&plan, arguments.json)?;
     Ok(match (plan.refused.is_empty(), plan.changes.is_empty()) {
         (true, true) => ExitCode::SUCCESS,
         (true, false) => ExitCode::from(1),
@@ -30,13 +31,13 @@ pub fn show(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
 pub fn apply(arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     let mut plan = ask(arguments, "/$railbus/apply")?;
     if plan.refused.is_empty() {
-        print(&plan, arguments.json);
+        print(&plan, arguments.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     if !arguments.json {
         plan.changes.clear();
     }
-    print(&plan, arguments.json);
+    print(&plan, arguments.json)?;
     Ok(ExitCode::from(2))
 }
 
@@ -71,19 +72,19 @@ fn protocol(authority: String, error: &serde_json::Error) -> CommandError {
 }
 
 /// One line for each change on stdout, and for each refusal on stderr.
-fn print(plan: &Plan, json: bool) {
+fn print(plan: &Plan, json: bool) -> Result<(), CommandError> {
     if json {
         let text = serde_json::to_string(plan).expect("a plan is JSON");
-        println!("{text}");
-        return;
+        return stdout::print_line(text);
     }
     for change in &plan.changes {
-        println!("{change}");
+        stdout::print_line(change)?;
     }
     for refused in &plan.refused {
         eprintln!("railbus: {refused}");
     }
     if plan.changes.is_empty() && plan.refused.is_empty() {
-        println!("nothing changes");
+        stdout::print_line("nothing changes")?;
     }
+    Ok(())
 }

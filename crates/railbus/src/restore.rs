@@ -6,6 +6,7 @@ use crate::arguments::{RestoreArguments, ServeArguments};
 use crate::command_error::CommandError;
 use crate::data_directory::Location;
 use crate::settings::Settings;
+use crate::stdout;
 
 /// Restores to the data directory of a broker that is started with the same options, and prints
 /// one line about what is in it.
@@ -22,12 +23,11 @@ pub fn run(arguments: RestoreArguments) -> Result<(), CommandError> {
         return Err(CommandError::RestoreEphemeral);
     };
     let contents = rocks::restore(&arguments.backup, &target, &settings.store)?;
-    println!(
+    stdout::print_line(format_args!(
         "directory={} entities={} messages={} position={}",
         target.display(),
         contents.entities,
         contents.messages,
         contents.position
-    );
-    Ok(())
+    ))
 }

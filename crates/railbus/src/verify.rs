@@ -9,6 +9,7 @@ use crate::arguments::{ServeArguments, VerifyArguments};
 use crate::command_error::CommandError;
 use crate::data_directory::Location;
 use crate::settings::Settings;
+use crate::stdout;
 
 /// Between two lines on what was read so far.
 const PROGRESS: Duration = Duration::from_secs(1);
@@ -37,16 +38,16 @@ pub fn run(arguments: VerifyArguments) -> Result<(), CommandError> {
         error,
     })?;
     for damage in &verified.damage {
-        println!("damage: {damage}");
+        stdout::print_line(format_args!("damage: {damage}"))?;
     }
-    println!(
+    stdout::print_line(format_args!(
         "directory={} in-use={} rows={} bytes={} damaged={}",
         path.display(),
         verified.is_in_use,
         verified.progress.rows,
         verified.progress.bytes,
         verified.damage.len()
-    );
+    ))?;
     match verified.damage.len() {
         0 => Ok(()),
         places => Err(CommandError::Damaged { path, places }),

@@ -6,6 +6,7 @@ use entity::duration::NEVER_TEXT;
 use serde_json::Value;
 
 use crate::command_error::CommandError;
+use crate::stdout;
 use crate::table::table;
 
 /// A response of the broker.
@@ -37,9 +38,9 @@ impl ApiResponse {
     /// Prints it.
     pub fn print(&self, output_shape: OutputShape, json: bool) -> Result<ExitCode, CommandError> {
         match (output_shape, json) {
-            (OutputShape::Nothing, true) => println!("{{}}"),
-            (_, true) => println!("{}", self.0),
-            (_, false) => print!("{}", self.text(output_shape)),
+            (OutputShape::Nothing, true) => stdout::print_line("{}")?,
+            (_, true) => stdout::print_line(&self.0)?,
+            (_, false) => stdout::print(self.text(output_shape))?,
         }
         Ok(ExitCode::SUCCESS)
     }

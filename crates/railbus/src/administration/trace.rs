@@ -10,6 +10,7 @@ use super::namespace::{path_of, send};
 use super::request::PLAIN;
 use crate::arguments::TraceArguments;
 use crate::remote::Call;
+use crate::stdout;
 use crate::table::table;
 
 /// Prints a line for each event, and how far back the record reaches.
@@ -17,9 +18,9 @@ pub fn trace(arguments: &TraceArguments) -> CommandResult {
     let path = request_path(arguments);
     let history = send(&arguments.broker, Call::get(&path))?;
     if arguments.output.json {
-        println!("{history}");
+        stdout::print_line(history)?;
     } else {
-        print!("{}", shown(&history));
+        stdout::print(shown(&history))?;
     }
     Ok(ExitCode::SUCCESS)
 }
