@@ -63,6 +63,7 @@ export interface Message {
   "enqueued-sequence-number"?: number;
   state?: string;
   "delivery-count"?: number;
+  "time-to-live"?: string;
   "enqueued-time"?: string;
   "scheduled-enqueue-time"?: string;
   "message-id"?: Typed;

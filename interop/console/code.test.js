@@ -138,16 +138,9 @@ test("what is copied in the other languages is as expected", async ({ broker, op
   }
 });
 
-test("a time to live is copied if it is shown", async ({ broker, client, open }) => {
-  await send(client, "orders", { body: "mortal" });
+test("a time to live is copied", async ({ broker, client, open }) => {
+  await send(client, "orders", { body: "mortal", timeToLive: 93_784_500 });
   const page = await open(CLIPBOARD);
-  // The answer gets the member by which the interface takes a time to live.
-  await page.route(/\/messages\?/, async (route) => {
-    const response = await route.fetch();
-    const text = await response.text();
-    const shown = text.replace(/"sequence-number":1\b/, '"sequence-number":1,"time-to-live":"P1DT2H3M4.5S"');
-    await route.fulfill({ response, body: shown });
-  });
   const copied = await copy(page, broker, "orders", 1, "JavaScript", "Python", "C#", "Java", "Go");
   await RUN.JavaScript(copied[0], { client });
   await RUN.Python(copied[1], { broker });
@@ -155,7 +148,7 @@ test("a time to live is copied if it is shown", async ({ broker, client, open })
   const peeked = await receiver.peekMessages(10);
   await receiver.close();
   // Python's SDK sends whole seconds.
-  assert.deepEqual(peeked.slice(1).map((one) => one.timeToLive), [93_784_500, 93_784_000]);
+  assert.deepEqual(peeked.map((one) => one.timeToLive), [93_784_500, 93_784_500, 93_784_000]);
   assert.ok(copied[2].includes("message.TimeToLive = TimeSpan.FromMilliseconds(93784500);"), copied[2]);
   assert.ok(copied[3].includes("message.setTimeToLive(java.time.Duration.ofMillis(93784500L));"), copied[3]);
   assert.ok(copied[4].includes("TimeToLive: to.Ptr(93784500*time.Millisecond),"), copied[4]);

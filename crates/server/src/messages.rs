@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map as Object, Value as Json};
 
+use entity::duration;
 use entity::rules::TypedValue;
 
 /// The most parts of a body that are joined; few senders use more than one.
@@ -33,6 +34,8 @@ impl DecodedMessage {
         if !sections.header.is_empty() {
             let header = Header::decode(&payload[sections.header.clone()])?;
             insert(&mut facts, "delivery-count", header.delivery_count);
+            let lifetime = header.ttl.map(|ms| duration::text(ms.into()));
+            insert(&mut facts, "time-to-live", lifetime);
         }
         annotations(&mut facts, &map(payload, &sections.message_annotations)?);
         if !sections.properties.is_empty() {
