@@ -3,7 +3,6 @@
 
 mod environment;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use crate::arguments::{CaArguments, CaCommand, ServeArguments};

@@ -3,7 +3,6 @@
 use std::net::{IpAddr, SocketAddr};
 
 use crate::arguments::{IdentityArguments, IdentityCommand, ServeArguments};
-use crate::ca;
 use crate::command_error::CommandError;
 use crate::keys::DEVELOPMENT_KEY;
 use crate::settings::Settings;

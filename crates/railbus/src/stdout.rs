@@ -1,7 +1,7 @@
 //! Standard output: what a command answers.
 //!
-//! A reader that closes the pipe before the end, as `head` does, has what it wants: the command goes
-//! on without it and ends as it would have ended.
+//! A reader that closes the pipe before the end, as `head` does, has what it wants: the command
+//! goes on without it and ends as it would have ended.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};

@@ -168,8 +168,9 @@ test("rhea: a receiver goes on after the broker closed its connection", async (e
     await closeConnection(options.container_id);
     await again;
     link.add_credit(1);
+    const arrival = next(link);
     await send(connection, queue, { body: "later" });
-    const { message, delivery } = await next(link);
+    const { message, delivery } = await arrival;
     assert.equal(message.body, "later");
     delivery.accept();
     await eventually(async () => (await counts(queue)).active === 0, "completion");

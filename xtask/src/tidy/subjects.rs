@@ -18,6 +18,8 @@ const LONG: &[&str] = &[
     "9b5573ba24864940",
     "142d11f211be70fe",
     "561fbdd8dbff3e43",
+    "34567db09bd19cd9",
+    "e7c83d0c9dc371d4",
 ];
 
 /// Finds subjects that are too long.
