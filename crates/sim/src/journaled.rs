@@ -142,11 +142,21 @@ impl Journaled {
     /// Lets one of the next calls go wrong.
     pub fn arm(&mut self) {
         let calls = self.rng.between(0, 60);
-        if self.rng.chance(600) {
+        if self.rng.chance(400) {
             self.disk.cut_after(calls);
         } else {
-            let fault = Fault::ALL[self.rng.below(Fault::ALL.len())];
+            let any = Fault::ALL[self.rng.below(Fault::ALL.len())];
+            let fault = if self.rng.chance(600) {
+                Fault::Sync
+            } else {
+                any
+            };
             self.disk.fail_after(calls, fault);
+            // A sync that fails is often the first sign of a disk's end. What it lost is seen only
+            // before a later write to the same page.
+            if fault == Fault::Sync && self.rng.chance(900) {
+                self.disk.cut_behind_failure(self.rng.between(2, 4));
+            }
         }
     }
 

@@ -89,6 +89,7 @@ impl ModelDisk {
             is_off: false,
             cut_at: None,
             fault: None,
+            cut_behind: None,
             contents: BTreeMap::new(),
             next: 1,
             folders: BTreeMap::from([(PathBuf::from("/"), Folder::default())]),
@@ -129,10 +130,16 @@ impl ModelDisk {
         state.fault = Some((state.calls + 1 + calls, fault));
     }
 
+    /// Cuts the power before the call that comes after `calls` others behind the call that fails
+    /// next.
+    pub fn cut_behind_failure(&self, calls: u64) {
+        self.lock().cut_behind = Some(calls);
+    }
+
     /// Lets the calls that come go well.
     pub fn heal(&self) {
         let mut state = self.lock();
-        (state.cut_at, state.fault) = (None, None);
+        (state.cut_at, state.fault, state.cut_behind) = (None, None, None);
     }
 
     /// Whether the power was cut and not switched on again.
@@ -155,7 +162,7 @@ impl ModelDisk {
         let mut state = self.lock();
         state.is_off = false;
         state.opening += 1;
-        (state.cut_at, state.fault) = (None, None);
+        (state.cut_at, state.fault, state.cut_behind) = (None, None, None);
     }
 
     /// Flips a bit of a file below `folder`, mostly of the newest segment, on the platter and in
@@ -203,6 +210,8 @@ struct State {
     is_off: bool,
     cut_at: Option<u64>,
     fault: Option<(u64, Fault)>,
+    /// How long behind the fault the power is cut.
+    cut_behind: Option<u64>,
     contents: BTreeMap<u64, Content>,
     next: u64,
     folders: BTreeMap<PathBuf, Folder>,
@@ -225,6 +234,9 @@ impl State {
         match self.fault {
             Some((at, fault)) if at <= self.calls && call.can_have(fault) => {
                 self.fault = None;
+                if let Some(calls) = self.cut_behind.take() {
+                    self.cut_at = Some(self.calls + 1 + calls);
+                }
                 Ok(Some(fault))
             }
             _ => Ok(None),
