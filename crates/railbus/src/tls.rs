@@ -9,6 +9,7 @@ mod certificate_info;
 pub mod files;
 mod pair;
 mod reloader;
+mod signature;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -24,6 +24,7 @@ use rcgen::{
 
 use super::certificate_info::CertificateInfo;
 use super::files::{self, Access};
+use super::signature::is_signed_by;
 use super::{Error, Pair};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -57,6 +58,13 @@ impl Authority {
             clients: None,
         };
         own.load()?;
+        if !is_signed_by(&own.certificate, &own.certificate)? {
+            return Err(Error::Certificate {
+                path: own.certificate,
+                reason: "its signature is wrong, so the file is damaged; restore it from a copy"
+                    .to_owned(),
+            });
+        }
         Ok(authority)
     }
 
@@ -112,6 +120,10 @@ impl Authority {
             && info.until > needed_until
             && names.iter().all(|name| info.names.contains(name))
             && pair.load().is_ok()
+            && matches!(
+                is_signed_by(&pair.certificate, &self.certificate_path()),
+                Ok(true)
+            )
     }
 
     fn make(&self) -> Result<(), Error> {
@@ -203,6 +215,7 @@ fn seconds(time: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::pair::read_chain;
 
     const NOW: Duration = Duration::from_secs(1_790_000_000);
 
@@ -252,6 +265,43 @@ mod tests {
         fs::write(authority.key_path(), "no key").unwrap();
         let refusal = Authority::open(&authority.directory).unwrap_err();
         assert!(matches!(refusal, Error::Key { .. }), "{refusal}");
+    }
+
+    #[test]
+    fn every_flipped_bit_is_heard_or_healed() {
+        let (directory, authority) = authority();
+        issue(&authority, &["localhost"], 0);
+        let copy = directory.path().join("copy.pem");
+        fs::copy(authority.certificate_path(), &copy).unwrap();
+        let trusted = read_chain(&copy).unwrap();
+        let files = ["ca.pem", "ca.key", "server.pem", "server.key", "lock"];
+        let files = files.map(|name| authority.directory.join(name));
+        let contents = files.each_ref().map(|path| fs::read(path).unwrap());
+        for (damaged, content) in files.iter().zip(&contents) {
+            for at in 0..content.len() {
+                let mut flipped = content.clone();
+                flipped[at] ^= 1 << (at % 8);
+                fs::write(damaged, flipped).unwrap();
+                let place = format!("{} byte {at}", damaged.display());
+                match Authority::open(&authority.directory) {
+                    Err(error) => {
+                        let text = error.to_string();
+                        assert!(text.contains(damaged.to_str().unwrap()), "{place}: {text}");
+                    }
+                    Ok(authority) => {
+                        issue(&authority, &["localhost"], 0);
+                        let pair = authority.pair();
+                        pair.load().unwrap();
+                        assert!(is_signed_by(&pair.certificate, &copy).unwrap(), "{place}");
+                        let own = read_chain(&authority.certificate_path()).unwrap();
+                        assert_eq!(own, trusted, "{place}");
+                    }
+                }
+                for (path, content) in files.iter().zip(&contents) {
+                    fs::write(path, content).unwrap();
+                }
+            }
+        }
     }
 
     #[test]

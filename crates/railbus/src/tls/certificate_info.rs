@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
@@ -28,17 +29,7 @@ pub struct CertificateInfo {
 impl CertificateInfo {
     /// Reads it.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let chain = read_chain(path)?;
-        let refuse = |reason: String| Error::Certificate {
-            path: path.to_owned(),
-            reason,
-        };
-        let first = chain
-            .first()
-            .map(|first| first.as_ref())
-            .unwrap_or_default();
-        let certificate = Certificate::from_der(first)
-            .map_err(|error| refuse(format!("it is no certificate: {error}")))?;
+        let (bytes, certificate) = first(path)?;
         let certificate = certificate.tbs_certificate;
         Ok(Self {
             subject: certificate.subject.to_string(),
@@ -49,9 +40,22 @@ impl CertificateInfo {
             },
             from: seconds(&certificate.validity.not_before),
             until: seconds(&certificate.validity.not_after),
-            fingerprint: fingerprint(first),
+            fingerprint: fingerprint(&bytes),
         })
     }
+}
+
+/// The first certificate of a file, with its bytes.
+pub fn first(path: &Path) -> Result<(CertificateDer<'static>, Certificate), Error> {
+    let refuse = |reason: String| Error::Certificate {
+        path: path.to_owned(),
+        reason,
+    };
+    let mut chain = read_chain(path)?;
+    let first = chain.swap_remove(0);
+    let certificate = Certificate::from_der(&first)
+        .map_err(|error| refuse(format!("it is no certificate: {error}")))?;
+    Ok((first, certificate))
 }
 
 fn seconds(time: &Time) -> i64 {
