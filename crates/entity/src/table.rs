@@ -34,7 +34,7 @@ pub const PROPERTIES: &[Property] = &[
             Slot::Duration(&mut it.settings.lock_duration, text)
         },
         range: 5 * SECOND..=5 * MINUTE,
-        help: "How long a receiver may hold a message before it is available again: 30s or PT30S",
+        help: "Time that a receiver may hold a message before it is available again: 30s or PT30S, from 5s to 5m",
         ..Property::PLAIN
     },
     Property {
@@ -43,7 +43,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: RECEIVED,
         slot: |it| Slot::Count(&mut it.settings.max_delivery_count),
         range: 1..=i32::MAX as u64,
-        help: "Deliveries before a message is dead-lettered",
+        help: "Number of failed deliveries after which a message is dead-lettered",
         ..Property::PLAIN
     },
     Property {
@@ -60,7 +60,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: RECEIVED,
         slot: |it| Slot::Flag(&mut it.settings.requires_session),
         fixed: true,
-        help: "Messages belong to sessions; cannot be changed later",
+        help: "Require a session id on every message; cannot be changed later",
         ..Property::PLAIN
     },
     Property {
@@ -71,7 +71,7 @@ pub const PROPERTIES: &[Property] = &[
             let text = &mut it.store_only.texts.forward_to;
             Slot::Target(&mut it.settings.forward_to, text)
         },
-        help: "Where messages go on to; an empty text keeps them",
+        help: "Queue or topic to forward messages to; an empty text ends forwarding",
         ..Property::PLAIN
     },
     Property {
@@ -82,7 +82,7 @@ pub const PROPERTIES: &[Property] = &[
             let text = &mut it.store_only.texts.forward_dead_lettered_messages_to;
             Slot::Target(&mut it.settings.forward_dead_lettered_messages_to, text)
         },
-        help: "Where dead letters go on to; an empty text keeps them",
+        help: "Queue or topic to forward dead letters to; an empty text ends forwarding",
         ..Property::PLAIN
     },
     Property {
@@ -93,7 +93,7 @@ pub const PROPERTIES: &[Property] = &[
         // Up to the largest of the Premium tier.
         range: 1..=81_920,
         emulator: InEmulator::Never("its size"),
-        help: "Of the entity with its dead letters",
+        help: "Largest size of the entity with its dead letters, in MiB",
         ..Property::PLAIN
     },
     Property {
@@ -105,7 +105,7 @@ pub const PROPERTIES: &[Property] = &[
         range: 1..=100 << 20,
         atom_least: Some(1 << 20),
         emulator: InEmulator::Never("the size of its messages"),
-        help: "Of one message: 64KiB or bytes; an empty text takes the broker's",
+        help: "Largest size of a message: 64KiB or bytes, up to 100MiB; an empty text sets the broker's default",
         ..Property::PLAIN
     },
     Property {
@@ -114,7 +114,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: SENT_TO,
         slot: |it| Slot::Flag(&mut it.settings.requires_duplicate_detection),
         fixed: true,
-        help: "Drop messages with an id that was there before; cannot be changed later",
+        help: "Discard messages whose message id was sent before; cannot be changed later",
         ..Property::PLAIN
     },
     Property {
@@ -129,7 +129,7 @@ pub const PROPERTIES: &[Property] = &[
         // As little as the emulator allows, as much as the cloud does.
         range: 5 * SECOND..=7 * DAY,
         atom_least: Some(20 * SECOND),
-        help: "For how long ids are remembered: 10m or PT10M",
+        help: "Time for which duplicate detection keeps message ids: 10m or PT10M, from 5s to 7d",
         ..Property::PLAIN
     },
     Property {
@@ -143,7 +143,7 @@ pub const PROPERTIES: &[Property] = &[
         // What lives for no time goes to receivers that wait for it, or nowhere.
         range: 0..=NEVER,
         atom_least: Some(SECOND),
-        help: "Default and ceiling of messages' own time to live: 1h, PT1H or never",
+        help: "Default and maximum of the time to live of messages: 1h, PT1H or never",
         ..Property::PLAIN
     },
     Property {
@@ -151,7 +151,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: RECEIVED,
         slot: |it| Slot::Expiry(&mut it.settings.expiry),
         emulator: InEmulator::Never("its expiry"),
-        help: "When expired messages leave: eager or cloud; an empty text takes the broker's",
+        help: "When expired messages are removed: eager or cloud; an empty text sets the broker's default",
         ..Property::PLAIN
     },
     Property {
@@ -164,7 +164,7 @@ pub const PROPERTIES: &[Property] = &[
         },
         range: 5 * MINUTE..=NEVER,
         emulator: InEmulator::Unusual,
-        help: "Time without use after which it is deleted: 5m, PT5M or never",
+        help: "Time without use after which the entity is deleted: 5m, PT5M or never, at least 5m",
         ..Property::PLAIN
     },
     Property {
@@ -176,7 +176,7 @@ pub const PROPERTIES: &[Property] = &[
         },
         range: 1..=NEVER,
         emulator: InEmulator::Never("its expiry without receivers"),
-        help: "Time without a receiver after which it is deleted: 30s, PT30S or never",
+        help: "Time without a receiver after which the entity is deleted: 30s, PT30S or never",
         ..Property::PLAIN
     },
     Property {
@@ -185,7 +185,7 @@ pub const PROPERTIES: &[Property] = &[
         slot: |it| Slot::Limit(&mut it.settings.max_length),
         range: 0..=i64::MAX as u64,
         emulator: InEmulator::Never("the length of it"),
-        help: "Available messages that it may hold; an empty text sets no limit",
+        help: "Largest number of available messages; an empty text removes the limit",
         ..Property::PLAIN
     },
     Property {
@@ -194,7 +194,7 @@ pub const PROPERTIES: &[Property] = &[
         slot: |it| Slot::Limit(&mut it.settings.max_length_bytes),
         range: 0..=i64::MAX as u64,
         emulator: InEmulator::Never("the length of it in bytes"),
-        help: "Bytes of available messages that it may hold; an empty text sets no limit",
+        help: "Largest size of all available messages, in bytes; an empty text removes the limit",
         ..Property::PLAIN
     },
     Property {
@@ -202,7 +202,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: QUEUE,
         slot: |it| Slot::Overflow(&mut it.settings.overflow),
         emulator: InEmulator::Never("its overflow"),
-        help: "Beyond its length: drop-head dead-letters the oldest, reject-publish refuses, reject-publish-dlx refuses and dead-letters",
+        help: "Action at max-length or max-length-bytes: drop-head dead-letters the oldest message, reject-publish refuses the new one, reject-publish-dlx refuses and dead-letters it",
         ..Property::PLAIN
     },
     Property {
@@ -210,7 +210,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: RECEIVED,
         slot: |it| Slot::RetryBackoff(&mut it.settings.retry_backoff),
         emulator: InEmulator::Never("its retry-backoff"),
-        help: "Wait before the next delivery: min=1s,max=1m,factor=2; an empty text sets none",
+        help: "Delay before the next delivery of a message: min=1s,max=1m,factor=2; an empty text removes it",
         ..Property::PLAIN
     },
     Property {
@@ -219,7 +219,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: ALL,
         slot: |it| Slot::Status(&mut it.settings.status),
         emulator: InEmulator::Unusual,
-        help: "What clients may do: active, disabled, send-disabled or receive-disabled",
+        help: "Operations that clients may do: active, disabled, send-disabled or receive-disabled",
         ..Property::PLAIN
     },
     Property {
@@ -228,7 +228,7 @@ pub const PROPERTIES: &[Property] = &[
         kinds: SUBSCRIPTION,
         slot: |it| Slot::Flag(&mut it.dead_lettering_on_filter_evaluation_exceptions),
         emulator: InEmulator::Unusual,
-        help: "Dead-letter messages on which a rule cannot be evaluated",
+        help: "Dead-letter messages for which a rule cannot be evaluated",
         ..Property::PLAIN
     },
     // What is only stored: Atom descriptions alone have it.

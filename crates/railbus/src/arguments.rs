@@ -1,5 +1,5 @@
-//! Arguments: the command line. Each option can also come from `RAILBUS_<OPTION>` in the
-//! environment; what neither says may be said by `railbus.toml`.
+//! Arguments: the command line. Most options can also be set by `RAILBUS_<OPTION>` in the
+//! environment. Settings of the broker that neither gives come from `railbus.toml`.
 
 mod authority;
 mod bench;
@@ -47,80 +47,80 @@ pub struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done or asked to stop; 1 failed, or the broker refused; 2 not begun, since the command line, a \
-file or the environment is wrong. One that is not 0 comes with a sentence on stderr.";
+Exit codes: 0 success, also after a signal to stop; 1 the command failed or the broker refused it; 2 the command \
+line, a file or the environment is invalid, and nothing was done. A code other than 0 comes with a sentence on stderr.";
 
 /// What the program can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Runs the broker.
+    /// Run the broker.
     Serve(Box<ServeArguments>),
-    /// Has a running broker make a copy of its store.
+    /// Back up the store of a running broker.
     Backup(BackupArguments),
-    /// Makes a data directory of a backup; the broker it is for does not run.
+    /// Create a data directory from a backup, or restore one namespace of a running broker.
     Restore(RestoreArguments),
-    /// Reads all of a data directory, closed or in use, and lists what is damaged.
+    /// Read a whole data directory, closed or in use, and list all damage.
     Verify(VerifyArguments),
-    /// Shows or moves the clock of a broker that was started with --virtual-clock.
+    /// Show or move the clock of a broker that was started with --virtual-clock.
     Clock(ClockArguments),
-    /// Says whether a broker would take a send; for health checks of containers.
+    /// Check whether a broker would accept a message; for health checks of containers.
     Health(HealthArguments),
-    /// The local certificate authority, which signs the broker's certificate unless it is given
-    /// one.
+    /// Show or export the local certificate authority, which signs the broker's certificate unless
+    /// --tls-certificate is given.
     #[command(subcommand)]
     Ca(CaCommand),
-    /// The development issuer, which gives tokens to programs that have no connection string.
+    /// Use the development issuer, which issues tokens to programs without a connection string.
     #[command(subcommand)]
     Identity(IdentityCommand),
-    /// Works on configuration files.
+    /// Check, compare, apply and export configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Works on queues.
+    /// Administer queues.
     #[command(subcommand)]
     Queue(EntityCommand<PropertyOptions<Queue>>),
-    /// Works on topics.
+    /// Administer topics.
     #[command(subcommand)]
     Topic(EntityCommand<PropertyOptions<Topic>>),
-    /// Works on subscriptions of topics.
+    /// Administer subscriptions of topics.
     #[command(subcommand)]
     Subscription(SubscriptionCommand),
-    /// Works on rules of subscriptions.
+    /// Administer and test rules of subscriptions.
     #[command(subcommand)]
     Rule(RuleCommand),
-    /// Works on policies: settings for all entities whose path matches a pattern.
+    /// Administer policies: settings for all entities whose path matches a pattern.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Works on namespaces: worlds of one broker that have nothing in common.
+    /// Administer namespaces: separate sets of entities, messages and keys in one broker.
     #[command(subcommand)]
     Namespace(NamespaceCommand),
-    /// Works on fault rules: operations that fail on purpose, to see what a client does then.
+    /// Administer fault rules, which make operations fail on purpose to test clients.
     #[command(subcommand)]
     Fault(FaultCommand),
-    /// Sends messages to a queue or topic.
+    /// Send messages to a queue or topic.
     Send(SendArguments),
-    /// Receives messages of a queue or subscription, prints each, and takes it away.
+    /// Receive messages from a queue or subscription, print each and remove it.
     Receive(ReceiveArguments),
-    /// Shows messages of a queue or subscription and leaves them where they are.
+    /// Print messages of a queue or subscription without removing them.
     Peek(PeekArguments),
-    /// Tells why messages of a queue or subscription are not delivered.
+    /// Explain why messages of a queue or subscription are not delivered.
     Explain(ExplainArguments),
-    /// Tells what has happened to messages, where that is recorded.
+    /// Show the history of messages, in a namespace that records it.
     Trace(TraceArguments),
-    /// Deletes messages of a queue or subscription.
+    /// Delete messages of a queue or subscription.
     Purge(PurgeArguments),
-    /// Puts dead letters back into the queue or subscription that they came from.
+    /// Return dead letters to the queue or subscription that they came from.
     Redrive(RedriveArguments),
-    /// Loads an entity from this machine and says how fast it is, with a histogram of latency.
+    /// Generate load on an entity and report its throughput and latency.
     Bench(BenchArguments),
-    /// Prints what makes a shell complete these commands.
+    /// Print a script that completes these commands in a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Writes a manual page for each of these commands.
+    /// Write a manual page for each command.
     Man {
-        /// The folder for them.
+        /// The folder to write to; it must exist.
         folder: PathBuf,
     },
 }
@@ -130,30 +130,30 @@ pub enum Command {
 #[command(after_long_help = RULE_TEST_HELP)]
 #[command(group(ArgGroup::new("rule").required(true).multiple(true).args(["expression", "correlation", "action"])))]
 pub struct RuleTestArguments {
-    /// The filter, in SQL
+    /// SQL filter
     #[arg(long, value_name = "SQL", conflicts_with = "correlation")]
     pub expression: Option<String>,
 
-    /// The filter, as fields to be equal in JSON: {"subject": "red", "properties": {"n": 5}}
+    /// Correlation filter in JSON; all its fields must be equal: {"subject": "red", "properties":
+    /// {"n": 5}}
     #[arg(long, value_name = "JSON")]
     pub correlation: Option<String>,
 
-    /// What is done to the copy that the rule makes, in SQL; without a filter it is done to every
-    /// message
+    /// SQL action on the copy that the rule makes; without a filter it applies to every message
     #[arg(long, value_name = "SQL")]
     pub action: Option<String>,
 
-    /// The message in JSON, described below; - reads it from stdin
+    /// File with the message in JSON, described below; - reads stdin
     #[arg(long, value_name = "FILE")]
     pub message: PathBuf,
 
-    /// Answers in JSON, as POST /$railbus/rules/test does
+    /// Print JSON, as POST /$railbus/rules/test returns it
     #[arg(long)]
     pub json: bool,
 }
 
 const RULE_TEST_HELP: &str = "\
-The message, with everything optional:
+The message; every member is optional:
   {
     \"message-id\": \"1\", \"correlation-id\": \"1\", \"subject\": \"red\", \"to\": \"a\", \"reply-to\": \"b\",
     \"content-type\": \"text/plain\", \"session-id\": \"s\", \"reply-to-session-id\": \"r\",
@@ -164,51 +164,50 @@ The message, with everything optional:
     \"enqueued-time\": \"2026-11-22T12:00:00Z\", \"sequence-number\": 1, \"enqueued-sequence-number\": 1,
     \"dead-letter-source\": \"orders\"
   }
-Filters do not see the body; it counts in sys.Size. What the broker would know is as if the message was
-published now, unless it is told.
+Filters do not see the body; its size counts in sys.Size. Members that the broker would set have the values of a
+message that is published now, unless they are given.
 
-A property is a string, a long, a double, a boolean or null, or has its type beside it: null, boolean, ubyte,
+A property is a string, a long, a double, a boolean or null, or an object with type and value: null, boolean, ubyte,
 ushort, uint, ulong, byte, short, int, long, float, double, char, timestamp (RFC 3339), uuid, binary (base64),
 string, symbol, duration (ISO 8601), datetime-offset (RFC 3339), uri.
 
-Exit codes: 0 match, 1 no match, 2 the rule or the message is wrong, or the rule cannot be evaluated on it.";
+Exit codes: 0 match; 1 no match; 2 the rule or the message is invalid, or the rule cannot be evaluated on it.";
 
 /// What can be done with configuration files.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Validates a railbus.toml, an entities file or an emulator's Config.json.
+    /// Validate a railbus.toml, an entities file or an emulator's Config.json.
     Check {
-        /// The file.
+        /// The file to check.
         file: PathBuf,
     },
-    /// Shows what would have to change for a running broker's entities to be as a file says.
+    /// Show the changes that would make a running broker's entities match a file.
     ///
-    /// Exit codes: 0 nothing would change, 1 something would, or the broker cannot be asked, 2 it
-    /// cannot be.
+    /// Exit codes: 0 no change; 1 at least one change, or the broker cannot be reached; 2 the
+    /// changes are not possible.
     Plan(PlanArguments),
-    /// Makes a running broker's entities as a file says; all of it or nothing.
+    /// Make a running broker's entities match a file: all changes or none.
     Apply(PlanArguments),
-    /// Writes a running broker's entities as a file.
+    /// Print a running broker's entities as a configuration file, or write them to a file.
     Export(ExportArguments),
 }
 
 /// The options of `railbus config plan` and `apply`.
 #[derive(Args, Clone, Debug)]
 pub struct PlanArguments {
-    /// A railbus.toml, an entities file or an emulator's Config.json; of settings only entities
-    /// count
+    /// A railbus.toml, an entities file or an emulator's Config.json; only its entities are used
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Which broker.
+    /// The broker to ask.
     #[command(flatten)]
     pub broker: BrokerArguments,
 
-    /// Delete what the file does not know, with all that is in it
+    /// Delete entities that the file does not have, with their messages
     #[arg(long)]
     pub authoritative: bool,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -216,15 +215,15 @@ pub struct PlanArguments {
 /// The options of `railbus config export`.
 #[derive(Args, Clone, Debug)]
 pub struct ExportArguments {
-    /// Which broker.
+    /// The broker to ask.
     #[command(flatten)]
     pub broker: BrokerArguments,
 
-    /// What it is written as
+    /// Format of the file
     #[arg(long, value_enum, default_value_t)]
     pub format: ExportFormat,
 
-    /// Write it to a file
+    /// Write to this file [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -232,10 +231,10 @@ pub struct ExportArguments {
 /// What a namespace is written as.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub enum ExportFormat {
-    /// Our own shape, for railbus.toml or --entities
+    /// TOML, for railbus.toml or --entities
     #[default]
     Toml,
-    /// Our own shape in JSON
+    /// The same in JSON, for --entities
     Json,
     /// The Config.json of the official emulator
     Emulator,
@@ -244,7 +243,7 @@ pub enum ExportFormat {
 /// The options of `railbus health`.
 #[derive(Args, Clone, Debug)]
 pub struct HealthArguments {
-    /// Where the broker listens; the first counts
+    /// Address of the broker; of several, the first is used
     #[arg(
         long,
         value_name = "ADDR",
@@ -255,18 +254,18 @@ pub struct HealthArguments {
     )]
     pub listen: Vec<SocketAddr>,
 
-    /// Ask within TLS, and trust these certificates, in PEM
+    /// Use TLS, and trust the certificates of this PEM file
     #[arg(long, value_name = "FILE", env = "RAILBUS_CA")]
     pub ca: Option<PathBuf>,
 }
 
-/// Which broker.
+/// The broker to ask.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BrokerArguments {
-    /// Which broker, and a key that lets one in [default: the development key on 127.0.0.1:5672]
+    /// Connection string of the broker [default: the development key on 127.0.0.1:5672]
     ///
-    /// It is spoken to within TLS unless the string has UseDevelopmentEmulator=true, as Azure's
-    /// SDKs do.
+    /// The connection uses TLS unless the string has UseDevelopmentEmulator=true, as in Azure's
+    /// SDKs.
     #[arg(
         long,
         global = true,
@@ -276,8 +275,8 @@ pub struct BrokerArguments {
     )]
     pub connection_string: Option<String>,
 
-    /// Certificates of the authorities to trust within TLS, in PEM, such as `railbus ca export`
-    /// prints [default: the system's]
+    /// PEM file of the certificate authorities to trust with TLS, such as `railbus ca export`
+    /// writes [default: the system's]
     #[arg(long, global = true, value_name = "FILE", env = "RAILBUS_CA")]
     pub ca: Option<PathBuf>,
 }
@@ -285,11 +284,11 @@ pub struct BrokerArguments {
 /// The options of `railbus clock`.
 #[derive(Args, Clone, Debug)]
 pub struct ClockArguments {
-    /// Which broker.
+    /// The broker to ask.
     #[command(flatten)]
     pub broker: BrokerArguments,
 
-    /// The clock of this namespace alone, which can be shown and advanced.
+    /// Namespace whose own clock to show or advance [default: the broker's clock].
     #[arg(long, value_name = "NAME", global = true)]
     pub namespace: Option<String>,
 
@@ -301,17 +300,17 @@ pub struct ClockArguments {
 /// What can be done with a broker's clock.
 #[derive(Clone, Debug, Subcommand)]
 pub enum ClockCommand {
-    /// Prints the broker's time, how far it is ahead, and whether it is frozen.
+    /// Print the broker's time, its offset from real time, and whether it is frozen.
     Show,
-    /// Lets time pass; returns when all that became due has happened.
+    /// Advance the time; return when everything that became due is done.
     Advance {
-        /// How much: 24h, 1m30s or PT24H.
+        /// Duration to advance by: 24h, 1m30s or PT24H.
         #[arg(value_name = "DURATION", value_parser = parse_typed)]
         millis: u64,
     },
-    /// Stops the broker's time.
+    /// Freeze the broker's time.
     Freeze {
-        /// Lets it run on.
+        /// Let the time run again.
         #[arg(long)]
         off: bool,
     },
@@ -320,52 +319,53 @@ pub enum ClockCommand {
 /// The options of `railbus serve`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ServeArguments {
-    /// All settings [default: railbus.toml if present]
+    /// Configuration file [default: railbus.toml if present]
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Entities to create: an official emulator's Config.json, or TOML or JSON with queues and
-    /// topics
+    /// File of entities to create: an official emulator's Config.json, or TOML or JSON with queues
+    /// and topics
     #[arg(long, value_name = "FILE", env = "RAILBUS_ENTITIES")]
     pub entities: Option<PathBuf>,
 
-    /// Where everything is kept; created if missing [default: railbus-data]
+    /// Data directory; created if missing [default: railbus-data]
     #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Where `railbus backup` makes backups, on the file system of the data directory [default:
-    /// backups in it]
+    /// Directory of backups, on the file system of the data directory [default: backups in the data
+    /// directory]
     #[arg(long, value_name = "DIR", env = "RAILBUS_BACKUP_DIR")]
     pub backup_dir: Option<PathBuf>,
 
-    /// Keep everything in a temporary directory, buffered, removed at exit, whatever --data-dir
-    /// says
+    /// Use a temporary data directory, which is removed at exit, and buffered durability;
+    /// --data-dir is ignored
     #[arg(long, env = "RAILBUS_EPHEMERAL", value_parser = BoolishValueParser::new())]
     pub ephemeral: bool,
 
-    /// Where to listen; repeatable; port 0 takes any [default: 127.0.0.1:5672, :5671 and :5300]
+    /// Address to listen on; repeatable; port 0 is any free port [default: 127.0.0.1:5672, :5671
+    /// and :5300]
     #[arg(long, value_name = "ADDR", env = "RAILBUS_LISTEN", value_delimiter = ',', value_parser = parse_address)]
     pub listen: Vec<SocketAddr>,
 
-    /// Stand in for a namespace of the cloud: listen on port 443 too, with a certificate for this
-    /// name; `railbus ca env` prints what clients need
+    /// Host name of a cloud namespace to replace: listen on port 443 too, with a certificate for
+    /// this name; `railbus ca env` prints the settings that clients need
     #[arg(long = "as", value_name = "HOST", env = "RAILBUS_AS")]
     pub host: Option<HostName>,
 
-    /// The certificate to show, with its chain, in PEM; read again when it changes [default: one by
-    /// a local authority]
+    /// PEM file of the TLS certificate with its chain; read again when it changes [default: a
+    /// certificate of the local authority]
     #[arg(long, value_name = "FILE", env = "RAILBUS_TLS_CERTIFICATE")]
     pub tls_certificate: Option<PathBuf>,
 
-    /// The key that belongs to the certificate, in PEM
+    /// PEM file of the certificate's private key
     #[arg(long, value_name = "FILE", env = "RAILBUS_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
 
-    /// Where the local certificate authority is kept [default: tls in the data directory]
+    /// Directory of the local certificate authority [default: tls in the data directory]
     #[arg(long, value_name = "DIR", env = "RAILBUS_TLS_DIR")]
     pub tls_dir: Option<PathBuf>,
 
-    /// What the local certificate holds for besides this machine's names; repeatable
+    /// Further host name or address for the local certificate, besides this machine's; repeatable
     #[arg(
         long,
         value_name = "NAME",
@@ -374,67 +374,67 @@ pub struct ServeArguments {
     )]
     pub tls_name: Vec<String>,
 
-    /// When a message counts as safe: on the disk, or with the operating system [default: synced]
+    /// When a message is accepted: once it is on the disk, or with the operating system [default:
+    /// synced]
     #[arg(long, value_parser = choice::parser::<rocks::Durability>(), env = "RAILBUS_DURABILITY")]
     pub durability: Option<rocks::Durability>,
 
-    /// How logs look; they go to stderr, RUST_LOG says which [default: text]
+    /// Format of the log on stderr; RUST_LOG sets its level [default: text]
     #[arg(long, value_enum, env = "RAILBUS_LOG_FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Largest message of queues that do not say otherwise [default: 256KiB, or 1MiB of a premium
-    /// namespace]
+    /// Largest message of entities without a max-message-size of their own [default: 256KiB, or
+    /// 1MiB with sku = "premium"]
     #[arg(long, value_name = "SIZE", env = "RAILBUS_MAX_MESSAGE_SIZE")]
     pub max_message_size: Option<ByteSize>,
 
-    /// What the store and the message cache may use [default: 128MiB]
+    /// Memory for the store and the message cache [default: 128MiB]
     #[arg(long, value_name = "SIZE", env = "RAILBUS_MEMORY")]
     pub memory: Option<ByteSize>,
 
-    /// When expired messages leave: at once, or as in the cloud while a receiver is there [default:
-    /// eager]
+    /// When expired messages are removed [default: eager]
     #[arg(long, value_parser = choice::parser::<broker::Expiry>(), env = "RAILBUS_EXPIRY")]
     pub expiry: Option<broker::Expiry>,
 
-    /// What becomes of message locks when their connection is lost [default: keep]
+    /// Handling of message locks when their connection is lost [default: keep]
     #[arg(long, value_parser = choice::parser::<broker::LocksOnDisconnect>(), env = "RAILBUS_LOCKS_ON_DISCONNECT")]
     pub locks_on_disconnect: Option<broker::LocksOnDisconnect>,
 
-    /// What a lost connection does to the delivery counts of messages in sessions that it holds
-    /// [default: keep]
+    /// Handling of the delivery counts of messages in sessions when the connection that holds them
+    /// is lost [default: keep]
     #[arg(long, value_parser = choice::parser::<broker::SessionCountOnDisconnect>(), env = "RAILBUS_SESSION_COUNT_ON_DISCONNECT")]
     pub session_count_on_disconnect: Option<broker::SessionCountOnDisconnect>,
 
-    /// Where messages go that cannot be forwarded [default: transfer]
+    /// Dead-letter queue of messages that cannot be forwarded [default: transfer]
     #[arg(long, value_parser = choice::parser::<broker::ForwardFailures>(), env = "RAILBUS_FORWARD_FAILURES")]
     pub forward_failures: Option<broker::ForwardFailures>,
 
-    /// Which entities one transaction may touch [default: auto]
+    /// Entities that one transaction may use [default: auto]
     #[arg(long, value_parser = choice::parser::<servicebus::CrossEntity>(), env = "RAILBUS_TRANSACTIONS_CROSS_ENTITY")]
     pub transactions_cross_entity: Option<servicebus::CrossEntity>,
 
-    /// Connections that may make dynamic nodes, such as temporary queues [default: manage]
+    /// Connections that may create dynamic nodes, such as temporary queues [default: manage]
     #[arg(long, value_parser = choice::parser::<servicebus::DynamicNodeRight>(), env = "RAILBUS_DYNAMIC_NODES")]
     pub dynamic_nodes: Option<servicebus::DynamicNodeRight>,
 
-    /// Accept the well-known development key on addresses that others can reach
+    /// Accept the public development key on addresses that other machines can reach
     #[arg(long, env = "RAILBUS_ALLOW_DEVELOPMENT_KEY", value_parser = BoolishValueParser::new())]
     pub allow_development_key: bool,
 
-    /// Whose connections may go without TLS [default: local]
-    #[arg(long, value_parser = choice::parser::<server::PlaintextPolicy>(), value_name = "WHO", env = "RAILBUS_PLAIN")]
+    /// Connections that may be made without TLS [default: local]
+    #[arg(long, value_parser = choice::parser::<server::PlaintextPolicy>(), value_name = "PEERS", env = "RAILBUS_PLAIN")]
     pub plain: Option<server::PlaintextPolicy>,
 
-    /// Broker time is real time plus an offset, which `railbus clock` moves; for tests
+    /// Make the broker's time real time plus an offset, which `railbus clock` moves; for tests
     #[arg(long, env = "RAILBUS_VIRTUAL_CLOCK", value_parser = BoolishValueParser::new())]
     pub virtual_clock: bool,
 
-    /// Stop when standard input ends, as it does when the program that started the broker dies; for
+    /// Stop when standard input ends, as it does when the program that started the broker ends; for
     /// tests
     #[arg(long)]
     pub exit_on_stdin_close: bool,
 
-    /// Open a damaged store with what is left of it, and report what is gone
+    /// Open a damaged store with its readable contents, and report the rest as lost
     #[arg(long, alias = "accept-data-loss")]
     pub repair: bool,
 }

@@ -11,30 +11,31 @@ use crate::host_name::HostName;
 /// What can be done with the local certificate authority.
 #[derive(Clone, Debug, Subcommand)]
 pub enum CaCommand {
-    /// Prints where it is, its fingerprint, what its certificate holds for, and until when.
+    /// Print its directory and fingerprint, and the names and expiry of the broker's certificate.
     Show(CaArguments),
-    /// Prints its certificate in PEM, for clients to trust; makes it if there is none yet.
+    /// Print its certificate in PEM, for clients to trust; create the authority if there is none
+    /// yet.
     Export {
         /// Which one.
         #[command(flatten)]
         authority: CaArguments,
 
-        /// Write it to a file.
+        /// Write to this file [default: stdout].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Prints what makes languages and tools trust it, as commands of a shell, and the line of the
-    /// hosts file that belongs to --as.
+    /// Print shell commands that make languages and tools trust it, and the line of the hosts file
+    /// for --as.
     ///
-    /// Writes the system's certificates together with the authority's to ca-bundle.pem beside it,
-    /// for tools that take one file.
+    /// Writes the system's certificates together with the authority's to ca-bundle.pem in the
+    /// authority's directory, for tools that take one file.
     Env(CaArguments),
 }
 
 /// Which certificate authority.
 #[derive(Args, Clone, Debug, Default)]
 pub struct CaArguments {
-    /// The broker's settings [default: railbus.toml if present]
+    /// The broker's configuration file [default: railbus.toml if present]
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 
@@ -42,11 +43,11 @@ pub struct CaArguments {
     #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Where the authority is kept [default: tls in the data directory]
+    /// Directory of the local certificate authority [default: tls in the data directory]
     #[arg(long, value_name = "DIR", env = "RAILBUS_TLS_DIR")]
     pub tls_dir: Option<PathBuf>,
 
-    /// The name that the broker is started with
+    /// The host name of the broker's --as
     #[arg(long = "as", value_name = "HOST", env = "RAILBUS_AS")]
     pub host: Option<HostName>,
 }
@@ -54,19 +55,19 @@ pub struct CaArguments {
 /// What can be done with the development issuer.
 #[derive(Clone, Debug, Subcommand)]
 pub enum IdentityCommand {
-    /// Prints the variables by which DefaultAzureCredential and ManagedIdentityCredential find it,
-    /// as commands of a shell.
+    /// Print shell commands that set the variables by which DefaultAzureCredential and
+    /// ManagedIdentityCredential find it.
     Env(IdentityArguments),
 }
 
 /// Which broker's development issuer.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IdentityArguments {
-    /// The broker's settings [default: railbus.toml if present]
+    /// The broker's configuration file [default: railbus.toml if present]
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Where the broker listens; repeatable [default: as the broker]
+    /// Address that the broker listens on; repeatable [default: the broker's default]
     #[arg(long, value_name = "ADDR", env = "RAILBUS_LISTEN", value_delimiter = ',', value_parser = parse_address)]
     pub listen: Vec<SocketAddr>,
 }

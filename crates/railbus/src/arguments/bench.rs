@@ -11,51 +11,52 @@ use super::BrokerArguments;
 
 /// The options of `railbus bench`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = WHAT_IS_LEFT)]
+#[command(after_help = NOTES)]
 pub struct BenchArguments {
-    /// The queue; `send` takes a topic too, and `receive` topic/Subscriptions/name
+    /// The queue; a topic with `--mode send`, or topic/Subscriptions/name with `--mode receive`
     #[arg(value_name = "ENTITY", required_unless_present = "create")]
     pub entity: Option<String>,
 
-    /// Make a queue for it, called ENTITY if that is given, and delete it at the end
+    /// Create a queue, named ENTITY if that is given, and delete it at the end
     #[arg(long)]
     pub create: bool,
 
-    /// What to do with it
+    /// What to measure
     #[arg(long, value_enum, default_value_t)]
     pub mode: BenchMode,
 
-    /// Bytes of each body: 1024 or 16KiB, up to 1MiB
+    /// Size of each body: 1024 or 16KiB, up to 1MiB
     #[arg(long, value_name = "SIZE", default_value = "1KiB", value_parser = size)]
     pub size: usize,
 
-    /// Connections that send, and as many that receive
+    /// Number of sending connections, and of receiving connections
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = value_parser!(u32).range(1..=1_000))]
     pub connections: u32,
 
-    /// Messages that may wait to be accepted, over all connections [default: 500, or with --rate
-    /// any number]
+    /// Most messages that wait to be accepted, over all connections [default: 500, or no limit with
+    /// --rate]
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u64).range(1..))]
     pub in_flight: Option<u64>,
 
-    /// Messages a second, over all connections; latency then counts from when a message was due
+    /// Messages per second, over all connections; latency is then measured from when a message was
+    /// due
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub rate: Option<u32>,
 
-    /// Messages after which it ends
+    /// Number of messages after which the run ends
     #[arg(long, value_name = "COUNT", value_parser = value_parser!(u64).range(1..))]
     pub messages: Option<u64>,
 
-    /// End after so long: 30s or PT30S [default: 10s, or with --messages 1h; `receive` also ends
-    /// when nothing comes]
+    /// Duration of the run: 30s or PT30S [default: 10s, or 1h with --messages; `--mode receive`
+    /// without --duration also ends when no message arrives for a second]
     #[arg(long, value_name = "DURATION", value_parser = parse_typed)]
     pub duration: Option<u64>,
 
-    /// Messages that may be on their way to each receiver
+    /// Link credit of each receiver
     #[arg(long, value_name = "COUNT", default_value_t = CREDIT, value_parser = value_parser!(u32).range(1..=100_000))]
     pub credit: u32,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 
@@ -63,23 +64,23 @@ pub struct BenchArguments {
     pub broker: BrokerArguments,
 }
 
-const WHAT_IS_LEFT: &str = "\
-Messages that are received are gone: `receive` takes whatever is there. `both` takes its own messages only and gives \
-others back at the end. `send` leaves its messages in the queue; `railbus purge` deletes them. Ctrl-C ends it early \
-and prints what was measured.
+const NOTES: &str = "\
+Received messages are deleted. `receive` completes all messages of the entity. `both` completes only its own and \
+abandons other messages at the end. `send` leaves its messages in the queue; `railbus purge` deletes them. Ctrl-C \
+ends the run early and prints its results.
 
-Latency is from sending (with --rate, from when it was due) to `accepted`, and with `both` also to arrival. The load \
-comes from one thread: near 1 core of its own it is the limit, not the broker.";
+Latency is the time from sending a message (with --rate, from when it was due) until it is accepted, and with `both` \
+also until it arrives. One thread generates the load: if it uses nearly 1 core, it limits the result, not the broker.";
 
 /// What a bench does.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum BenchMode {
-    /// Sends, and leaves what was sent
+    /// Send, and leave the messages in the entity
     Send,
-    /// Receives and completes whatever is there
+    /// Receive and complete all messages of the entity
     Receive,
-    /// Sends, and receives and completes what it has sent
+    /// Send, and receive and complete these messages
     #[default]
     Both,
 }

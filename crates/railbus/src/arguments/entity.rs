@@ -1,4 +1,4 @@
-//! Arguments of what works on entities and rules.
+//! Arguments of the commands for queues, topics, subscriptions and rules.
 
 use clap::{ArgGroup, Args, Subcommand};
 
@@ -8,15 +8,15 @@ use super::{BrokerArguments, RuleTestArguments};
 /// What can be done with queues and topics.
 #[derive(Clone, Debug, Subcommand)]
 pub enum EntityCommand<Options: Args> {
-    /// Lists all.
+    /// List all.
     List(ListArguments),
-    /// Shows one with its properties and what is in it.
+    /// Show one with its properties and message counts.
     Show(PathArguments),
-    /// Makes one.
+    /// Create one.
     Create(ChangeArguments<Options>),
-    /// Changes the given properties.
+    /// Change the given properties.
     Update(ChangeArguments<Options>),
-    /// Deletes one with all that is in it.
+    /// Delete one with all its contents.
     Delete(PathArguments),
 }
 
@@ -32,7 +32,7 @@ pub struct ListArguments {
 /// One queue or topic.
 #[derive(Args, Clone, Debug)]
 pub struct PathArguments {
-    /// Its path
+    /// Path of the entity
     #[arg(value_name = "PATH")]
     pub path: String,
     #[command(flatten)]
@@ -50,10 +50,10 @@ pub struct ChangeArguments<Options: Args> {
     pub options: Options,
 }
 
-/// How answers look.
+/// The format of answers.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputArguments {
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -61,7 +61,7 @@ pub struct OutputArguments {
 /// What can be done with subscriptions.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SubscriptionCommand {
-    /// Lists those of a topic.
+    /// List the subscriptions of a topic.
     List {
         /// The topic
         #[arg(value_name = "TOPIC")]
@@ -69,20 +69,20 @@ pub enum SubscriptionCommand {
         #[command(flatten)]
         list: ListArguments,
     },
-    /// Shows one with its properties and what is in it.
+    /// Show one with its properties and message counts.
     Show(SubscriptionArguments),
-    /// Makes one, which selects everything until it has other rules.
+    /// Create one, which selects every message until it has other rules.
     Create(SubscriptionChange),
-    /// Changes the given properties.
+    /// Change the given properties.
     Update(SubscriptionChange),
-    /// Deletes one with all that is in it.
+    /// Delete one with all its contents.
     Delete(SubscriptionArguments),
 }
 
 /// One subscription.
 #[derive(Args, Clone, Debug)]
 pub struct SubscriptionArguments {
-    /// Its topic
+    /// The topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
     /// Its name
@@ -106,36 +106,36 @@ pub struct SubscriptionChange {
 /// What can be done with rules.
 #[derive(Clone, Debug, Subcommand)]
 pub enum RuleCommand {
-    /// Lists those of a subscription.
+    /// List the rules of a subscription.
     List {
         /// The topic
         #[arg(value_name = "TOPIC")]
         topic: String,
-        /// Its subscription
+        /// The subscription
         #[arg(value_name = "SUBSCRIPTION")]
         subscription: String,
         #[command(flatten)]
         list: ListArguments,
     },
-    /// Shows one.
+    /// Show one.
     Show(RuleName),
-    /// Adds one; without a filter it selects everything.
+    /// Add one; without a filter it selects every message.
     Create(RuleChange),
-    /// Changes the filter or the action of one.
+    /// Change the filter or the action of one.
     Update(RuleChange),
-    /// Deletes one.
+    /// Delete one.
     Delete(RuleName),
-    /// Says what a rule would make of a message; needs no broker.
+    /// Test whether a rule matches a message, and print its result; needs no broker.
     Test(RuleTestArguments),
 }
 
 /// One rule.
 #[derive(Args, Clone, Debug)]
 pub struct RuleName {
-    /// Its topic
+    /// The topic
     #[arg(value_name = "TOPIC")]
     pub topic: String,
-    /// Its subscription
+    /// The subscription
     #[arg(value_name = "SUBSCRIPTION")]
     pub subscription: String,
     /// Its name
@@ -147,7 +147,7 @@ pub struct RuleName {
     pub output: OutputArguments,
 }
 
-/// One rule and what it says.
+/// One rule with its filter and action.
 #[derive(Args, Clone, Debug)]
 pub struct RuleChange {
     #[command(flatten)]
@@ -156,27 +156,28 @@ pub struct RuleChange {
     pub options: RuleOptions,
 }
 
-/// What a rule says.
+/// The filter and action of a rule.
 #[derive(Args, Clone, Debug, Default)]
 #[command(group(ArgGroup::new("rule-filter").args(["expression", "correlation", "everything", "nothing"])))]
 pub struct RuleOptions {
-    /// The filter, in SQL
+    /// SQL filter
     #[arg(long, value_name = "SQL")]
     pub expression: Option<String>,
 
-    /// The filter, as fields to be equal in JSON: {"subject": "red", "properties": {"n": 5}}
+    /// Correlation filter in JSON; all its fields must be equal: {"subject": "red", "properties":
+    /// {"n": 5}}
     #[arg(long, value_name = "JSON")]
     pub correlation: Option<String>,
 
-    /// Select everything
+    /// Filter that selects every message
     #[arg(long)]
     pub everything: bool,
 
-    /// Select nothing
+    /// Filter that selects no message
     #[arg(long)]
     pub nothing: bool,
 
-    /// What is done to the copy that the rule makes, in SQL; an empty text takes it away
+    /// SQL action on the copy that the rule makes; an empty text removes it
     #[arg(long, value_name = "SQL")]
     pub action: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Arguments of what works on fault rules.
+//! Arguments of the commands for fault rules.
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -10,22 +10,22 @@ use super::policy::{Definition, object};
 /// What can be done with fault rules.
 #[derive(Clone, Debug, Subcommand)]
 pub enum FaultCommand {
-    /// Lists the rules of a namespace, with what each has done.
+    /// List the rules of a namespace, with the operations that each has affected.
     List(FaultsOf),
-    /// Adds a rule; it holds at once, until it is cleared or the broker ends.
+    /// Add a rule; it applies at once, until it is cleared or the broker stops.
     #[command(after_long_help = HELP)]
     Add(FaultAddArguments),
-    /// Takes all rules of a namespace away.
+    /// Remove all rules of a namespace.
     Clear(FaultsOf),
 }
 
 const HELP: &str = "\
 Effects:
-  {\"refuse\": ERROR}; {\"detach\": ERROR}, \"end\" or \"close\"; {\"disconnect\": \"before\"} or \"after\" it took effect;
+  {\"refuse\": ERROR}; {\"detach\": ERROR}, \"end\" or \"close\"; {\"disconnect\": \"before\"} or \"after\" the operation takes effect;
   {\"delay-ms\": N}; {\"throttle-per-second\": N}; {\"withhold-credit-ms\": N}; expire-token; lose-lock;
   deliver-again. ERROR is server-busy, timeout, quota-exceeded, entity-disabled, not-found, unauthorized,
   internal-error, detach-forced or connection-forced
-Members of --match, all of them optional:
+Members of --match, all optional:
   entity, operations (attach, accept-session, send, schedule, cancel-scheduled, complete, abandon, defer,
   dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
   set-session-state, list-sessions, publish, create-entity, update-entity, delete-entity, add-rule,
@@ -52,10 +52,10 @@ pub struct FaultAddArguments {
     /// Its name
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// What happens, as JSON
+    /// The effect, in JSON
     #[arg(value_name = "EFFECT", value_parser = effect)]
     pub effect: Value,
-    /// Which operations it happens to, as an object in JSON; all of them without it
+    /// The operations to affect, as a JSON object [default: all operations]
     #[arg(long = "match", value_name = "OBJECT", value_parser = object)]
     pub matches: Option<Definition>,
     #[command(flatten)]

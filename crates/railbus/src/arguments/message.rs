@@ -1,4 +1,4 @@
-//! Arguments of what works on messages.
+//! Arguments of the commands for messages.
 
 use std::path::PathBuf;
 
@@ -16,19 +16,19 @@ pub struct SendArguments {
     #[arg(value_name = "ENTITY")]
     pub entity: String,
 
-    /// What the message says; without it, stdin is read
+    /// Body of the message [default: stdin]
     #[arg(value_name = "BODY", conflicts_with_all = ["file", "lines"])]
     pub body: Option<String>,
 
-    /// What the message says is in a file
+    /// Read the body from this file
     #[arg(long, value_name = "FILE", conflicts_with = "lines")]
     pub file: Option<PathBuf>,
 
-    /// Every line of stdin is a message
+    /// Send each line of stdin as a message
     #[arg(long)]
     pub lines: bool,
 
-    /// Send it so often
+    /// Number of times to send the message
     #[arg(
         long,
         value_name = "COUNT",
@@ -37,36 +37,36 @@ pub struct SendArguments {
     )]
     pub count: u32,
 
-    /// Its message id
+    /// Message id
     #[arg(long, value_name = "TEXT")]
     pub message_id: Option<String>,
 
-    /// Its session
+    /// Session id
     #[arg(long, value_name = "TEXT")]
     pub session_id: Option<String>,
 
-    /// Its subject (which SDKs have called its label)
+    /// Subject, called label in older SDKs
     #[arg(long, value_name = "TEXT")]
     pub subject: Option<String>,
 
-    /// Its correlation id
+    /// Correlation id
     #[arg(long, value_name = "TEXT")]
     pub correlation_id: Option<String>,
 
-    /// What its body is
+    /// Content type of the body, such as application/json
     #[arg(long, value_name = "TYPE")]
     pub content_type: Option<String>,
 
-    /// How long it lives: 1h or PT1H
+    /// Time to live: 1h or PT1H [default: the entity's]
     #[arg(long, value_name = "DURATION", value_parser = parse_typed)]
     pub time_to_live: Option<u64>,
 
-    /// When it becomes available, from now: 1h or PT1H
+    /// Delay before the message is available: 1h or PT1H
     #[arg(long, value_name = "DURATION", value_parser = parse_typed)]
     pub delay: Option<u64>,
 
-    /// A property as name=value; the value is JSON if it is a number, true or false, and a text
-    /// otherwise; repeatable
+    /// Application property; a value that is a number, true or false has that type, any other is a
+    /// string; repeatable
     #[arg(long = "property", value_name = "NAME=VALUE", value_parser = property)]
     pub properties: Vec<(String, String)>,
 
@@ -80,18 +80,18 @@ fn property(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Where messages are taken from.
+/// The entity that messages are read from.
 #[derive(Args, Clone, Debug)]
 pub struct SourceArguments {
     /// The queue, or topic/Subscriptions/name
     #[arg(value_name = "ENTITY")]
     pub entity: String,
 
-    /// Its dead letters
+    /// Use the entity's dead-letter queue
     #[arg(long)]
     pub dead_letter: bool,
 
-    /// Answer with an object of JSON for each message
+    /// Print one JSON object per message
     #[arg(long)]
     pub json: bool,
 
@@ -105,19 +105,19 @@ pub struct ReceiveArguments {
     #[command(flatten)]
     pub source: SourceArguments,
 
-    /// Most messages
+    /// Most messages to process
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     pub count: u32,
 
-    /// Wait for messages until there are as many; without it, only what is there is received
+    /// Wait until COUNT messages have arrived [default: receive only messages that are available]
     #[arg(long)]
     pub wait: bool,
 
-    /// Of one session; an empty text takes the next one that is free
+    /// Session to receive from; an empty text takes the next free session
     #[arg(long, value_name = "TEXT")]
     pub session_id: Option<String>,
 
-    /// Give each message back rather than taking it away
+    /// Abandon each message instead of completing it
     #[arg(long)]
     pub abandon: bool,
 }
@@ -128,11 +128,11 @@ pub struct PeekArguments {
     #[command(flatten)]
     pub source: SourceArguments,
 
-    /// Most messages
+    /// Most messages to process
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     pub count: u32,
 
-    /// From this sequence number on
+    /// First sequence number
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub from: u64,
 }
@@ -140,7 +140,7 @@ pub struct PeekArguments {
 /// The options of `railbus purge`.
 #[derive(Args, Clone, Debug)]
 pub struct PurgeArguments {
-    /// Which of its messages
+    /// State of the messages
     #[arg(long, value_enum, default_value_t = MessagePart::Active)]
     pub part: MessagePart,
 
@@ -155,11 +155,11 @@ pub struct ExplainArguments {
     #[arg(value_name = "ENTITY")]
     pub entity: String,
 
-    /// The sequence number of a message; without it the next one is meant
+    /// Sequence number of the message [default: the next one to deliver]
     #[arg(long, value_name = "N")]
     pub sequence: Option<u64>,
 
-    /// Which of its messages
+    /// State of the messages
     #[arg(long, value_enum, default_value_t = MessagePart::Active)]
     pub part: MessagePart,
 
@@ -172,7 +172,7 @@ pub struct ExplainArguments {
 /// The options of `railbus redrive`.
 #[derive(Args, Clone, Debug)]
 pub struct RedriveArguments {
-    /// Those that could not be forwarded
+    /// Messages that could not be forwarded
     #[arg(long)]
     pub transfer: bool,
 
@@ -187,23 +187,23 @@ pub struct BulkArguments {
     #[arg(value_name = "ENTITY")]
     pub entity: String,
 
-    /// Only those that a condition in SQL selects, such as "DeadLetterReason = 'bad'"
+    /// SQL filter of the messages, such as "DeadLetterReason = 'bad'"
     #[arg(long, value_name = "SQL")]
     pub filter: Option<String>,
 
-    /// Most messages
+    /// Most messages to process
     #[arg(long, value_name = "COUNT")]
     pub limit: Option<u64>,
 
-    /// Most messages a second
+    /// Most messages per second [default: no limit]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: Option<u32>,
 
-    /// Only say how many
+    /// Only count the messages
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Answer in JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 
@@ -211,18 +211,18 @@ pub struct BulkArguments {
     pub broker: BrokerArguments,
 }
 
-/// Where messages are.
+/// The state of messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessagePart {
-    /// Those that can be received
+    /// Messages that can be received
     Active,
-    /// Those that wait for their time
+    /// Scheduled messages
     Scheduled,
-    /// Those that were deferred
+    /// Deferred messages
     Deferred,
     /// Dead letters
     DeadLetter,
-    /// Those that could not be forwarded
+    /// Messages that could not be forwarded
     TransferDeadLetter,
 }

@@ -1,4 +1,4 @@
-//! Arguments of what works on namespaces.
+//! Arguments of the commands for namespaces.
 
 use bytesize::ByteSize;
 use clap::{Args, Subcommand};
@@ -9,25 +9,25 @@ use super::entity::{ListArguments, OutputArguments};
 /// What can be done with namespaces.
 #[derive(Clone, Debug, Subcommand)]
 pub enum NamespaceCommand {
-    /// Lists all namespaces.
+    /// List all namespaces.
     List(ListArguments),
-    /// Shows one with its hosts and the names of its keys.
+    /// Show one with its host names and the names of its keys.
     Show(NamespaceName),
-    /// Makes one, and prints a connection string with a key of its own.
+    /// Create one, and print a connection string with its own key.
     Create(NamespaceCreateArguments),
-    /// Deletes one with all that is in it.
+    /// Delete one with all its contents.
     Delete(NamespaceName),
-    /// Deletes all messages of one, and makes its entities those that it was made with.
+    /// Delete all messages of one, and return its entities to those that it was created with.
     Reset(NamespaceName),
-    /// Keeps what the entities of one have at this moment.
+    /// Take a snapshot of the entities and messages of one.
     Snapshot(SnapshotName),
-    /// Lists the snapshots of one.
+    /// List the snapshots of one.
     Snapshots(NamespaceName),
-    /// Removes a snapshot of one.
+    /// Delete a snapshot of one.
     RemoveSnapshot(SnapshotName),
-    /// Gives one the entities and messages of a snapshot instead of those it has.
+    /// Replace the entities and messages of one with those of a snapshot.
     Restore(SnapshotName),
-    /// Makes one with the entities and messages of another, and prints a connection string.
+    /// Create one with the entities and messages of another, and print its connection string.
     Fork(NamespaceForkArguments),
 }
 
@@ -36,7 +36,7 @@ pub enum NamespaceCommand {
 pub struct SnapshotName {
     #[command(flatten)]
     pub at: NamespaceName,
-    /// The snapshot's name: lower-case letters, digits and -
+    /// Name of the snapshot: lower-case letters, digits and -
     #[arg(value_name = "SNAPSHOT")]
     pub snapshot: String,
 }
@@ -46,13 +46,13 @@ pub struct SnapshotName {
 pub struct NamespaceForkArguments {
     #[command(flatten)]
     pub at: NamespaceName,
-    /// The name of the new one
+    /// Name of the new namespace
     #[arg(value_name = "NEW")]
     pub new: String,
-    /// As the other one was in this snapshot of it, instead of as it is
+    /// Snapshot of the other namespace to copy [default: its present state]
     #[arg(long, value_name = "SNAPSHOT")]
     pub snapshot: Option<String>,
-    /// A host name that chooses the new one, besides NEW.localhost; may be repeated
+    /// Host name of the new namespace, besides NEW.localhost; repeatable
     #[arg(long = "host", value_name = "HOST")]
     pub hosts: Vec<String>,
 }
@@ -60,7 +60,7 @@ pub struct NamespaceForkArguments {
 /// One namespace.
 #[derive(Args, Clone, Debug)]
 pub struct NamespaceName {
-    /// Its name: lower-case letters, digits and -
+    /// Name of the namespace: lower-case letters, digits and -
     #[arg(value_name = "NAME")]
     pub name: String,
     #[command(flatten)]
@@ -74,23 +74,23 @@ pub struct NamespaceName {
 pub struct NamespaceCreateArguments {
     #[command(flatten)]
     pub at: NamespaceName,
-    /// The namespace whose queues, topics, subscriptions and policies it gets
+    /// Namespace whose queues, topics, subscriptions and policies to copy
     #[arg(long, value_name = "NAME")]
     pub like: Option<String>,
-    /// A host name that chooses it, besides NAME.localhost; may be repeated
+    /// Host name of the namespace, besides NAME.localhost; repeatable
     #[arg(long = "host", value_name = "HOST")]
     pub hosts: Vec<String>,
-    /// Record what happens to its messages, for `railbus trace`, or do not [default: as the broker
-    /// is set]
+    /// Whether to record the history of its messages, for `railbus trace` [default: the broker's
+    /// setting]
     #[arg(long, value_name = "BOOL")]
     pub lineage: Option<bool>,
-    /// Queues and topics that it may have [default: as many as any]
+    /// Most queues and topics [default: the broker's limit for a namespace]
     #[arg(long, value_name = "N")]
     pub max_entities: Option<u32>,
-    /// AMQP connections that it may have [default: as many as the broker]
+    /// Most AMQP connections [default: the broker's limit]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<u32>,
-    /// Bytes of messages that it may have, such as 64MiB [default: as many as its entities]
+    /// Most bytes of messages, such as 64MiB [default: only the limits of its entities]
     #[arg(long, value_name = "SIZE")]
     pub max_bytes: Option<ByteSize>,
 }

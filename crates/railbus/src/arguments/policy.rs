@@ -1,4 +1,4 @@
-//! Arguments of what works on policies.
+//! Arguments of the commands for policies.
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
@@ -9,12 +9,12 @@ use super::entity::{ListArguments, OutputArguments};
 /// What can be done with policies.
 #[derive(Clone, Debug, Subcommand)]
 pub enum PolicyCommand {
-    /// Lists all policies, of users and of operators.
+    /// List all policies of users and operators.
     List(ListArguments),
-    /// Makes a policy, or puts it in the place of the one of its name; it holds at once.
+    /// Create or replace a policy; it applies at once.
     #[command(after_long_help = DEFINITION_HELP)]
     Set(PolicySetArguments),
-    /// Takes a policy away.
+    /// Delete a policy.
     Clear(PolicyName),
 }
 
@@ -32,7 +32,7 @@ pub struct PolicyName {
     /// Its name
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// A policy of operators, which limits what users and their policies set
+    /// Operator policy, which limits the settings of users and of their policies
     #[arg(long)]
     pub operator: bool,
     #[command(flatten)]
@@ -46,16 +46,16 @@ pub struct PolicyName {
 pub struct PolicySetArguments {
     #[command(flatten)]
     pub at: PolicyName,
-    /// A regular expression; the policy is for entities in whose path it is found
+    /// Regular expression; the policy applies to entities whose path contains a match
     #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
     pub pattern: String,
-    /// What holds for them, as an object in JSON: {"message-ttl": 60000}
+    /// Settings of the policy, as a JSON object: {"message-ttl": 60000}
     #[arg(value_name = "DEFINITION", value_parser = object)]
     pub definition: Definition,
-    /// Which kinds of entity: queues, topics, subscriptions or all
+    /// Kinds of entity: queues, topics, subscriptions or all
     #[arg(long, value_name = "KIND", default_value = "all")]
     pub apply_to: String,
-    /// Of several policies that fit, the one with the highest number applies
+    /// Priority; of several policies that match, the one with the highest number applies
     #[arg(
         long,
         value_name = "N",

@@ -9,15 +9,15 @@ use super::BrokerArguments;
 /// The options of `railbus backup`.
 #[derive(Args, Clone, Debug)]
 pub struct BackupArguments {
-    /// What the backup is called in the broker's directory of backups, or its whole path
+    /// Name of the backup in the broker's directory of backups, or its whole path
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
-    /// The namespace that alone is in it, then a file instead of a directory
+    /// Back up only this namespace, to a file instead of a directory
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// Which broker.
+    /// The broker to ask.
     #[command(flatten)]
     pub broker: BrokerArguments,
 }
@@ -25,25 +25,24 @@ pub struct BackupArguments {
 /// The options of `railbus restore`.
 #[derive(Args, Clone, Debug)]
 pub struct RestoreArguments {
-    /// The backup; it stays as it is
+    /// The backup, which is not changed
     #[arg(value_name = "DIR")]
     pub backup: PathBuf,
 
-    /// Give a namespace of a running broker what the backup of a namespace has, instead of what it
-    /// has; it is made if it is not there. The backup is in the broker's directory of backups, and
-    /// --config and --data-dir do not count
+    /// Namespace of a running broker to replace with the backup of a namespace; created if missing.
+    /// The backup is in the broker's directory of backups; --config and --data-dir are ignored
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
 
-    /// Which broker, with --namespace.
+    /// The broker to ask, with --namespace.
     #[command(flatten)]
     pub broker: BrokerArguments,
 
-    /// The broker's settings [default: railbus.toml if present]
+    /// The broker's configuration file [default: railbus.toml if present]
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// The data directory to make: not there yet, or empty [default: railbus-data]
+    /// Data directory to create; it must be missing or empty [default: railbus-data]
     #[arg(long, value_name = "DIR", env = "RAILBUS_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
 }
@@ -51,7 +50,7 @@ pub struct RestoreArguments {
 /// The options of `railbus verify`.
 #[derive(Args, Clone, Debug)]
 pub struct VerifyArguments {
-    /// The broker's settings [default: railbus.toml if present]
+    /// The broker's configuration file [default: railbus.toml if present]
     #[arg(long, value_name = "FILE", env = "RAILBUS_CONFIG")]
     pub config: Option<PathBuf>,
 

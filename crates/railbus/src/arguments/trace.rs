@@ -8,19 +8,19 @@ use super::entity::OutputArguments;
 /// The options of `railbus trace`.
 #[derive(Args, Clone, Debug)]
 pub struct TraceArguments {
-    /// A message id; its messages are followed to other entities
+    /// Message id; its messages are followed to other entities
     #[arg(value_name = "MESSAGE-ID", required_unless_present_any = ["entity", "session"])]
     pub message_id: Option<String>,
 
-    /// Only what has happened in this queue, topic, or topic/Subscriptions/name
+    /// Only events in this queue, topic, or topic/Subscriptions/name
     #[arg(long, value_name = "ENTITY")]
     pub entity: Option<String>,
 
-    /// The sequence number of a message in the entity, which is followed to other entities
+    /// Sequence number of a message in the entity; the message is followed to other entities
     #[arg(long, value_name = "N", requires = "entity")]
     pub sequence: Option<u64>,
 
-    /// Only messages that were accepted with this session
+    /// Only messages that were sent with this session id
     #[arg(long, value_name = "SESSION-ID")]
     pub session: Option<String>,
 

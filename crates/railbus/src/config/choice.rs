@@ -25,7 +25,7 @@ impl Choice for Durability {
         (
             "buffered",
             Self::Buffered,
-            "With the operating system: survives the broker's death, but not a power cut",
+            "With the operating system: survives a crash of the broker, but not a power cut",
         ),
     ];
 }
@@ -40,7 +40,7 @@ impl Choice for PlaintextPolicy {
 
 impl Choice for Expiry {
     const VALUES: &'static [(&'static str, Self, &'static str)] = &[
-        ("eager", Self::Eager, "Within a second"),
+        ("eager", Self::Eager, "Within a second of their expiry"),
         (
             "cloud",
             Self::Cloud,
@@ -51,18 +51,22 @@ impl Choice for Expiry {
 
 impl Choice for LocksOnDisconnect {
     const VALUES: &'static [(&'static str, Self, &'static str)] = &[
-        ("keep", Self::Keep, "They run on"),
-        ("drop", Self::Drop, "The messages are available at once"),
+        ("keep", Self::Keep, "Locks stay until they expire"),
+        (
+            "drop",
+            Self::Drop,
+            "Locks end at once, and the messages are available",
+        ),
     ];
 }
 
 impl Choice for SessionCountOnDisconnect {
     const VALUES: &'static [(&'static str, Self, &'static str)] = &[
-        ("keep", Self::Keep, "They stay, as in the cloud"),
+        ("keep", Self::Keep, "Delivery counts stay, as in the cloud"),
         (
             "raise",
             Self::Raise,
-            "They rise, so that a message which kills its receivers ends as a dead letter",
+            "Delivery counts rise, so that a message that crashes its receivers is dead-lettered",
         ),
     ];
 }
@@ -96,12 +100,12 @@ impl Choice for ForwardFailures {
         (
             "transfer",
             Self::Transfer,
-            "To the transfer dead-letter queue of the source",
+            "Transfer dead-letter queue of the source",
         ),
         (
             "dead-letter",
             Self::DeadLetter,
-            "To its ordinary dead-letter queue",
+            "Ordinary dead-letter queue of the source",
         ),
     ];
 }
@@ -145,14 +149,14 @@ pub fn read<'de, T: Choice, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     Ok(Some(value))
 }
 
-/// How logs look.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
-    /// For people
+    /// Text for people
     #[default]
     Text,
-    /// One object per line
+    /// One JSON object per line
     Json,
 }
 
