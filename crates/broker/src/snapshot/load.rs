@@ -141,8 +141,10 @@ impl Made {
         }
         let lower = frozen.path.to_lowercase();
         let is_of_topic = kind.topic().is_none_or(|topic| {
-            let topic = self.topics.get(&topic).expect("it was found by its id");
-            lower.starts_with(&format!("{topic}{}", SUBSCRIPTIONS.to_lowercase()))
+            let topic = self.topics.get(&topic);
+            topic.is_some_and(|topic| {
+                lower.starts_with(&format!("{topic}{}", SUBSCRIPTIONS.to_lowercase()))
+            })
         });
         let is_topic = matches!(kind, Kind::Topic(_));
         if is_topic {
