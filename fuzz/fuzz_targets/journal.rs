@@ -6,6 +6,8 @@
 
 #![no_main]
 
+mod program;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use journal::file_system::{FileSystem, Mode};
 use journal::witness::WitnessState;
 use journal::{Access, Files, Moves, Removal, ReplayStart, ReplayedJournal, Writer, replay};
 use libfuzzer_sys::fuzz_target;
+use program::Program;
 use sim::model_disk::{ModelDisk, Swallowed};
 use store::{
     BodyPointer, EntityId, EntityRow, EntryKey, Head, Index, MessageRow, NamespaceId, Part,
@@ -214,22 +217,7 @@ fn read(files: &Files) -> (ReplayedJournal, Vec<(u64, Record)>) {
     (found, records)
 }
 
-/// The rest of the input; zeros follow its end.
-struct Program<'a> {
-    bytes: &'a [u8],
-}
-
 impl Program<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.bytes.split_first() {
-            Some((&byte, rest)) => {
-                self.bytes = rest;
-                byte
-            }
-            None => 0,
-        }
-    }
-
     fn short(&mut self) -> u16 {
         u16::from_be_bytes([self.byte(), self.byte()])
     }

@@ -13,6 +13,7 @@ mod client_frames;
 #[path = "../../crates/rabbitmq/tests/dialect/management_client.rs"]
 #[allow(dead_code)]
 mod management_client;
+mod program;
 #[path = "../../crates/servicebus/tests/dialect/received.rs"]
 #[allow(dead_code)]
 mod received;
@@ -28,6 +29,7 @@ use dialect::Dialect;
 use endpoint::{Event, LinkId, Outgoing};
 use libfuzzer_sys::fuzz_target;
 use management_client::{Management, request};
+use program::Program;
 use world::World;
 
 /// Each opens a session at most, of which a connection has few.
@@ -335,22 +337,7 @@ fn pick<T: Copy>(from: &[T], program: &mut Program<'_>) -> Option<T> {
     from.get(program.below(from.len().max(1))).copied()
 }
 
-/// The rest of the input; zeros follow its end.
-struct Program<'a> {
-    bytes: &'a [u8],
-}
-
 impl Program<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.bytes.split_first() {
-            Some((&byte, rest)) => {
-                self.bytes = rest;
-                byte
-            }
-            None => 0,
-        }
-    }
-
     fn below(&mut self, limit: usize) -> usize {
         usize::from(self.byte()) % limit
     }

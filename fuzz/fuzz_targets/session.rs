@@ -5,6 +5,8 @@
 
 #![no_main]
 
+mod program;
+
 use amqp::frame::{self, FrameType, ProtocolHeader};
 use amqp::performative::Role;
 use amqp::sasl::Code;
@@ -15,6 +17,7 @@ use amqp::{
 use bytes::{Buf, Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use libfuzzer_sys::fuzz_target;
+use program::Program;
 
 /// More than this never waits in the engine: pieces are small and windows few.
 const MAX_BUFFERED: usize = 4 << 20;
@@ -30,22 +33,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(run.closed && run.connection.is_finished());
 });
 
-/// The rest of the input; zeros follow its end.
-struct Program<'a> {
-    bytes: &'a [u8],
-}
-
 impl Program<'_> {
-    fn byte(&mut self) -> u8 {
-        match self.bytes.split_first() {
-            Some((&byte, rest)) => {
-                self.bytes = rest;
-                byte
-            }
-            None => 0,
-        }
-    }
-
     fn flag(&mut self) -> bool {
         self.byte() & 1 == 1
     }
