@@ -1,21 +1,26 @@
 //! Connection: one AMQP stream and its side of the dialect that it speaks.
 //!
 //! Each round waits for an event, then handles the outputs of the broker, reads the socket, sends
-//! all commands to the shard as one batch and writes the output; it writes earlier if there is
-//! much of it. Large messages, and the commands behind them, wait for the store first (see
-//! [`staging`](crate::staging)). Writing never waits, so a peer that does not read still has its
-//! settlements and time-outs handled. The broker's output buffer and the limits that pause reading
-//! bound the output that piles up for it. The end of the input counts once the bytes before it are
-//! read.
+//! all commands to the shard as one batch and writes the output; it writes earlier if there is much
+//! of it. Large messages, and the commands behind them, wait for the store first (see
+//! [`staging`](crate::shard::staging)). Writing never waits, so a peer that does not read still has
+//! its settlements and time-outs handled. The broker's output buffer and the limits that pause
+//! reading bound the output that piles up for it. The end of the input counts once the bytes before
+//! it are read.
 //!
 //! When the server stops or the input has ended, the connection *drains* first: it reads no more,
 //! and writes the answers to all that it gave to the shard. So no message is stored whose
 //! acceptance is not written to the socket, unless the peer or the disk takes longer than the
 //! connection may.
 
+pub mod budget;
 mod delay;
 mod directory;
+pub mod input;
 mod introduction;
+pub mod large_message_throttle;
+pub mod open_connections;
+pub mod output_buffer;
 mod phase;
 mod report;
 mod write;
@@ -33,19 +38,18 @@ use tokio::io::Interest;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
-use crate::audit::PendingChanges;
-use crate::budget::BudgetShare;
-use crate::input::{Input, Read};
-use crate::large_message_throttle::LargeMessageThrottle;
-use crate::namespace_registry::NamespacePlace;
-use crate::open_connections::Registration;
+use crate::connection::budget::BudgetShare;
+use crate::connection::input::{Input, Read};
+use crate::connection::large_message_throttle::LargeMessageThrottle;
+use crate::connection::open_connections::Registration;
+use crate::log::audit::PendingChanges;
+use crate::namespaces::namespace_registry::NamespacePlace;
 use crate::options::Limits;
-use crate::output_buffer;
-use crate::server_state::ServerState;
+use crate::server::server_state::ServerState;
+use crate::shard::staging::Staging;
 use crate::shard::{DirectoryReceiver, Message};
-use crate::staging::Staging;
-use crate::stream::Stream;
 use crate::telemetry::ConnectionTracer;
+use crate::transport::stream::Stream;
 use delay::Delay;
 use phase::{DrainReason, Phase};
 use report::GivenErrors;

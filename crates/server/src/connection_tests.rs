@@ -13,16 +13,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::budget::Budget;
-use crate::clock::Clock;
-use crate::connection_limiter::ConnectionLimiter;
-use crate::counts::Counts;
-use crate::guess_limiter::GuessLimiter;
-use crate::namespace_registry::NamespaceRegistry;
+use crate::clocks::clock::Clock;
+use crate::connection::budget::Budget;
+use crate::counters::counts::Counts;
+use crate::credentials::guess_limiter::GuessLimiter;
+use crate::log::refusals::RefusalLog;
+use crate::namespaces::namespace_registry::NamespaceRegistry;
 use crate::options::PlaintextPolicy;
-use crate::placement::Placement;
-use crate::refusals::RefusalLog;
-use crate::server_state::LiveSettings;
+use crate::server::server_state::LiveSettings;
+use crate::shard::placement::Placement;
+use crate::transport::connection_limiter::ConnectionLimiter;
 
 const ID: ConnectionId = ConnectionId(3);
 
@@ -153,8 +153,8 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         guess_limiter: GuessLimiter::new(limits.wrong_credentials_per_address),
         budget: Arc::new(Budget::new(limits.unanswered_bytes)),
         counts: Counts::default(),
-        sessions: crate::sessions::Sessions::default(),
-        viewers: crate::http::events::Viewers::default(),
+        sessions: crate::credentials::console_sessions::Sessions::default(),
+        viewers: crate::http::console::events::Viewers::default(),
         refusals: Arc::new(RefusalLog::default()),
         live_settings: watch::Sender::new(LiveSettings {
             limits: Arc::new(limits),

@@ -12,7 +12,7 @@ use dialect::{ClockReading, Dialect, MessageIds};
 use servicebus::{Client, Settings};
 
 use crate::random::random;
-use crate::server_state::ServerState;
+use crate::server::server_state::ServerState;
 
 /// What a client has said of itself and the server in the handshake of TLS, if there was one.
 #[derive(Clone, Debug, Default)]

@@ -5,6 +5,8 @@
 //! are trusted, or those that `SSL_CERT_FILE` names. Redirects are not followed, and no proxy is
 //! used.
 
+pub mod lookup;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +25,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::http::is_loopback_host;
-use crate::lookup;
 
 /// How long one document may take.
 const TIME_OUT: Duration = Duration::from_secs(10);

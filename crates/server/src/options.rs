@@ -11,7 +11,7 @@ use entity::{QueueDefinition, TopicDefinition};
 use rustls::ServerConfig;
 use tokio::sync::watch;
 
-use crate::development_issuer::DevelopmentIssuer;
+use crate::credentials::development_issuer::DevelopmentIssuer;
 use crate::telemetry::TelemetryOptions;
 
 /// The current configuration of TLS handshakes. The holder of the sender may replace it at any

@@ -4,6 +4,10 @@
 //! issuer; [`BoundServer::serve`] starts accepting. So the ready line can be printed in between,
 //! before any client is served.
 
+pub mod backups;
+pub mod server_handle;
+pub mod server_state;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,29 +20,29 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::backups::Backups;
-use crate::broker_clock::BrokerClock;
-use crate::budget::Budget;
-use crate::clock::Clock;
-use crate::connection_limiter::ConnectionLimiter;
-use crate::counts::Counts;
-use crate::development_issuer;
+use crate::clocks::broker_clock::BrokerClock;
+use crate::clocks::clock::Clock;
+use crate::connection::budget::Budget;
+use crate::counters::counts::Counts;
+use crate::credentials::console_sessions::Sessions;
+use crate::credentials::development_issuer;
+use crate::credentials::guess_limiter::GuessLimiter;
+use crate::credentials::issuer_keys;
 use crate::dialects;
-use crate::guess_limiter::GuessLimiter;
-use crate::http::events::Viewers;
-use crate::issuer_keys;
-use crate::listener;
-use crate::namespace_registry::NamespaceRegistry;
+use crate::http::console::events::Viewers;
+use crate::log::refusals::RefusalLog;
+use crate::namespaces::namespace_registry::NamespaceRegistry;
+use crate::namespaces::setup;
 use crate::options::Options;
-use crate::placement::Placement;
-use crate::refusals::RefusalLog;
-use crate::server_handle::ServerHandle;
-use crate::server_state::{LiveSettings, ServerState};
-use crate::sessions::Sessions;
-use crate::setup;
+use crate::server::backups::Backups;
+use crate::server::server_handle::ServerHandle;
+use crate::server::server_state::{LiveSettings, ServerState};
+use crate::shard::placement::Placement;
+use crate::shard::staging::CommandStager;
 use crate::shard::{Inbox, Message, ShardTask};
-use crate::staging::CommandStager;
 use crate::telemetry::{self, Spans, TelemetryOptions, Tracer};
+use crate::transport::connection_limiter::ConnectionLimiter;
+use crate::transport::listener;
 use entity::plan::RefusedChange;
 
 /// Why a server could not start.

@@ -7,6 +7,16 @@
 //! entities go into the directory that all connections watch, before any connection gets the other
 //! outputs of the same turn.
 
+pub mod commit_mode;
+pub mod connection_outputs;
+pub mod deletion_pause;
+pub mod placement;
+pub mod report;
+pub mod shard_client;
+pub mod staging;
+pub mod store_view;
+pub mod task_usage;
+
 use std::sync::Arc;
 use std::thread;
 
@@ -18,16 +28,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::broker_clock::BrokerClock;
-use crate::commit_mode::CommitMode;
-use crate::connection_outputs::{ConnectionOutputs, OutputSender};
-use crate::deletion_pause::DeletionPause;
-use crate::http::faults::HttpQuestion;
-use crate::namespace_registry::{DirectoryChange, NamespaceRegistry};
-use crate::report::{Measured, Report};
-use crate::store_view::StoreView;
-use crate::task_usage::TaskUsage;
-use crate::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
+use crate::clocks::broker_clock::BrokerClock;
+use crate::clocks::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
+use crate::http::api::faults::HttpQuestion;
+use crate::namespaces::namespace_registry::{DirectoryChange, NamespaceRegistry};
+use crate::shard::commit_mode::CommitMode;
+use crate::shard::connection_outputs::{ConnectionOutputs, OutputSender};
+use crate::shard::deletion_pause::DeletionPause;
+use crate::shard::report::{Measured, Report};
+use crate::shard::store_view::StoreView;
+use crate::shard::task_usage::TaskUsage;
 
 /// Batches that wait for the shard before connections have to.
 const INBOX: usize = 1_024;
@@ -385,7 +395,7 @@ mod tests {
     use store::MemoryStore;
 
     use super::*;
-    use crate::clock::Clock;
+    use crate::clocks::clock::Clock;
 
     #[test]
     fn the_end_frees_reads_that_wait_for_the_inbox_and_does_not_wait_for_other_reads() {

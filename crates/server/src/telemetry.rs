@@ -20,7 +20,7 @@ pub use connection_tracer::ConnectionTracer;
 pub use exporter::{Spans, Tracer};
 use serde_json::{Value as Json, json};
 
-use crate::server_state::ServerState;
+use crate::server::server_state::ServerState;
 
 /// Where telemetry goes.
 #[derive(Clone, Default, Eq, PartialEq)]

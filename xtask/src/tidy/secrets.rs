@@ -104,7 +104,11 @@ mod tests {
             "use subtle::ConstantTimeEq;",
         ] {
             assert_eq!(findings(ELSEWHERE, line), 1, "{line}");
-            assert_eq!(findings("crates/server/src/listener.rs", line), 1, "{line}");
+            assert_eq!(
+                findings("crates/server/src/transport/listener.rs", line),
+                1,
+                "{line}"
+            );
             assert_eq!(findings(PLACE, line), 0, "{line}");
         }
     }

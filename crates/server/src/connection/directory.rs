@@ -7,7 +7,7 @@ use dialect::{Dialect, ForcedClose};
 
 use super::Connection;
 use super::phase::DrainReason;
-use crate::stream::Stream;
+use crate::transport::stream::Stream;
 
 impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Passes changes of entities to the client, before it handles any later output or input.

@@ -7,7 +7,7 @@ use broker::{ClientNames, Command};
 use dialect::Dialect;
 
 use super::Connection;
-use crate::stream::Stream;
+use crate::transport::stream::Stream;
 
 impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Puts the names of the client before its commands, unless the broker knows them.

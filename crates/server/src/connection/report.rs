@@ -5,8 +5,8 @@ use dialect::{Dialect, ForcedClose, Refusal};
 
 use super::Connection;
 use super::phase::{DrainReason, Phase};
-use crate::open_connections::{ConnectionReport, OperatorRequest};
-use crate::stream::Stream;
+use crate::connection::open_connections::{ConnectionReport, OperatorRequest};
+use crate::transport::stream::Stream;
 
 /// Links of a connection that an operator sees.
 const SHOWN_LINKS: usize = 100;

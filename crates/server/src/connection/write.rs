@@ -5,9 +5,9 @@ use std::io;
 use dialect::Dialect;
 
 use super::Connection;
-use crate::input::is_temporary;
-use crate::output_buffer;
-use crate::stream::Stream;
+use crate::connection::input::is_temporary;
+use crate::connection::output_buffer;
+use crate::transport::stream::Stream;
 
 impl<S: Stream, D: Dialect> Connection<S, D> {
     /// Writes what the stream takes, and frees the output's memory if that was all.

@@ -16,13 +16,14 @@ use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 use hyper::{Request, StatusCode};
 
-use super::answer::Response;
-use super::body::{self, BodyError};
-use super::caller::Caller;
-use crate::namespace_view::NamespaceView;
+use super::request::body;
+use super::request::body::BodyError;
+use super::request::caller::Caller;
+use super::response::answer::Response;
+use crate::namespaces::namespace_view::NamespaceView;
 use crate::random::random;
-use crate::server_state::ServerState;
-use crate::shard_client::{LocksAtEnd, ShardClient};
+use crate::server::server_state::ServerState;
+use crate::shard::shard_client::{LocksAtEnd, ShardClient};
 
 /// Says that a request is one of management, whatever its path is called.
 const VERSION: &str = "api-version=";

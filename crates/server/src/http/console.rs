@@ -4,6 +4,9 @@
 //! compressed, as every browser takes them. A program that was built without them serves a page
 //! that says how to get them. (docs/spec/admin.md#17)
 
+pub mod events;
+pub mod session;
+
 use bytes::Bytes;
 use hyper::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue,
@@ -11,7 +14,8 @@ use hyper::header::{
 };
 use hyper::{Method, Request, StatusCode};
 
-use super::answer::{self, Response};
+use super::response::answer;
+use super::response::answer::Response;
 
 /// The page, its script and its style.
 static FILES: Option<[&[u8]; 3]> = include!(concat!(env!("OUT_DIR"), "/console.rs"));

@@ -20,11 +20,11 @@ use percent_encoding::percent_decode_str;
 
 use super::Transport;
 use super::admin::{unauthorized, whole};
-use super::answer::Response;
-use super::caller::Caller;
-use crate::namespace_view::NamespaceView;
+use super::request::caller::Caller;
+use super::response::answer::Response;
+use crate::namespaces::namespace_view::NamespaceView;
 use crate::random::random;
-use crate::shard_client::ShardError;
+use crate::shard::shard_client::ShardError;
 
 /// What a request asks of messages; `None` if it is one of management: its path is an entity's, or
 /// could be and names no entity before `messages`. The type of the body decides nothing, since REST

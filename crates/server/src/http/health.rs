@@ -2,7 +2,8 @@
 
 use hyper::{Method, StatusCode};
 
-use super::answer::{self, Response};
+use super::response::answer;
+use super::response::answer::Response;
 
 /// Answers a request.
 pub fn respond(method: &Method, healthy: bool) -> Response {

@@ -4,8 +4,8 @@
 //! It answers as a managed identity of App Service or of a virtual machine does, and as a token
 //! endpoint of OAuth 2.0 for client credentials. It is on while the development key is the only
 //! rule, and answers clients on loopback. No web page gets a token: a request with an origin is
-//! refused here, and one for a [host elsewhere](super::origin) before. For everyone else its paths
-//! are ordinary ones.
+//! refused here, and one for a [host elsewhere](super::request::origin) before. For everyone else
+//! its paths are ordinary ones.
 
 mod managed;
 mod oauth;
@@ -18,8 +18,9 @@ use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 
 use super::Transport;
-use super::answer::{self, Response};
-use crate::namespace_view::NamespaceView;
+use super::response::answer;
+use super::response::answer::Response;
+use crate::namespaces::namespace_view::NamespaceView;
 
 /// Says that a request is one for a token, and holds what admits the program.
 const IDENTITY_HEADER: &str = "x-identity-header";

@@ -17,12 +17,13 @@ use std::fmt;
 
 use hyper::{Method, StatusCode};
 
-use super::answer::{self, Response};
-use crate::namespace_view::NamespaceView;
-use crate::report::{MEASURED_ENTITIES, Measured, Report};
-use crate::server_state::ServerState;
+use super::response::answer;
+use super::response::answer::Response;
+use crate::namespaces::namespace_view::NamespaceView;
+use crate::server::server_state::ServerState;
 use crate::shard::Message;
-use crate::shard_client::{ShardError, ask_task};
+use crate::shard::report::{MEASURED_ENTITIES, Measured, Report};
+use crate::shard::shard_client::{ShardError, ask_task};
 use page::Page;
 
 /// What OpenMetrics text is called.

@@ -22,12 +22,13 @@ use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 
-use super::answer::{self, Response};
-use super::body;
-use super::caller::Caller;
-use crate::namespace_view::NamespaceView;
-use crate::refusals::Reason;
-use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
+use super::request::body;
+use super::request::caller::Caller;
+use super::response::answer;
+use super::response::answer::Response;
+use crate::log::refusals::Reason;
+use crate::namespaces::namespace_view::NamespaceView;
+use crate::shard::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// The prefix of the interface.
 const PREFIX: &str = "/api/";

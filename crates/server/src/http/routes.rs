@@ -269,7 +269,7 @@ mod tests {
     use serde_json::Value as Json;
 
     use super::*;
-    use crate::http::document::DOCUMENT;
+    use crate::http::api::document::DOCUMENT;
 
     const ALL: [Route; 36] = [
         Route::Document,

@@ -11,9 +11,10 @@ use hyper::header::{
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use tungstenite::handshake::derive_accept_key;
 
-use super::answer::{self, Response};
-use super::origin;
-use crate::namespace_view::NamespaceView;
+use super::request::origin;
+use super::response::answer;
+use super::response::answer::Response;
+use crate::namespaces::namespace_view::NamespaceView;
 
 const WEBSOCKET: &str = "websocket";
 const VERSION: &str = "13";

@@ -20,7 +20,7 @@ use super::{TelemetryOptions, text};
 use crate::fetch::{self, FetchError};
 use crate::http;
 use crate::random::random;
-use crate::server_state::ServerState;
+use crate::server::server_state::ServerState;
 
 /// Spans that wait for the exporter, as other SDKs have it.
 const QUEUE: usize = 2_048;

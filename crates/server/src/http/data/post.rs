@@ -12,12 +12,13 @@ use dialect::MessageIds;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
 
-use super::super::body::{self, BodyError};
 use super::{Response, empty, run_detached, unavailable};
-use crate::budget::BudgetShare;
-use crate::namespace_view::NamespaceView;
+use crate::connection::budget::BudgetShare;
+use crate::http::request::body;
+use crate::http::request::body::BodyError;
+use crate::namespaces::namespace_view::NamespaceView;
 use crate::random::random;
-use crate::shard_client::{LocksAtEnd, ShardClient};
+use crate::shard::shard_client::{LocksAtEnd, ShardClient};
 
 /// What a request may be besides the messages in it: names, quotes and escapes of a batch.
 const ENVELOPE: u64 = 1 << 20;

@@ -20,10 +20,10 @@ use uuid::Uuid;
 
 use super::super::Transport;
 use super::super::admin::unauthorized;
-use super::super::caller::Caller;
 use super::{Response, empty, unavailable};
-use crate::namespace_view::NamespaceView;
-use crate::shard_client::{LocksAtEnd, ShardClient, ShardError};
+use crate::http::request::caller::Caller;
+use crate::namespaces::namespace_view::NamespaceView;
+use crate::shard::shard_client::{LocksAtEnd, ShardClient, ShardError};
 
 /// What the path of a URI does not hold as it stands. [RFC 3986 3.3]
 const ESCAPED: &AsciiSet = &CONTROLS

@@ -9,8 +9,8 @@ use broker::{Command, LockToken, Outcome, Output, RequestId, SubqueueId};
 use hyper::StatusCode;
 
 use super::{Response, empty, run_detached, unavailable};
-use crate::namespace_view::NamespaceView;
-use crate::shard_client::{LocksAtEnd, ShardClient};
+use crate::namespaces::namespace_view::NamespaceView;
+use crate::shard::shard_client::{LocksAtEnd, ShardClient};
 
 /// Does with the lock what the call asks for.
 pub async fn respond(

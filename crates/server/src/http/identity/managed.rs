@@ -9,8 +9,8 @@ use hyper::{Request, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
 use super::{IDENTITY_HEADER, answer, field};
-use crate::development_issuer::{CLIENT_ID, DevelopmentIssuer, LIFE_SECONDS};
-use crate::http::answer::Response;
+use crate::credentials::development_issuer::{CLIENT_ID, DevelopmentIssuer, LIFE_SECONDS};
+use crate::http::response::answer::Response;
 
 /// The header by which a program says that it means the service of a virtual machine.
 const METADATA: &str = "metadata";

@@ -14,10 +14,10 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use super::{MAX_FORM, answer, field};
-use crate::development_issuer::{DevelopmentIssuer, LIFE_SECONDS};
+use crate::credentials::development_issuer::{DevelopmentIssuer, LIFE_SECONDS};
 use crate::http::Transport;
-use crate::http::answer::Response;
-use crate::namespace_view::NamespaceView;
+use crate::http::response::answer::Response;
+use crate::namespaces::namespace_view::NamespaceView;
 
 /// What stands behind the resource in a scope.
 const DEFAULT: &str = "/.default";

@@ -8,7 +8,7 @@ use store::{NamespaceId, Part};
 
 use super::labeled_latencies::LabeledLatencies;
 use super::page::Page;
-use crate::report::Report;
+use crate::shard::report::Report;
 
 /// The path of the entity, the state if there is one, and the namespace unless it is the default
 /// one.
@@ -244,7 +244,7 @@ mod tests {
             undecided: 0,
             fault_rules: BTreeMap::new(),
             injected_faults: 0,
-            usage: crate::task_usage::TaskUsage::default(),
+            usage: crate::shard::task_usage::TaskUsage::default(),
             commits: Statistics::default(),
             nearly_full: false,
             free_bytes: None,

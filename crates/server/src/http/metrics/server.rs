@@ -6,8 +6,8 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::registry::Unit;
 
 use super::page::{Page, measure};
-use crate::report::Report;
-use crate::server_state::ServerState;
+use crate::server::server_state::ServerState;
+use crate::shard::report::Report;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct VersionLabel {

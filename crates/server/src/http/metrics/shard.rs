@@ -1,7 +1,7 @@
 //! Metrics of the shard: how busy the task is that decides everything.
 
 use super::page::Page;
-use crate::report::Report;
+use crate::shard::report::Report;
 
 pub fn add(page: &mut Page, report: &Report) {
     let usage = &report.usage;

@@ -6,7 +6,7 @@ use prometheus_client::registry::Unit;
 
 use super::log2_histogram::Log2Histogram;
 use super::page::{Page, measure};
-use crate::report::Report;
+use crate::shard::report::Report;
 
 pub fn add(page: &mut Page, report: &Report) {
     let commits = &report.commits;

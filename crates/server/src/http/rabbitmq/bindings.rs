@@ -15,7 +15,7 @@ use super::exchanges::{arguments, name_in, shown_arguments};
 use super::{
     Answered, Call, Failure, VHOST, bad_request, entity_error, is_read, not_found, object,
 };
-use crate::shard_client::{ShardClient, ShardError};
+use crate::shard::shard_client::{ShardClient, ShardError};
 
 /// What a properties key has instead of nothing, and before a hash.
 const MARK: char = '~';

@@ -17,8 +17,8 @@ use super::{
     Answered, Call, Failure, VHOST, bad_request, bindings, exchanges, is_read, object, policies,
     queues,
 };
-use crate::namespace::{list_policies, list_queues};
-use crate::shard_client::{ShardClient, ShardError};
+use crate::namespaces::namespace::{list_policies, list_queues};
+use crate::shard::shard_client::{ShardClient, ShardError};
 
 /// The component of parameters that operator policies are in such a file.
 const OPERATOR_POLICY: &str = "operator_policy";

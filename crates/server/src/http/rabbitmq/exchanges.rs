@@ -16,7 +16,7 @@ use super::{
     Answered, Call, Failure, VHOST, bad_request, bindings, entity_error, has_flag, is_read, made,
     not_found, object,
 };
-use crate::shard_client::{ShardClient, ShardError};
+use crate::shard::shard_client::{ShardClient, ShardError};
 
 /// The default exchange in paths.
 const DEFAULT_IN_PATHS: &str = "amq.default";

@@ -7,8 +7,8 @@ use serde_json::{Map, Number, Value as Json, json};
 use super::{
     Answered, Call, Failure, VHOST, bad_request, entity_error, is_read, not_found, object,
 };
-use crate::namespace::list_policies;
-use crate::shard_client::ShardClient;
+use crate::namespaces::namespace::list_policies;
+use crate::shard::shard_client::ShardClient;
 
 /// Answers a request for all policies of a layer, or for the one of a name.
 pub(super) async fn handle(

@@ -14,8 +14,8 @@ use super::{
     Answered, Call, Failure, NODE, VHOST, bad_request, bindings, entity_error, has_flag, is_read,
     made, not_found, object,
 };
-use crate::namespace::list_queues;
-use crate::shard_client::{ShardClient, ShardError};
+use crate::namespaces::namespace::list_queues;
+use crate::shard::shard_client::{ShardClient, ShardError};
 
 /// Answers a request for all queues, or for the one of a name.
 pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {

@@ -1,0 +1,456 @@
+//! `GET /$railbus/entities/{path}/explain`: why messages of a queue or subscription are not
+//! delivered, in words.
+//!
+//! Without `?sequence=` it is about the next message, with it about the one of that number.
+//! `?part=dead-letter` or `transfer-dead-letter` is about such a message. Each reason has a code
+//! for programs and a text for people; the first is what stands in the way most. What the answer
+//! says was so at one moment.
+
+use broker::{
+    ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityKind, Expiry, LockTime,
+    MessageState, QueueInfo, Status, Subqueue,
+};
+use filter::Message;
+use hyper::StatusCode;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::messages::{MessagePart, browse, facts};
+use super::{ApiError, ResourcePath, show};
+use crate::http::request::query;
+use crate::messages::DecodedMessage;
+use crate::shard::shard_client::ShardClient;
+
+/// Receivers, locks and sessions that are looked at.
+const MOST: usize = 10_000;
+
+/// What is to be explained.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Question {
+    subqueue: Subqueue,
+    number: Option<u64>,
+}
+
+/// Something that stands between a message and a receiver.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+struct Reason {
+    code: &'static str,
+    text: String,
+}
+
+impl Question {
+    /// The messages of its subqueue that receivers are given.
+    fn part(self) -> MessagePart {
+        match self.subqueue {
+            Subqueue::Main => MessagePart::Active,
+            Subqueue::DeadLetter => MessagePart::DeadLetter,
+            Subqueue::TransferDeadLetter => MessagePart::TransferDeadLetter,
+        }
+    }
+
+    /// Parses a query.
+    pub fn parse(query: &str) -> Result<Self, String> {
+        let mut question = Self {
+            subqueue: Subqueue::Main,
+            number: None,
+        };
+        for (name, value) in query::parameters(query) {
+            let value = value?;
+            match name {
+                "part" => {
+                    let (subqueue, _) = MessagePart::parse(&value)?.subqueue_and_state();
+                    question.subqueue = subqueue;
+                }
+                "sequence" => question.number = Some(query::number(name, &value, 1..=u64::MAX)?),
+                other => {
+                    return Err(format!(
+                        "unknown parameter `{other}`: the parameters are part and sequence"
+                    ));
+                }
+            }
+        }
+        Ok(question)
+    }
+}
+
+/// Shows the reasons.
+pub async fn show(
+    shard_client: &mut ShardClient,
+    resource: &ResourcePath,
+    question: Question,
+) -> Result<(StatusCode, Json), ApiError> {
+    let path = resource.messages().map_err(ApiError::Bad)?;
+    let queue = show::describe(shard_client, &path).await?.queue;
+    if queue.kind == EntityKind::Topic {
+        let text = "a topic delivers nothing; its subscriptions do";
+        return Err(ApiError::Bad(text.to_owned()));
+    }
+    let activity = shard_client.activity(queue.id, MOST).await?;
+    let activity = activity.ok_or(EntityError::NotFound)?;
+    let target = match queue.in_force().forward_to {
+        Some(target) => match show::describe(shard_client, &target).await {
+            Ok(info) => Some(Ok(info.queue)),
+            Err(ApiError::Entity(EntityError::NotFound)) => Some(Err(target)),
+            Err(error) => return Err(error),
+        },
+        None => None,
+    };
+    let place = Place {
+        queue: &queue,
+        subqueue: question.subqueue,
+        activity: &activity,
+        target,
+    };
+    let reasons = match question.number {
+        None => {
+            let part = question.part();
+            // What may not be received may not be browsed either.
+            let next = match queue.in_force().status.allows_receive() {
+                true => browse(shard_client, queue.id, part, 1, 1).await?,
+                false => Vec::new(),
+            };
+            place.next_message(next.first())
+        }
+        Some(number) => match find(shard_client, &queue, question.subqueue, number).await? {
+            Some(message) => place.message(&message),
+            None => vec![missing(shard_client, &queue, question.subqueue, number).await?],
+        },
+    };
+    let answer = json!({
+        "entity": queue.path,
+        "sequence-number": question.number,
+        "reasons": reasons,
+    });
+    Ok((StatusCode::OK, answer))
+}
+
+/// The message of a number, in whichever state.
+async fn find(
+    shard_client: &mut ShardClient,
+    queue: &QueueInfo,
+    subqueue: Subqueue,
+    number: u64,
+) -> Result<Option<Browsed>, ApiError> {
+    let parts: &[MessagePart] = match subqueue {
+        Subqueue::Main => &[
+            MessagePart::Active,
+            MessagePart::Scheduled,
+            MessagePart::Deferred,
+        ],
+        Subqueue::DeadLetter => &[MessagePart::DeadLetter],
+        Subqueue::TransferDeadLetter => &[MessagePart::TransferDeadLetter],
+    };
+    for part in parts {
+        let mut found = browse(shard_client, queue.id, *part, number, 1)
+            .await?
+            .into_iter();
+        if let Some(message) = found.next().filter(|it| it.number.0 == number) {
+            return Ok(Some(message));
+        }
+    }
+    Ok(None)
+}
+
+/// Why there is no message of a number: it may be a dead letter by now.
+async fn missing(
+    shard_client: &mut ShardClient,
+    queue: &QueueInfo,
+    subqueue: Subqueue,
+    number: u64,
+) -> Result<Reason, ApiError> {
+    for (of, part) in [
+        (Subqueue::DeadLetter, "dead-letter"),
+        (Subqueue::TransferDeadLetter, "transfer-dead-letter"),
+    ] {
+        if of == subqueue {
+            continue;
+        }
+        if let Some(message) = find(shard_client, queue, of, number).await? {
+            let facts = DecodedMessage::read(&servicebus::browsed(&message));
+            let facts = facts.map(|decoded| decoded.json(0)).unwrap_or_default();
+            let text = |name: &str| Some(facts.get("properties")?.get(name)?.as_str()?.to_owned());
+            let reason = text("DeadLetterReason").unwrap_or_else(|| "none".to_owned());
+            let description = text("DeadLetterErrorDescription").unwrap_or_default();
+            return Ok(Reason {
+                code: "dead-lettered",
+                text: format!("it is in the {part} queue; reason: {reason}; {description}"),
+            });
+        }
+    }
+    Ok(Reason {
+        code: "not-there",
+        text: "no message has this number: it was received, forwarded or deleted, has expired, or \
+               was never here"
+            .to_owned(),
+    })
+}
+
+/// A subqueue, and what is going on there.
+struct Place<'a> {
+    queue: &'a QueueInfo,
+    subqueue: Subqueue,
+    activity: &'a Activity,
+    /// Where its messages are forwarded to, or the path of what is not there.
+    target: Option<Result<QueueInfo, String>>,
+}
+
+impl Place<'_> {
+    /// Why the next message is not delivered, of which this is the first one that is not deferred
+    /// or scheduled.
+    fn next_message(&self, first: Option<&Browsed>) -> Vec<Reason> {
+        let queue = self.queue;
+        let count = match self.subqueue {
+            Subqueue::Main => queue.active,
+            Subqueue::DeadLetter => queue.dead_letter,
+            Subqueue::TransferDeadLetter => queue.transfer_dead_letter,
+        };
+        if count == 0 {
+            let mut text = "no message is available".to_owned();
+            if self.subqueue == Subqueue::Main {
+                for (count, what) in [(queue.scheduled, "scheduled"), (queue.deferred, "deferred")]
+                {
+                    if count > 0 {
+                        text += &format!("; {count} are {what}");
+                    }
+                }
+            }
+            return vec![Reason {
+                code: "empty",
+                text,
+            }];
+        }
+        let mut reasons = Vec::new();
+        let locked = self.locks();
+        if locked as u64 >= count {
+            reasons.push(Reason {
+                code: "locked",
+                text: format!("all {count} messages are locked"),
+            });
+        }
+        let unlocked = first.filter(|message| message.lock.is_none());
+        reasons.extend(unlocked.and_then(|message| self.expiry(message)));
+        reasons.extend(self.receivers(None, unlocked));
+        reasons
+    }
+
+    /// Why a message is not delivered.
+    fn message(&self, message: &Browsed) -> Vec<Reason> {
+        let one = |code, text: String| vec![Reason { code, text }];
+        let facts = DecodedMessage::read(&servicebus::browsed(message));
+        let facts = facts.map(|decoded| decoded.json(0)).unwrap_or_default();
+        let text = |name: &str| facts.get(name).and_then(Json::as_str);
+        match message.state {
+            MessageState::Scheduled => {
+                let due = text("scheduled-enqueue-time").filter(|_| message.delivery_count == 0);
+                let text = due.map_or_else(
+                    || "it waits for its next delivery, after one has failed".to_owned(),
+                    |due| format!("it is scheduled for {due}"),
+                );
+                return one("scheduled", text);
+            }
+            MessageState::Deferred => {
+                return one(
+                    "deferred",
+                    "it is deferred: only a receive by its sequence number gets it".to_owned(),
+                );
+            }
+            MessageState::Active => {}
+        }
+        match message.lock {
+            Some(LockTime::WithSession(_)) | None => {}
+            Some(lock) => return one("locked", self.locked(message, lock)),
+        }
+        let mut reasons = Vec::new();
+        reasons.extend(self.expiry(message));
+        reasons.extend(self.receivers(text("session-id"), Some(message)));
+        reasons
+    }
+
+    /// What the time to live of a message means for it in an entity that keeps it beyond its end.
+    fn expiry(&self, message: &Browsed) -> Option<Reason> {
+        let expires = message.expires?;
+        if self.activity.expiry != Expiry::Cloud {
+            return None;
+        }
+        let at = moment(expires.0);
+        Some(match expires <= self.activity.at {
+            true => Reason {
+                code: "expired",
+                text: format!(
+                    "its time to live has ended at {at}; with expiry `cloud` it is there until a \
+                     receiver is attached, and is not delivered"
+                ),
+            },
+            false => Reason {
+                code: "expires",
+                text: format!(
+                    "its time to live ends at {at}; after that it is there until a receiver is \
+                     attached, and is not delivered"
+                ),
+            },
+        })
+    }
+
+    fn locked(&self, message: &Browsed, lock: LockTime) -> String {
+        let mut locks = self.activity.locks.iter();
+        let holder = locks.find(|it| it.number == message.number && it.subqueue == self.subqueue);
+        let by = holder.map_or_else(
+            || "by a receiver".to_owned(),
+            |lock| format!("by connection {}", lock.connection.0),
+        );
+        let until = match lock {
+            LockTime::WithReceiver => "as long as its receiver is attached".to_owned(),
+            LockTime::Own(left) | LockTime::WithSession(left) => {
+                format!("for another {}", seconds(left))
+            }
+        };
+        let count = message.delivery_count;
+        format!("it is locked {by} {until}; {count} deliveries have failed before")
+    }
+
+    /// What an available message waits for, which is known or not.
+    fn receivers(&self, session: Option<&str>, message: Option<&Browsed>) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        let mut add = |code, text: String| reasons.push(Reason { code, text });
+        let settings = self.queue.in_force();
+        match settings.status {
+            Status::Disabled | Status::ReceiveDisabled => {
+                add(
+                    "disabled",
+                    "the entity is disabled for receiving".to_owned(),
+                );
+            }
+            Status::Active | Status::SendDisabled => {}
+        }
+        if self.subqueue == Subqueue::Main {
+            if let Some(target) = &self.target {
+                add("forwarded", forwarded(target));
+                return reasons;
+            }
+            if settings.requires_session {
+                add_session(self.activity, session, &mut add);
+                return reasons;
+            }
+        }
+        let at_place = |it: &&ActiveReceiver| it.subqueue == self.subqueue && it.mode.is_some();
+        let receivers: Vec<_> = self.activity.receivers.iter().filter(at_place).collect();
+        if receivers.is_empty() {
+            add("no-receiver", "no receiver is attached".to_owned());
+        } else if receivers.iter().all(|it| it.credit == 0) {
+            let count = receivers.len();
+            let text = format!("none of {count} receivers has credit: they ask for no message");
+            add("no-credit", text);
+        } else if receivers.iter().all(|it| it.credit == 0 || it.is_blocked) {
+            let text =
+                "the connections of all receivers with credit do not read what they are sent";
+            add("blocked", text.to_owned());
+        } else if let Some(text) = message.and_then(|message| filtered(&receivers, message)) {
+            add("filtered", text);
+        } else {
+            let text = match message {
+                Some(_) => "it is available and waits for its turn",
+                None => {
+                    "it is available and waits for its turn, or no receiver's filter selects it"
+                }
+            };
+            add("in-turn", text.to_owned());
+        }
+        reasons
+    }
+
+    fn locks(&self) -> usize {
+        let locks = self.activity.locks.iter();
+        locks.filter(|it| it.subqueue == self.subqueue).count()
+    }
+}
+
+/// Whether the filters of all receivers that ask for messages leave a message out, and which.
+fn filtered(receivers: &[&ActiveReceiver], message: &Browsed) -> Option<String> {
+    let encoded = message.seen_by_filters();
+    let read = Message::read(&encoded, facts(message)).ok()?;
+    let asking = receivers
+        .iter()
+        .filter(|it| it.credit > 0 && !it.is_blocked);
+    let filters: Option<Vec<_>> = asking.map(|it| it.selector.as_deref()).collect();
+    let filters = filters.filter(|all| !all.iter().any(|filter| filter.selects(&read)))?;
+    match filters[..] {
+        [only] => {
+            let filter = only.text();
+            Some(format!(
+                "the filter of the only receiver that asks for messages does not select it: {filter}"
+            ))
+        }
+        _ => {
+            let count = filters.len();
+            Some(format!(
+                "none of the filters of {count} receivers that ask for messages selects it"
+            ))
+        }
+    }
+}
+
+/// What a message of a session waits for.
+fn add_session(
+    activity: &Activity,
+    session: Option<&str>,
+    add: &mut impl FnMut(&'static str, String),
+) {
+    let is_it = |it: &&ActiveSession| Some(&*it.id) == session.map(str::as_bytes);
+    let hold = activity
+        .sessions
+        .iter()
+        .find(is_it)
+        .and_then(|it| it.hold.as_ref());
+    if let (Some(id), Some(hold)) = (session, hold) {
+        let mut receivers = activity.receivers.iter();
+        let holder = receivers.find(|it| it.id == hold.receiver);
+        let credit = holder.map_or(0, |it| it.credit);
+        let (connection, left) = (hold.receiver.connection.0, seconds(hold.left_ms));
+        let (locked, has) = (
+            hold.locked,
+            if credit == 0 { "no credit" } else { "credit" },
+        );
+        return add(
+            "session-held",
+            format!(
+                "its session '{id}' is held by connection {connection} for another {left}, which \
+                 has {locked} messages of it locked and {has}"
+            ),
+        );
+    }
+    let waiting = activity.receivers.iter().filter(|it| it.waits_for_session);
+    let held = activity.sessions.iter().filter(|it| it.hold.is_some());
+    let (waiting, held) = (waiting.count(), held.count());
+    add(
+        "session-free",
+        format!(
+            "its session is held by no receiver: {held} sessions are, {waiting} receivers wait"
+        ),
+    );
+}
+
+fn forwarded(target: &Result<QueueInfo, String>) -> String {
+    match target {
+        Err(path) => format!("it is forwarded to '{path}', which does not exist"),
+        Ok(target) => {
+            let settings = target.in_force();
+            let path = &target.path;
+            let why = match settings.status {
+                Status::Disabled | Status::SendDisabled => ", which is disabled for sending",
+                _ if target.bytes >= settings.max_size => ", which is full",
+                _ => "",
+            };
+            format!("it is forwarded to '{path}'{why}")
+        }
+    }
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{:03} s", ms / 1_000, ms % 1_000)
+}
+
+fn moment(ms: u64) -> String {
+    let moment = i64::try_from(ms).ok();
+    let moment = moment.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    moment.map_or_else(|| "the end of time".to_owned(), |it| it.to_string())
+}

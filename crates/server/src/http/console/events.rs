@@ -1,0 +1,296 @@
+//! `GET /$railbus/events`: a stream of overviews as Server-Sent Events, one each second.
+//!
+//! One task reads the overviews of the namespaces that have viewers, each once for all its viewers,
+//! and runs only while there is one. A viewer that sees some entities alone has a reading of its
+//! own. A viewer that does not read misses events; nothing is kept for it. A stream ends after
+//! [`EVENTS`] events, so that a browser connects again and its rights are checked again.
+//! (docs/spec/admin.md#17)
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use store::NamespaceId;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::http::api::overview;
+use crate::http::request::reader::Reader;
+use crate::http::response::answer;
+use crate::http::response::answer::Response;
+use crate::http::response::response_body::ResponseBody;
+use crate::namespaces::namespace_view::NamespaceView;
+use crate::server::server_state::ServerState;
+
+/// Streams at a time.
+const VIEWERS: usize = 64;
+/// Streams about one namespace besides the default one, and about all of these, so that the clients
+/// of one do not shut out others.
+const OF_ONE: usize = 8;
+const OF_OTHERS: usize = 48;
+/// Streams that have a reading of their own.
+const OF_READERS: usize = 8;
+/// Events of one stream.
+const EVENTS: u32 = 300;
+/// The time from one event to the next.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The open streams.
+#[derive(Debug, Default)]
+pub struct Viewers(Mutex<Vec<Viewer>>);
+
+/// Viewers that get the same events.
+#[derive(Clone, Debug, PartialEq)]
+struct Audience {
+    namespace: NamespaceId,
+    /// None for viewers of the whole namespace.
+    reader: Option<Reader>,
+}
+
+#[derive(Debug)]
+struct Viewer {
+    audience: Audience,
+    sender: mpsc::Sender<Bytes>,
+    /// Events until the stream ends.
+    left: u32,
+}
+
+impl Viewers {
+    /// Adds a viewer. Returns its events, and whether it is the only one.
+    fn add(&self, audience: Audience) -> Option<(mpsc::Receiver<Bytes>, bool)> {
+        let mut viewers = self.lock();
+        let namespace = audience.namespace;
+        let is_other = |of: NamespaceId| of != NamespaceId::default();
+        let count = |fits: &dyn Fn(&Audience) -> bool| {
+            viewers.iter().filter(|it| fits(&it.audience)).count()
+        };
+        let others = count(&|it| is_other(it.namespace));
+        let same = count(&|it| it.namespace == namespace);
+        let readers = count(&|it| it.reader.is_some());
+        let is_shut_out = is_other(namespace) && (same >= OF_ONE || others >= OF_OTHERS)
+            || audience.reader.is_some() && readers >= OF_READERS;
+        if viewers.len() >= VIEWERS || is_shut_out {
+            return None;
+        }
+        let (sender, events) = mpsc::channel(1);
+        viewers.push(Viewer {
+            audience,
+            sender,
+            left: EVENTS,
+        });
+        Some((events, viewers.len() == 1))
+    }
+
+    /// What is looked at, each once.
+    fn audiences(&self) -> Vec<Audience> {
+        let mut audiences: Vec<Audience> = Vec::new();
+        for viewer in &*self.lock() {
+            if !audiences.contains(&viewer.audience) {
+                audiences.push(viewer.audience.clone());
+            }
+        }
+        audiences
+    }
+
+    /// Gives an event to each viewer of an audience that has read the last one. Returns whether a
+    /// viewer of any audience is left.
+    fn send(&self, audience: &Audience, event: &Bytes) -> bool {
+        let mut viewers = self.lock();
+        viewers.retain_mut(|viewer| {
+            if viewer.audience != *audience {
+                return true;
+            }
+            viewer.left -= 1;
+            let result = viewer.sender.try_send(event.clone());
+            let is_gone = matches!(result, Err(mpsc::error::TrySendError::Closed(_)));
+            viewer.left > 0 && !is_gone
+        });
+        !viewers.is_empty()
+    }
+
+    /// Ends all streams.
+    fn end(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Viewer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers a request.
+pub fn respond(server: &NamespaceView) -> Response {
+    let audience = Audience {
+        namespace: server.namespace(),
+        reader: server.reader().cloned(),
+    };
+    let Some((events, is_first)) = server.viewers.add(audience) else {
+        let text = format!(
+            "the broker has the maximum of {VIEWERS} streams of events, {OF_ONE} of a namespace \
+             besides the default one, {OF_OTHERS} of all of these and {OF_READERS} of keys of \
+             single entities"
+        );
+        return answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
+    };
+    if is_first {
+        tokio::spawn(run(Arc::clone(server.server())));
+    }
+    let mut response = Response::new(ResponseBody::Events(events));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Sends events until no viewer is left or the server stops.
+async fn run(server: Arc<ServerState>) {
+    let mut stopping = server.stopping.clone();
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = stopping.wait_for(|stopping| *stopping) => return server.viewers.end(),
+        }
+        for audience in server.viewers.audiences() {
+            let reader = audience.reader.as_ref();
+            let Ok(overview) = overview::read(&server, audience.namespace, reader).await else {
+                return server.viewers.end();
+            };
+            let event = Bytes::from(format!("retry: 1000\ndata: {overview}\n\n"));
+            if !server.viewers.send(&audience, &event) {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use access::{Access, AccessRule, AccessRules, Rights, Secret};
+
+    use super::*;
+
+    const DEFAULT: Audience = of(0);
+    const EVENT: Bytes = Bytes::from_static(b"data: {}\n\n");
+
+    /// The viewers of a whole namespace.
+    const fn of(namespace: u32) -> Audience {
+        Audience {
+            namespace: NamespaceId(namespace),
+            reader: None,
+        }
+    }
+
+    /// The reader of one request.
+    fn reader() -> Audience {
+        let rule = AccessRule {
+            name: "a".to_owned(),
+            primary: Secret::new("key".to_owned()),
+            secondary: None,
+            rights: Rights::ALL,
+            entity: Some("orders".to_owned()),
+        };
+        let access = Access::new(AccessRules {
+            rules: vec![rule],
+            ..AccessRules::default()
+        });
+        let credential = access.log_in("a", b"key").unwrap();
+        Audience {
+            reader: Some(Reader::new(credential)),
+            ..DEFAULT
+        }
+    }
+
+    #[test]
+    fn viewers_are_bounded_and_those_that_have_gone_make_room() {
+        let viewers = Viewers::default();
+        let all: Vec<_> = (0..VIEWERS)
+            .map(|_| viewers.add(DEFAULT).unwrap())
+            .collect();
+        assert!(all[0].1 && !all[1].1);
+        assert!(viewers.add(DEFAULT).is_none());
+        drop(all);
+        assert!(!viewers.send(&DEFAULT, &EVENT));
+        assert!(viewers.add(DEFAULT).unwrap().1);
+    }
+
+    #[test]
+    fn other_namespaces_leave_room_for_each_other_and_for_the_default_one() {
+        let viewers = Viewers::default();
+        let mut open = Vec::new();
+        for namespace in 1..=7 {
+            let mut added = (0..=OF_ONE).map_while(|_| viewers.add(of(namespace)));
+            open.extend(added.by_ref());
+        }
+        assert_eq!(open.len(), OF_OTHERS);
+        assert!(viewers.add(of(8)).is_none());
+        open.extend((0..VIEWERS - OF_OTHERS).map_while(|_| viewers.add(DEFAULT)));
+        assert_eq!(open.len(), VIEWERS);
+    }
+
+    #[test]
+    fn a_viewer_that_does_not_read_misses_events() {
+        let viewers = Viewers::default();
+        let (mut events, _) = viewers.add(DEFAULT).unwrap();
+        assert!(viewers.send(&DEFAULT, &EVENT) && viewers.send(&DEFAULT, &EVENT));
+        assert_eq!(events.try_recv(), Ok(EVENT));
+        assert!(events.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_stream_ends_after_its_last_event() {
+        let viewers = Viewers::default();
+        let (mut events, _) = viewers.add(DEFAULT).unwrap();
+        for _ in 1..EVENTS {
+            assert!(viewers.send(&DEFAULT, &EVENT));
+        }
+        assert!(!viewers.send(&DEFAULT, &EVENT));
+        assert!(events.try_recv().is_ok());
+        assert_eq!(
+            events.try_recv(),
+            Err(mpsc::error::TryRecvError::Disconnected)
+        );
+    }
+
+    #[test]
+    fn a_viewer_gets_the_events_of_its_namespace_alone() {
+        let other = of(1);
+        let viewers = Viewers::default();
+        let (mut of_default, _) = viewers.add(DEFAULT).unwrap();
+        let (mut of_other, is_first) = viewers.add(other.clone()).unwrap();
+        assert!(!is_first);
+        assert_eq!(viewers.audiences(), [DEFAULT, other.clone()]);
+        assert!(viewers.send(&other, &EVENT));
+        assert!(of_default.try_recv().is_err());
+        assert_eq!(of_other.try_recv(), Ok(EVENT));
+        drop(of_other);
+        assert!(viewers.send(&other, &EVENT));
+        assert_eq!(viewers.audiences(), [DEFAULT]);
+        drop(of_default);
+        assert!(!viewers.send(&DEFAULT, &EVENT));
+    }
+
+    #[test]
+    fn each_reader_of_some_entities_has_events_of_its_own_and_there_are_few() {
+        let viewers = Viewers::default();
+        let one = reader();
+        let (mut of_one, _) = viewers.add(one.clone()).unwrap();
+        let (mut of_all, _) = viewers.add(DEFAULT).unwrap();
+        let mut others: Vec<_> = (1..OF_READERS)
+            .map(|_| viewers.add(reader()).unwrap())
+            .collect();
+        assert!(viewers.add(reader()).is_none());
+        assert_eq!(viewers.audiences().len(), OF_READERS + 1);
+        assert!(viewers.send(&one, &EVENT));
+        assert_eq!(of_one.try_recv(), Ok(EVENT));
+        assert!(of_all.try_recv().is_err());
+        assert!(
+            others
+                .iter_mut()
+                .all(|(events, _)| events.try_recv().is_err())
+        );
+    }
+}
