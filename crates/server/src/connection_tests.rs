@@ -153,7 +153,7 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         guess_limiter: GuessLimiter::new(limits.wrong_credentials_per_address),
         budget: Arc::new(Budget::new(limits.unanswered_bytes)),
         counts: Counts::default(),
-        sessions: crate::credentials::console_sessions::Sessions::default(),
+        console_sessions: crate::credentials::console_sessions::ConsoleSessions::default(),
         viewers: crate::http::console::events::Viewers::default(),
         refusals: Arc::new(RefusalLog::default()),
         live_settings: watch::Sender::new(LiveSettings {

@@ -24,7 +24,7 @@ use crate::clocks::broker_clock::BrokerClock;
 use crate::clocks::clock::Clock;
 use crate::connection::budget::Budget;
 use crate::counters::counts::Counts;
-use crate::credentials::console_sessions::Sessions;
+use crate::credentials::console_sessions::ConsoleSessions;
 use crate::credentials::development_issuer;
 use crate::credentials::guess_limiter::GuessLimiter;
 use crate::credentials::issuer_keys;
@@ -141,7 +141,7 @@ impl BoundServer {
             guess_limiter: GuessLimiter::new(options.limits.wrong_credentials_per_address),
             budget: Arc::new(Budget::new(options.limits.unanswered_bytes)),
             counts: Counts::default(),
-            sessions: Sessions::default(),
+            console_sessions: ConsoleSessions::default(),
             viewers: Viewers::default(),
             refusals: Arc::new(RefusalLog::default()),
             live_settings: watch::Sender::new(LiveSettings {

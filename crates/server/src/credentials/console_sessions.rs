@@ -1,8 +1,9 @@
-//! Sessions: browsers that are signed in to the web console. Sessions of messages are in the core.
+//! Console sessions: browsers that are signed in to the web console. Sessions of messages are in
+//! the core.
 //!
 //! A session stands for the credential that was shown at its begin; its rights are looked up at
 //! each request, so a removed key ends it. Ids are random and only their digests are kept.
-//! Invariant: there are [`SESSIONS`] at most; a further one replaces that which expires first.
+//! Invariant: there are [`MAX_SESSIONS`] at most; a further one replaces that which expires first.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,11 +18,11 @@ use crate::random::random;
 /// How long a session lasts.
 pub const LIFETIME_SECONDS: u64 = 12 * 60 * 60;
 /// Sessions at a time.
-const SESSIONS: usize = 1_024;
+const MAX_SESSIONS: usize = 1_024;
 
 /// A browser that is signed in. It holds a secret, so it has no `Debug`.
 #[derive(Clone)]
-pub struct Session {
+pub struct ConsoleSession {
     pub namespace: NamespaceId,
     pub credential: Credential,
     /// What a change has to show.
@@ -33,11 +34,11 @@ pub struct Session {
 
 /// All sessions, by the digests of their ids.
 #[derive(Default)]
-pub struct Sessions {
-    open: Mutex<HashMap<Vec<u8>, Session>>,
+pub struct ConsoleSessions {
+    open: Mutex<HashMap<Vec<u8>, ConsoleSession>>,
 }
 
-impl Sessions {
+impl ConsoleSessions {
     /// Begins a session that ends when `expires`, if that is before its lifetime is over. Returns
     /// its id too.
     pub fn begin(
@@ -46,11 +47,11 @@ impl Sessions {
         credential: Credential,
         expires: Option<Wall>,
         now: Wall,
-    ) -> (String, Session) {
+    ) -> (String, ConsoleSession) {
         let id = hexadecimal(&random::<32>());
         let csrf_text = hexadecimal(&random::<32>());
         let most = Wall(now.0.saturating_add(LIFETIME_SECONDS * 1_000));
-        let session = Session {
+        let session = ConsoleSession {
             namespace,
             credential,
             csrf: Secret::new(csrf_text.clone()),
@@ -59,7 +60,7 @@ impl Sessions {
         };
         let mut open = self.open();
         open.retain(|_, session| session.expires > now);
-        if open.len() >= SESSIONS {
+        if open.len() >= MAX_SESSIONS {
             let first = open.iter().min_by_key(|(_, session)| session.expires);
             if let Some(first) = first.map(|(id, _)| id.clone()) {
                 open.remove(&first);
@@ -70,7 +71,7 @@ impl Sessions {
     }
 
     /// The session with that id, unless it has expired.
-    pub fn get(&self, id: &str, now: Wall) -> Option<Session> {
+    pub fn get(&self, id: &str, now: Wall) -> Option<ConsoleSession> {
         let open = self.open();
         let session = open.get(&key(id))?;
         (session.expires > now).then(|| session.clone())
@@ -81,7 +82,7 @@ impl Sessions {
         self.open().remove(&key(id));
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Session>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<Vec<u8>, ConsoleSession>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_session_lasts_for_its_lifetime_or_that_of_its_credential() {
-        let sessions = Sessions::default();
+        let sessions = ConsoleSessions::default();
         let (id, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
         let (short, _) =
             sessions.begin(NamespaceId::default(), credential(), Some(Wall(5)), Wall(0));
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_session_that_has_ended_is_gone() {
-        let sessions = Sessions::default();
+        let sessions = ConsoleSessions::default();
         let (id, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
         sessions.end(&id);
         assert!(sessions.get(&id, Wall(0)).is_none());
@@ -138,15 +139,15 @@ mod tests {
 
     #[test]
     fn a_further_session_replaces_the_one_that_expires_first() {
-        let sessions = Sessions::default();
+        let sessions = ConsoleSessions::default();
         let (first, _) =
             sessions.begin(NamespaceId::default(), credential(), Some(Wall(9)), Wall(0));
         let (second, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
-        for _ in 2..=SESSIONS {
+        for _ in 2..=MAX_SESSIONS {
             sessions.begin(NamespaceId::default(), credential(), None, Wall(1));
         }
         assert!(sessions.get(&first, Wall(1)).is_none());
         assert!(sessions.get(&second, Wall(1)).is_some());
-        assert_eq!(sessions.open().len(), SESSIONS);
+        assert_eq!(sessions.open().len(), MAX_SESSIONS);
     }
 }

@@ -15,7 +15,7 @@ use crate::clocks::clock::Clock;
 use crate::connection::budget::Budget;
 use crate::connection::open_connections::OpenConnections;
 use crate::counters::counts::Counts;
-use crate::credentials::console_sessions::Sessions;
+use crate::credentials::console_sessions::ConsoleSessions;
 use crate::credentials::development_issuer::DevelopmentIssuer;
 use crate::credentials::guess_limiter::GuessLimiter;
 use crate::dialects;
@@ -40,7 +40,7 @@ pub struct ServerState {
     pub budget: Arc<Budget>,
     pub counts: Counts,
     /// Browsers that are signed in.
-    pub sessions: Sessions,
+    pub console_sessions: ConsoleSessions,
     pub viewers: Viewers,
     pub refusals: Arc<RefusalLog>,
     pub admin: admin::Settings,

@@ -13,7 +13,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, SET_COOKIE};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use serde_json::json;
 
-use crate::credentials::console_sessions::{LIFETIME_SECONDS, Session};
+use crate::credentials::console_sessions::{ConsoleSession, LIFETIME_SECONDS};
 use crate::http::Transport;
 use crate::http::request::origin;
 use crate::http::response::answer;
@@ -31,7 +31,7 @@ const CSRF_HEADER: &str = "x-railbus-csrf";
 pub fn of<T>(
     request: &Request<T>,
     server: &NamespaceView,
-) -> Result<Option<Session>, Box<Response>> {
+) -> Result<Option<ConsoleSession>, Box<Response>> {
     let headers = request.headers();
     if headers.contains_key(AUTHORIZATION) {
         return Ok(None);
@@ -60,9 +60,9 @@ pub fn is_of_script(headers: &HeaderMap) -> bool {
 }
 
 /// The session of a request's cookie.
-pub fn find(headers: &HeaderMap, server: &ServerState) -> Option<Session> {
+pub fn find(headers: &HeaderMap, server: &ServerState) -> Option<ConsoleSession> {
     let now = server.clock.moment().wall;
-    id(headers).and_then(|id| server.sessions.get(id, now))
+    id(headers).and_then(|id| server.console_sessions.get(id, now))
 }
 
 /// The id in the session's cookie.
@@ -98,9 +98,10 @@ fn sign_in<T>(request: &Request<T>, server: &NamespaceView, transport: Transport
     }
     match credential(request, server, transport) {
         Ok((credential, expires)) => {
-            let (id, session) = server
-                .sessions
-                .begin(server.namespace(), credential, expires, now);
+            let (id, session) =
+                server
+                    .console_sessions
+                    .begin(server.namespace(), credential, expires, now);
             let mut response = show(&session, server);
             set_cookie(&mut response, &id, LIFETIME_SECONDS, transport.is_tls);
             response
@@ -143,7 +144,7 @@ fn sign_out<T>(request: &Request<T>, server: &NamespaceView) -> Response {
         Err(refusal) => return *refusal,
         Ok(_) => {
             if let Some(id) = id(request.headers()) {
-                server.sessions.end(id);
+                server.console_sessions.end(id);
             }
         }
     }
@@ -153,7 +154,7 @@ fn sign_out<T>(request: &Request<T>, server: &NamespaceView) -> Response {
 }
 
 /// The rights that it has now, to the namespace or else to entities, and the token for changes.
-fn show(session: &Session, server: &NamespaceView) -> Response {
+fn show(session: &ConsoleSession, server: &NamespaceView) -> Response {
     let directory = server.directory();
     let of_namespace = directory.access().rights(&session.credential, "");
     let is_of_entities = of_namespace == Rights::NONE;

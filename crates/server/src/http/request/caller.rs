@@ -10,7 +10,7 @@ use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, ORIGIN};
 
 use super::reader::Reader;
-use crate::credentials::console_sessions::Session;
+use crate::credentials::console_sessions::ConsoleSession;
 use crate::http::Transport;
 use crate::log::audit::ANONYMOUS;
 use crate::namespaces::namespace_view::NamespaceView;
@@ -24,7 +24,7 @@ pub struct Caller {
     /// What is no text fits nothing.
     authorization: Option<String>,
     has_origin: bool,
-    session: Option<Session>,
+    session: Option<ConsoleSession>,
     /// The path of the entity that it has its right to, if it has none to the namespace.
     entity: Option<String>,
     is_loopback: bool,
@@ -46,7 +46,7 @@ impl Caller {
     }
 
     /// Gives it the session of its browser, which counts if it shows no credentials itself.
-    pub fn set_session(&mut self, session: Option<Session>) {
+    pub fn set_session(&mut self, session: Option<ConsoleSession>) {
         self.session = session;
     }
 
