@@ -6,6 +6,17 @@
 //! `dispose`). Invariant: after `Event::Closed` the endpoint writes no frame but the close that it
 //! still owes.
 
+pub mod closing;
+pub mod dispatch;
+pub mod ending;
+pub mod fault;
+pub mod handshake;
+pub mod phase;
+pub mod sasl;
+pub mod shed;
+pub mod time_outs;
+pub mod timers;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use amqp::{DeliveryState, Error, Symbol};
@@ -13,19 +24,19 @@ use bytes::{Bytes, BytesMut};
 
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
+use crate::connection::ending::EndingFrame;
+use crate::connection::phase::Phase;
+use crate::connection::timers::Timers;
 use crate::detected_error::{self, DetectedError, ErrorScope};
-use crate::ending::EndingFrame;
 use crate::error_counts::Scope;
 use crate::event::Event;
 use crate::handles::Handles;
 use crate::id::{LinkId, Mono, SessionId};
 use crate::link::{End, Link, Stage};
-use crate::outbox::Outbox;
 use crate::output::Output;
-use crate::phase::Phase;
+use crate::output::outbox::Outbox;
 use crate::session::Session;
 use crate::slab::Slab;
-use crate::timers::Timers;
 
 /// Events that may wait before input waits for them, so that one frame cannot make thousands of
 /// events again and again.

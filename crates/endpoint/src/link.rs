@@ -3,11 +3,20 @@
 //! A handle is bound in each direction by that direction's attach and free again after its detach;
 //! the link is gone when both directions are detached.
 
+pub mod attach;
+pub mod detach;
+pub mod detached_handles;
+pub mod link_state;
+pub mod receive;
+pub mod receiver;
+pub mod send;
+pub mod sender;
+
 use amqp::performative::{ReceiverSettleMode, Role, SenderSettleMode};
 use amqp::{Attach, Error, Flow};
 
-use crate::receiver::Receiver;
-use crate::sender::Sender;
+use crate::link::receiver::Receiver;
+use crate::link::sender::Sender;
 
 /// How far a link's handshake is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

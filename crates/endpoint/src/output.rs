@@ -4,6 +4,9 @@
 //! and is written from its own memory. The whole is read as a [`Buf`], whose chunks can be written
 //! to a socket in one call.
 
+pub mod outbox;
+pub mod payload;
+
 use std::collections::VecDeque;
 use std::io::IoSlice;
 

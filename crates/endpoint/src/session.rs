@@ -4,6 +4,12 @@
 //! Transfers count against windows in both directions; deliveries that the peer has no window
 //! for wait in `waiting`, in order.
 
+pub mod begin;
+pub mod dispose;
+pub mod disposition_range;
+pub mod flow;
+pub mod unsettled;
+
 use std::collections::VecDeque;
 
 use amqp::performative::Role;
@@ -11,11 +17,11 @@ use amqp::{Begin, DeliveryState, Flow};
 use bytes::Bytes;
 
 use crate::config::Config;
-use crate::detached_handles::DetachedHandles;
-use crate::disposition_range::DispositionRange;
 use crate::handles::Handles;
+use crate::link::detached_handles::DetachedHandles;
 use crate::serial;
-use crate::unsettled::Unsettled;
+use crate::session::disposition_range::DispositionRange;
+use crate::session::unsettled::Unsettled;
 
 /// Our first transfer-id (docs/spec/amqp.md#1.5).
 const FIRST_OUTGOING_ID: u32 = 1;

@@ -3,21 +3,23 @@
 //! SET and REMOVE statements run in order, each on the result of the ones before it. The result is
 //! a list of [changes](crate::Changes); the message itself is not changed until they are applied.
 
-use crate::action_error::ActionError;
-use crate::changes::Changes;
-use crate::dialect::Dialect;
-use crate::error::{Fault, ParseError};
-use crate::evaluation::{Environment, Run};
-use crate::machine;
+pub mod action_error;
+
+use crate::action::action_error::ActionError;
+use crate::expression::dialect::Dialect;
+use crate::expression::error::{Fault, ParseError};
+use crate::expression::evaluation::{Environment, Run};
+use crate::expression::machine;
+use crate::expression::needs::Needs;
+use crate::expression::parameters::Parameters;
+use crate::expression::parser::Parser;
+use crate::expression::program::Program;
+use crate::expression::token::Token;
+use crate::expression::tree::Path;
 use crate::message::Message;
-use crate::modified_message::ModifiedMessage;
-use crate::needs::Needs;
-use crate::parameters::Parameters;
-use crate::parser::Parser;
-use crate::program::Program;
-use crate::property::Property;
-use crate::token::Token;
-use crate::tree::Path;
+use crate::message::changes::Changes;
+use crate::message::modified_message::ModifiedMessage;
+use crate::message::property::Property;
 
 /// Most statements of an action. (docs/spec/entities.md#4)
 pub const MAX_STATEMENTS: usize = 32;

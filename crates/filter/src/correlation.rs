@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::Dialect;
-use crate::fields::Fields;
+use crate::expression::dialect::Dialect;
+use crate::expression::fields::Fields;
+use crate::expression::needs::Needs;
 use crate::message::Message;
-use crate::needs::Needs;
-use crate::property::Property;
-use crate::value::{Value, guid_text};
+use crate::message::property::Property;
+use crate::values::value::{Value, guid_text};
 
 mod index;
 

@@ -3,18 +3,25 @@
 //! A filter sees the message as it was sent, without its body, and the properties that the broker
 //! assigns. The message was checked when it arrived; a value that cannot be read is unknown.
 
+pub mod changes;
+pub mod modified_message;
+pub mod property;
+pub mod rewrite;
+pub mod session_id;
+pub mod user_properties;
+
 use std::cell::OnceCell;
 
 use amqp::DecodeError;
 use amqp::items::{self, Items};
 use amqp::message::{Header, Sections};
 
-use crate::dialect::Dialect;
-use crate::fields::{Fields, PropertyLookup};
-use crate::property::Property;
-use crate::ticks;
-use crate::user_properties::UserProperties;
-use crate::value::{Value, guid_text, push_hex};
+use crate::expression::dialect::Dialect;
+use crate::expression::fields::{Fields, PropertyLookup};
+use crate::message::property::Property;
+use crate::message::user_properties::UserProperties;
+use crate::values::ticks;
+use crate::values::value::{Value, guid_text, push_hex};
 
 /// Annotations that filters see. (docs/spec/amqp.md#4.2)
 pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";

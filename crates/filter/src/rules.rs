@@ -13,13 +13,17 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::correlation::Index;
-use crate::evaluation::Environment;
+use crate::expression::evaluation::Environment;
 use crate::message::Message;
-use crate::outcome::Outcome;
-use crate::rule::{Filter, Rule};
-use crate::sharded::Sharded;
+use crate::rules::outcome::Outcome;
+use crate::rules::rule::{Filter, Rule};
+use crate::rules::sharded::Sharded;
 
 mod evaluate;
+pub mod outcome;
+pub mod rule;
+pub mod sharded;
+pub mod tester;
 
 pub use evaluate::{Evaluation, RuleSubset};
 

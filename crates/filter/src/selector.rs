@@ -3,15 +3,15 @@
 //! It never fails on a message: an absent value is unknown, and a comparison of values of different
 //! kinds is false.
 
-use crate::dialect::Dialect;
-use crate::error::ParseError;
-use crate::evaluation::{Environment, Run};
-use crate::machine;
+use crate::expression::dialect::Dialect;
+use crate::expression::error::ParseError;
+use crate::expression::evaluation::{Environment, Run};
+use crate::expression::machine;
+use crate::expression::needs::Needs;
+use crate::expression::parameters::Parameters;
+use crate::expression::parser;
+use crate::expression::program::Program;
 use crate::message::Message;
-use crate::needs::Needs;
-use crate::parameters::Parameters;
-use crate::parser;
-use crate::program::Program;
 
 /// A parsed selector, and the text it was made from.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,14 +1,14 @@
 //! SQL filter: a condition on a message's properties. (docs/spec/entities.md#17.5 to #17.8)
 
-use crate::dialect::Dialect;
-use crate::error::ParseError;
-use crate::evaluation::{Environment, EvaluationError, Run};
-use crate::machine;
+use crate::expression::dialect::Dialect;
+use crate::expression::error::ParseError;
+use crate::expression::evaluation::{Environment, EvaluationError, Run};
+use crate::expression::machine;
+use crate::expression::needs::Needs;
+use crate::expression::parameters::Parameters;
+use crate::expression::parser;
+use crate::expression::program::Program;
 use crate::message::Message;
-use crate::needs::Needs;
-use crate::parameters::Parameters;
-use crate::parser;
-use crate::program::Program;
 
 /// A parsed SQL filter, and the text it was made from.
 #[derive(Clone, Debug, PartialEq)]

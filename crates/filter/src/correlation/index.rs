@@ -14,12 +14,12 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use crate::correlation::{CorrelationFilter, Field, Key};
-use crate::dialect::Dialect;
-use crate::fields::{Fields, folded};
+use crate::expression::dialect::Dialect;
+use crate::expression::fields::{Fields, folded};
 use crate::message::Message;
-use crate::property::Property;
-use crate::sharded::{Hasher, Sharded};
-use crate::value::Value;
+use crate::message::property::Property;
+use crate::rules::sharded::{Hasher, Sharded};
+use crate::values::value::Value;
 
 /// Longer names with capital letters are folded on the heap.
 const MAX_STACK_NAME: usize = 64;

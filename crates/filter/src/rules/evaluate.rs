@@ -4,10 +4,10 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use super::{RuleId, TopicRules};
-use crate::evaluation::{Environment, Run};
+use crate::expression::evaluation::{Environment, Run};
 use crate::message::Message;
-use crate::outcome::{ChangedCopy, Outcome, RuleFailure};
-use crate::rule::{Rule, RuleError};
+use crate::rules::outcome::{ChangedCopy, Outcome, RuleFailure};
+use crate::rules::rule::{Rule, RuleError};
 
 /// Which of the rules to evaluate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

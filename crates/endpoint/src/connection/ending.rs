@@ -1,0 +1,167 @@
+//! Ending: a detach, end or close of a client takes effect behind all that came before it.
+//! (docs/spec/amqp.md#3.3) [AMQP 2.4.2, 2.6.3-4]
+//!
+//! First the owner takes the events of the frames ahead of it, attaches included. Then the
+//! deliveries that it would cut off are answered, for which there are two seconds. Input behind it
+//! waits as well, and the owner should read no more meanwhile.
+
+use amqp::Performative;
+
+use crate::config::Side;
+use crate::connection::Connection;
+use crate::connection::phase::Phase;
+use crate::connection::timers::{LINGER, later};
+use crate::id::Mono;
+use crate::link::receiver::Receiver;
+use crate::link::{End, Stage};
+
+/// A frame that ends something, and has something ahead of it.
+pub(crate) struct EndingFrame {
+    channel: u16,
+    performative: Performative,
+    /// When it takes effect without the answers.
+    pub(crate) deadline: Mono,
+    /// What it has to wait for, of all that there may be. Nothing if that is not known yet.
+    obstacle: Option<Obstacle>,
+}
+
+/// What would be cut off.
+#[derive(Clone, Copy)]
+enum Obstacle {
+    /// A whole delivery of a session that has no answer.
+    Delivery { session: u32, id: u32 },
+    /// A link that is not answered and has deliveries.
+    Link(u32),
+}
+
+impl Connection {
+    /// Whether input waits behind the end of something, until the owner has taken the events before
+    /// it and answered the deliveries. What is read meanwhile is kept.
+    #[must_use]
+    pub fn holds_input(&self) -> bool {
+        self.ending.is_some() && self.phase == Phase::Opened
+    }
+
+    /// Keeps a frame if it has to wait, and returns it if not.
+    pub(crate) fn hold_ending(
+        &mut self,
+        channel: u16,
+        performative: Performative,
+    ) -> Option<Performative> {
+        if self.side != Side::Server || !is_end(&performative) {
+            return Some(performative);
+        }
+        // Its obstacle is looked for once the owner has taken the events.
+        let obstacle = match self.events.is_empty() {
+            true => self.obstacle(channel, &performative),
+            false => None,
+        };
+        if self.events.is_empty() && obstacle.is_none() {
+            return Some(performative);
+        }
+        self.ending = Some(EndingFrame {
+            channel,
+            performative,
+            deadline: later(self.timers.now, LINGER),
+            obstacle,
+        });
+        None
+    }
+
+    /// Handles the frame that waits, if it need not wait any longer. Returns whether none is left.
+    pub(crate) fn resume_ending(&mut self) -> bool {
+        let Some(mut ending) = self.ending.take() else {
+            return true;
+        };
+        if self.phase == Phase::Opened && ending.deadline > self.timers.now {
+            let same = ending.obstacle.filter(|obstacle| self.is_there(*obstacle));
+            let obstacle = same.or_else(|| self.obstacle(ending.channel, &ending.performative));
+            if obstacle.is_some() {
+                ending.obstacle = obstacle;
+                self.ending = Some(ending);
+                return false;
+            }
+        }
+        self.handle_ending(ending.channel, ending.performative);
+        true
+    }
+
+    /// Takes the input behind what waits, for which nothing will be answered any more: it came
+    /// before the end of the stream.
+    pub(crate) fn take_held_input(&mut self) {
+        while let Some(ending) = &mut self.ending {
+            ending.deadline = self.timers.now;
+            self.resume();
+        }
+    }
+
+    /// A delivery that would be left without an answer, or a link whose deliveries would not have
+    /// been taken.
+    fn obstacle(&self, channel: u16, performative: &Performative) -> Option<Obstacle> {
+        let key = self.remote_channels.get(channel.into());
+        match performative {
+            Performative::Detach(detach) => {
+                let handles = &self.sessions.get(key?)?.remote_handles;
+                let link = handles.get(detach.handle)?;
+                self.obstacle_in(key?, |key| key == link)
+            }
+            Performative::End(_) => self.obstacle_in(key?, |_| true),
+            _ => {
+                let mut sessions = self.sessions.keys();
+                sessions.find_map(|key| self.obstacle_in(key, |_| true))
+            }
+        }
+    }
+
+    fn obstacle_in(&self, key: u32, is_chosen: impl Fn(u32) -> bool) -> Option<Obstacle> {
+        let session = self.sessions.get(key)?;
+        let is_owed = |(id, link): &(u32, u32)| is_chosen(*link) && self.is_owed(*link, *id);
+        let repeated = session.repeated.iter().copied();
+        let delivery = session.incoming.ids().chain(repeated).find(is_owed);
+        let delivery = delivery.map(|(id, _)| Obstacle::Delivery { session: key, id });
+        let holds = |link: &&u32| is_chosen(**link) && self.holds_deliveries(**link);
+        let link = || session.links.iter().find(holds);
+        delivery.or_else(|| link().map(|link| Obstacle::Link(*link)))
+    }
+
+    fn is_there(&self, obstacle: Obstacle) -> bool {
+        match obstacle {
+            Obstacle::Delivery { session, id } => {
+                let session = self.sessions.get(session);
+                session.is_some_and(|session| session.has_incoming(id))
+            }
+            Obstacle::Link(link) => self.holds_deliveries(link),
+        }
+    }
+
+    /// Whether the owner has still to answer an unsettled delivery of a link: it is whole, and the
+    /// link is attached.
+    fn is_owed(&self, link: u32, id: u32) -> bool {
+        let receiver = self.receiver(link, Stage::Attached);
+        receiver.is_some_and(|receiver| {
+            let partial = receiver.partial.as_ref();
+            !partial.is_some_and(|partial| partial.waits && partial.delivery_id == id)
+        })
+    }
+
+    /// Whether a link waits for its own answer, with deliveries behind it.
+    fn holds_deliveries(&self, link: u32) -> bool {
+        let receiver = self.receiver(link, Stage::Requested);
+        receiver.is_some_and(|receiver| !receiver.held.is_empty())
+    }
+
+    fn receiver(&self, link: u32, stage: Stage) -> Option<&Receiver> {
+        let link = self.links.get(link).filter(|link| link.stage == stage)?;
+        match &link.end {
+            End::Receiver(receiver) => Some(receiver),
+            End::Sender(_) => None,
+        }
+    }
+}
+
+fn is_end(performative: &Performative) -> bool {
+    matches!(
+        performative,
+        Performative::Detach(_) | Performative::End(_) | Performative::Close(_)
+    )
+}
