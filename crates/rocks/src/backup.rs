@@ -10,6 +10,8 @@
 //! A copy is made inside the data directory; the next opening removes the rest of a copy that a
 //! crash interrupted.
 
+pub mod restore;
+
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -21,11 +23,11 @@ use journal::{FileSystem, Files};
 use store::backup::BackupSummary;
 use store::{Backup, BackupError, StoreError};
 
-use crate::commit_progress::CommitProgress;
-use crate::committer::Submission;
-use crate::database::Database;
+use crate::commit::commit_progress::CommitProgress;
+use crate::commit::committer::Submission;
 use crate::directory::{Layout, sync_directory};
 use crate::disk_space;
+use crate::index::database::Database;
 use crate::open_store::OpenStore;
 use crate::witness::Witness;
 

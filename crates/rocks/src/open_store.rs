@@ -14,20 +14,20 @@ use journal::{FileSystem, Files, JournalLocation, Moves, Removal, SealedSegment}
 use rocksdb::{ReadOptions, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::database::Database;
+use crate::damage::loss;
+use crate::damage::manifest;
+use crate::damage::rescue::Rescue;
 use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
 use crate::disk_space::{self, Reserve};
-use crate::indexer::Index;
+use crate::index::database::Database;
+use crate::index::indexer::Index;
+use crate::index::merge::Merger;
+use crate::index::range_reclaim;
 use crate::key::{self, KeyKind, single};
-use crate::loss;
-use crate::manifest;
-use crate::merge::Merger;
 use crate::options::Options;
-use crate::range_reclaim;
-use crate::rescue::Rescue;
+use crate::reader::scan::Scan;
 use crate::retention::{is_needed, location_of};
 use crate::rocks_store;
-use crate::scan::Scan;
 use crate::value::{self, FORMAT};
 use crate::witness::{Witness, WitnessState};
 

@@ -4,17 +4,20 @@
 //! bounded scans and sorted point reads.
 
 mod bodies;
+pub mod entries;
+pub mod key_search;
+pub mod scan;
 mod view;
 
 use std::sync::Arc;
 
 use store::{CommitId, EntityId, Found, Part, Query, Reader, StoreError};
 
-use crate::commit_progress::CommitProgress;
-use crate::damage_log::DamageLog;
-use crate::entries::Entries;
+use crate::commit::commit_progress::CommitProgress;
+use crate::damage::damage_log::DamageLog;
+use crate::index::unapplied::Unapplied;
 use crate::open_store::OpenStore;
-use crate::unapplied::Unapplied;
+use crate::reader::entries::Entries;
 
 use view::View;
 

@@ -16,10 +16,10 @@ use journal::{Files, JournalLocation, Moves, SealedSegment, is_staged};
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::database::Database;
+use crate::index::database::Database;
+use crate::index::settled::SettledRanges;
+use crate::index::writer_lock::WriterLock;
 use crate::key;
-use crate::settled::SettledRanges;
-use crate::writer_lock::WriterLock;
 use liveness::{LivenessCheck, ScanStart};
 pub(crate) use liveness::{is_needed, location_of};
 

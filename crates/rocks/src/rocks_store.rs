@@ -12,31 +12,32 @@ use store::{
 };
 
 use crate::backup::RocksBackup;
-use crate::commit_progress::CommitProgress;
-use crate::commits::Commits;
-use crate::committer::{Committer, Wake};
-use crate::damage_log::DamageLog;
-use crate::database::Database;
+use crate::commit::commit_progress::CommitProgress;
+use crate::commit::commits::Commits;
+use crate::commit::committer::{Committer, Wake};
+use crate::commit::stager::RocksStager;
+use crate::commit::submitter::{CommitLock, Submitter};
+use crate::damage::damage_log::DamageLog;
+use crate::damage::scrubber::{Scrubber, StopScrub};
 use crate::directory::io_error;
 use crate::disk_space::DiskSpace;
-use crate::entries;
-use crate::image;
-use crate::indexer::{self, Indexer};
+use crate::index::database::Database;
+use crate::index::image;
+use crate::index::indexer;
+use crate::index::indexer::Indexer;
+use crate::index::unapplied::Unapplied;
+use crate::index::writer_lock::WriterLock;
 use crate::key::{self, KeyKind};
 use crate::log::CommitLog;
 use crate::open_store::{self, OpenStore};
 use crate::options::Options;
 use crate::reader::RocksReader;
+use crate::reader::entries;
+use crate::reader::scan::Scan;
 use crate::retention::Retention;
-use crate::scan::Scan;
-use crate::scrubber::{Scrubber, StopScrub};
-use crate::stager::RocksStager;
 use crate::statistics::Statistics;
-use crate::submitter::{CommitLock, Submitter};
-use crate::unapplied::Unapplied;
 use crate::value;
 use crate::witness::Witness;
-use crate::writer_lock::WriterLock;
 
 /// A durable store in a directory of its own.
 ///

@@ -11,10 +11,10 @@ use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
 use super::view::{Row, View};
 use crate::chunk::{self, CHUNK, Chunk};
-use crate::database::unreadable;
+use crate::index::database::unreadable;
 use crate::key;
-use crate::key_search::unless_damaged;
-use crate::scan::Scan;
+use crate::reader::key_search::unless_damaged;
+use crate::reader::scan::Scan;
 use crate::value;
 
 /// What the index has for a body.

@@ -14,10 +14,10 @@ use store::{
 };
 
 use crate::chunk;
-use crate::database::{Families, unreadable};
+use crate::index::database::{Families, unreadable};
 use crate::key::{self, KeyKind};
-use crate::key_search::{readable_from, unless_damaged};
-use crate::scan::Scan;
+use crate::reader::key_search::{readable_from, unless_damaged};
+use crate::reader::scan::Scan;
 use crate::value;
 
 /// Rows that are completed with one round of reads.

@@ -9,10 +9,10 @@ use rocksdb::{ColumnFamily, DB};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::chunk::{self, Chunk};
-use crate::database::Database;
+use crate::index::database::Database;
+use crate::index::settled::SettledRanges;
 use crate::key;
-use crate::scan::Scan;
-use crate::settled::SettledRanges;
+use crate::reader::scan::Scan;
 use crate::value::damaged;
 
 /// The most bodies that are moved out of a segment, and the largest part of it.

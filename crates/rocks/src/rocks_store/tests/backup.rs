@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store::{BackupError, Head, Write};
 
 use super::*;
-use crate::contents::Contents;
-use crate::restore::{RestoreError, restore};
+use crate::backup::restore::{RestoreError, restore};
+use crate::damage::contents::Contents;
 
 /// Messages that the feeder leaves in the queue.
 const BACKLOG: u64 = 10;

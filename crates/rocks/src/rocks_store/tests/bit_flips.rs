@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use self::outcome::{Expected, Outcome};
 use self::sample::Shape;
+use super::bit_flips::outcome::{Expected, Outcome};
 use super::*;
 
 /// Flips of one shape of store in a normal run.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use store::{Query, StoreError};
 
 use super::*;
-use crate::walk::Walk;
+use crate::damage::walk::Walk;
 
 const MESSAGES: u64 = 3_000;
 

@@ -4,7 +4,7 @@ use rocksdb::WriteBatch;
 use store::Write;
 
 use super::*;
-use crate::image;
+use crate::index::image;
 use crate::key::{self, single};
 use crate::value;
 

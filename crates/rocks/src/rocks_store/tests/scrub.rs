@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use store::{Query, StoreError};
 
 use super::*;
-use crate::scrubber::{Scrubber, StopScrub};
-use crate::verify::verify;
+use crate::damage::scrubber::{Scrubber, StopScrub};
+use crate::damage::verify::verify;
 
 /// Flips a bit in the body of a message, in whatever file of the journal that is.
 fn flip_body(root: &Path, number: u64, len: usize) -> PathBuf {

@@ -1,9 +1,9 @@
 //! Space of settled messages: their tables and segments are removed, and other ones stay.
 
 use super::*;
-use crate::committer::Submission;
+use crate::commit::committer::Submission;
+use crate::index::settled::SettledRanges;
 use crate::retention::RetentionTiming;
-use crate::settled::SettledRanges;
 
 #[test]
 fn space_of_settled_messages_is_freed_and_other_messages_stay() {

@@ -8,7 +8,7 @@ use journal::STAGED_FROM;
 use store::{Query, Stager, StoredMessage, Write};
 
 use super::*;
-use crate::settled::SettledRanges;
+use crate::index::settled::SettledRanges;
 
 const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
 

@@ -13,15 +13,15 @@ use journal::{Handle, Moves, SealedSegment};
 use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
 
-use crate::commit_progress::CommitProgress;
-use crate::committer::{Submission, Wake};
-use crate::database::Database;
+use crate::commit::commit_progress::CommitProgress;
+use crate::commit::committer::{Submission, Wake};
+use crate::index::database::Database;
+use crate::index::merge::Merger;
+use crate::index::range_reclaim::RangeReclaim;
+use crate::index::unapplied::{DurableGroup, Unapplied};
+use crate::index::writer_lock::WriterLock;
 use crate::key;
-use crate::merge::Merger;
-use crate::range_reclaim::RangeReclaim;
 use crate::retention::Retention;
-use crate::unapplied::{DurableGroup, Unapplied};
-use crate::writer_lock::WriterLock;
 
 /// How long readers go first before tables are dropped.
 pub(crate) const READER_PRIORITY: Duration = Duration::from_millis(250);

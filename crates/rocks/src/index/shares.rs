@@ -10,7 +10,7 @@
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::database::Database;
+use crate::index::database::Database;
 use crate::key;
 use page::PageKey;
 use page_cache::PageCache;

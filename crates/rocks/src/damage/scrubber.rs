@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use store::StoreError;
 
-use crate::damage_log::DamageLog;
+use crate::damage::damage_log::DamageLog;
+use crate::damage::walk::Walk;
 use crate::open_store::OpenStore;
 use crate::statistics::Statistics;
-use crate::walk::Walk;
 
 const FIRST: Duration = Duration::from_secs(60);
 const BETWEEN: Duration = Duration::from_secs(3_600);

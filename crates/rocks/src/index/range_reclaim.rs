@@ -11,9 +11,9 @@
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::StoreError;
 
-use crate::database::{Database, Families, refused};
+use crate::index::database::{Database, Families, refused};
 use crate::key::KeyKind;
-use crate::scan::Scan;
+use crate::reader::scan::Scan;
 use crate::value::damaged;
 
 /// A range of keys that were all removed and never come again, both ends included.

@@ -8,11 +8,11 @@ use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
-use crate::database::Families;
+use crate::index::database::Families;
+use crate::index::range_reclaim::RangeReclaim;
+use crate::index::removal::Run;
 use crate::key::{self, KeyKind};
-use crate::range_reclaim::RangeReclaim;
-use crate::removal::Run;
-use crate::scan::Scan;
+use crate::reader::scan::Scan;
 use crate::value;
 
 /// What a row takes on disk with its key, about.

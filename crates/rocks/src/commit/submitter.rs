@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use store::{CallerLoad, CommitId, StoreError, WriteSet};
 
-use crate::commit_progress::CommitProgress;
-use crate::commits::Commits;
-use crate::committer::Submission;
-use crate::group::Group;
+use crate::commit::commit_progress::CommitProgress;
+use crate::commit::commits::Commits;
+use crate::commit::committer::Submission;
+use crate::commit::group::Group;
 use crate::options::Durability;
 
 /// The lock that lets one thread at a time commit.

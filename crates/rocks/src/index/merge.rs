@@ -21,12 +21,12 @@ use journal::Moves;
 use rocksdb::WriteBatch;
 use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
-use crate::database::{Database, Families};
+use crate::index::database::{Database, Families};
+use crate::index::range_reclaim::RangeReclaim;
+use crate::index::removal::Removals;
+use crate::index::settled::SettledRanges;
+use crate::index::shares::Shares;
 use crate::key::single;
-use crate::range_reclaim::RangeReclaim;
-use crate::removal::Removals;
-use crate::settled::SettledRanges;
-use crate::shares::Shares;
 use entries::Entries;
 use inline_location::LocatedBody;
 

@@ -7,8 +7,8 @@
 use rocksdb::{ColumnFamily, DB, DBRawIterator, ReadOptions};
 use store::StoreError;
 
-use crate::database::unreadable;
-use crate::yield_filter::TimeSlice;
+use crate::index::database::unreadable;
+use crate::index::yield_filter::TimeSlice;
 
 /// A key and its value, valid until the next one is asked for.
 pub(crate) type Entry<'a> = (&'a [u8], &'a [u8]);

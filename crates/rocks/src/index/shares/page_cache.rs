@@ -9,7 +9,7 @@ use rocksdb::ReadOptions;
 use store::{EntityId, StoreError};
 
 use super::page::{Page, PageKey};
-use crate::database::{Database, refused};
+use crate::index::database::{Database, refused};
 use crate::key;
 
 /// A million counts, in six megabytes.

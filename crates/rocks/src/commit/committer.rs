@@ -13,10 +13,10 @@ use journal::Moves;
 use store::{CommitId, StoreError, WriteSet};
 
 use crate::backup;
-use crate::commit_progress::CommitProgress;
-use crate::group::Group;
-use crate::submitter::CommitLock;
-use crate::unapplied::Unapplied;
+use crate::commit::commit_progress::CommitProgress;
+use crate::commit::group::Group;
+use crate::commit::submitter::CommitLock;
+use crate::index::unapplied::Unapplied;
 
 /// The interval at which the witness is synced and the file system asked.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);

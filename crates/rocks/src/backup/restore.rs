@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use journal::file_system::OsFileSystem;
 use store::StoreError;
 
-use crate::contents::{Contents, read_contents};
+use crate::damage::contents::{Contents, read_contents};
 use crate::directory::{Layout, sync_directory};
 use crate::open_store;
 use crate::options::Options;

@@ -11,15 +11,15 @@ use journal::file_system::os;
 use journal::{Files, JournalLocation};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::contents::read_contents;
-use crate::database::Database;
+use crate::damage::contents::read_contents;
+use crate::damage::manifest;
 use crate::directory::Layout;
-use crate::manifest;
+use crate::index::database::Database;
 use crate::open_store;
 use crate::options::Options;
 use crate::rocks_store::load_recovery;
 
-use crate::walk::{Damage, Walk, has_place, read_body};
+use crate::damage::walk::{Damage, Walk, has_place, read_body};
 
 /// What was read so far.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

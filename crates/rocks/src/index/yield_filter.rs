@@ -5,7 +5,7 @@
 //! work yields by itself, which costs a microsecond if no other thread wants the processor. Unlike
 //! a thread of the system's idle class, the work cannot block other threads for long: a compaction
 //! holds no lock then, and a scan holds only the shared one that
-//! [`WriterLock`](crate::writer_lock::WriterLock) takes exclusively.
+//! [`WriterLock`](crate::index::writer_lock::WriterLock) takes exclusively.
 
 use std::ffi::CStr;
 use std::thread;
@@ -89,7 +89,7 @@ mod tests {
     use rocksdb::{CompactOptions, DB};
 
     use super::*;
-    use crate::database::Database;
+    use crate::index::database::Database;
     use crate::options::Options;
 
     #[test]

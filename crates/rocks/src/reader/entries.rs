@@ -4,9 +4,9 @@ use bytes::Bytes;
 use rocksdb::{DB, ReadOptions, Snapshot};
 use store::{EntityId, Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
 
-use crate::database::{Families, unreadable};
+use crate::index::database::{Families, unreadable};
 use crate::key;
-use crate::scan::Scan;
+use crate::reader::scan::Scan;
 use crate::value::damaged;
 
 /// The entries of all entities at one moment.

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, Recovery, SequenceNumber, StoreError};
 
 use crate::chunk::{self, Chunk};
-use crate::database::{Database, refused};
-use crate::entries;
-use crate::image::{each, each_of};
+use crate::index::database::{Database, refused};
+use crate::index::image::{each, each_of};
+use crate::index::shares::Page;
 use crate::key::{self, KeyKind};
 use crate::open_store::OpenStore;
-use crate::shares::Page;
+use crate::reader::entries;
 use crate::value::{self, damaged};
 
 /// What a store that is whole holds.

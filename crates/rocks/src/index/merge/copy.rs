@@ -7,10 +7,10 @@
 use store::{BodyPointer, EntityId, StoreError, Write, WriteSet};
 
 use super::Merge;
-use crate::database::Database;
+use crate::index::database::Database;
 use crate::key::{self, KeyKind};
-use crate::key_search::readable_from;
-use crate::scan::Scan;
+use crate::reader::key_search::readable_from;
+use crate::reader::scan::Scan;
 use crate::value::{self, damaged};
 
 /// A copy is written in batches of about this.

@@ -13,9 +13,9 @@ use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
 use crate::chunk::LOCATION;
-use crate::database::{Database, refused};
+use crate::index::database::{Database, refused};
 use crate::key::{self, single};
-use crate::scan::Scan;
+use crate::reader::scan::Scan;
 use crate::value;
 
 /// Neighbours from which on a scan is cheaper than looking up each.

@@ -11,11 +11,11 @@ use rocksdb::ColumnFamily;
 use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 
 use crate::chunk::{self, Chunk};
-use crate::database::Database;
+use crate::index::database::Database;
+use crate::index::shares::Page;
 use crate::key::{self, KeyKind};
 use crate::open_store::OpenStore;
-use crate::scan::Scan;
-use crate::shares::Page;
+use crate::reader::scan::Scan;
 use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.

@@ -2,8 +2,8 @@
 //!
 //! All decisions about RocksDB that rest on measurements stand here. It has no log: what it has
 //! not made permanent is in the journal. All families are flushed together, so everything up to
-//! one position is permanent. The [indexer](crate::indexer) writes, and so does the opening;
-//! readers use [`Scan`](crate::scan::Scan) and point reads.
+//! one position is permanent. The [indexer](crate::index::indexer) writes, and so does the opening;
+//! readers use [`Scan`](crate::reader::scan::Scan) and point reads.
 
 use std::path::Path;
 use std::{env, process};
@@ -17,10 +17,10 @@ use rocksdb::{
 };
 use store::StoreError;
 
+use crate::index::yield_filter::YieldFilter;
 use crate::key::single;
 use crate::options::Options;
 use crate::value;
-use crate::yield_filter::YieldFilter;
 
 /// Range deletions after which a memtable is flushed, since its reads walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;

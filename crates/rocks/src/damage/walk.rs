@@ -9,11 +9,11 @@ use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, ReadOptions};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::database::{Database, unreadable};
+use crate::index::database::{Database, unreadable};
 use crate::key;
-use crate::key_search::readable_from;
+use crate::reader::key_search::readable_from;
+use crate::reader::scan::Scan;
 use crate::retention::location_of;
-use crate::scan::Scan;
 
 /// What a read from the disk brings at least.
 const PAGE: u64 = 4_096;

@@ -1,9 +1,10 @@
 //! Commits: makes groups durable, one after the other.
 //!
 //! A group is written to the journal as one record and synced, the witness is updated, the
-//! watermark rises, and the indexer later makes the group readable. After the first failure
-//! nothing more is acknowledged. The committing thread holds this for the time of a commit, be it
-//! the [committer](crate::committer) or a [submitter](crate::submitter) that commits alone.
+//! watermark rises, and the indexer later makes the group readable. After the first failure nothing
+//! more is acknowledged. The committing thread holds this for the time of a commit, be it the
+//! [committer](crate::commit::committer) or a [submitter](crate::commit::submitter) that commits
+//! alone.
 
 use std::io;
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use journal::Files;
 use store::StoreError;
 
 use crate::backup;
-use crate::commit_progress::CommitProgress;
-use crate::committer::Wake;
-use crate::database::Database;
+use crate::commit::commit_progress::CommitProgress;
+use crate::commit::committer::Wake;
+use crate::commit::group::Group;
 use crate::disk_space::DiskSpace;
-use crate::group::Group;
 use crate::incremental_free;
+use crate::index::database::Database;
+use crate::index::unapplied::{DurableGroup, Unapplied};
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
 use crate::statistics::{Counts, Statistics};
-use crate::unapplied::{DurableGroup, Unapplied};
 use crate::witness::Witness;
 
 /// The longest sync that a shard waits for itself.
