@@ -20,7 +20,7 @@ use bytesize::ByteSize;
 use clap::builder::BoolishValueParser;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
-pub use self::store::{BackupArguments, RestoreArguments, VerifyArguments};
+pub use crate::arguments::store::{BackupArguments, RestoreArguments, VerifyArguments};
 pub use authority::{CaArguments, CaCommand, IdentityArguments, IdentityCommand};
 pub use bench::{BenchArguments, BenchMode};
 pub use entity::{EntityCommand, RuleCommand, RuleOptions, SubscriptionCommand};
@@ -35,7 +35,7 @@ pub use properties::{Kind, PropertyOptions, Queue, Topic};
 pub use trace::TraceArguments;
 
 use crate::config::{LogFormat, choice, parse_address};
-use crate::host_name::HostName;
+use crate::serve::host_name::HostName;
 
 /// The Railbus message broker: AMQP 1.0 as Azure Service Bus speaks it.
 #[derive(Debug, Parser)]

@@ -6,8 +6,11 @@ use std::process::ExitCode;
 
 use store::StoreError;
 
+use crate::commands::{bench, messaging};
 use crate::processor::MissingFeature;
-use crate::{bench, config, connection_string, development_key, messaging, remote, tls};
+use crate::remote::connection_string;
+use crate::serve::development_key;
+use crate::{config, remote, tls};
 
 /// Why the program ends.
 #[derive(Debug, thiserror::Error)]

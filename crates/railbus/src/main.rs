@@ -5,46 +5,34 @@
 //! not 0 comes with one sentence on stderr. A tested rule that does not match ends with 1, and one
 //! that fails with 2; what the test says is on stdout.
 
-mod administration;
 mod arguments;
-mod backup;
-mod bench;
-mod bulk_operation;
-mod ca;
-mod check;
-mod clock;
 mod command_error;
+mod commands;
 mod config;
-mod connection_string;
-mod data_directory;
-mod development_key;
-mod entropy;
-mod explain;
-mod export;
-mod health;
-mod host_name;
-mod identity;
-mod issuers;
-mod keys;
 mod log;
-mod messaging;
-mod plan;
 mod processor;
-mod ready;
-mod reload;
 mod remote;
-mod restore;
-mod rule_test;
-mod runtime;
 mod serve;
 mod settings;
-mod stamp;
-mod stdin;
 mod stdout;
 mod table;
 mod tls;
-mod verify;
 
+use commands::administration;
+use commands::backup;
+use commands::bench;
+use commands::bulk_operation;
+use commands::ca;
+use commands::check;
+use commands::clock;
+use commands::explain;
+use commands::export;
+use commands::health;
+use commands::identity;
+use commands::messaging;
+use commands::plan;
+use commands::restore;
+use commands::verify;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};

@@ -1,6 +1,8 @@
 //! Remote: a running broker, asked over HTTP. One request on one connection.
 
+pub mod connection_string;
 mod dial;
+pub mod runtime;
 
 use std::path::PathBuf;
 
@@ -14,7 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::arguments::BrokerArguments;
-use crate::connection_string::{self, ConnectionString};
+use crate::remote::connection_string::ConnectionString;
 
 pub use dial::{Tls, Wire, dial};
 

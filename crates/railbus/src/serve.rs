@@ -4,6 +4,17 @@
 //! ready line is printed when everything is bound and the keys of issuers have been tried, before
 //! any client is served.
 
+pub mod data_directory;
+pub mod development_key;
+pub mod entropy;
+pub mod host_name;
+pub mod issuers;
+pub mod keys;
+pub mod ready;
+pub mod reload;
+pub mod stamp;
+pub mod stdin;
+
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +27,11 @@ use tokio::sync::Notify;
 
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
-use crate::data_directory::{DataDirectory, Location};
-use crate::keys::DEVELOPMENT_KEY;
-use crate::reload::Reloader;
+use crate::serve::data_directory::{DataDirectory, Location};
+use crate::serve::keys::DEVELOPMENT_KEY;
+use crate::serve::reload::Reloader;
 use crate::settings::Settings;
-use crate::{development_key, log, processor, ready, stdin, tls};
+use crate::{log, processor, tls};
 
 /// How long stopping may take. What is not finished by then is recovered at the next start.
 const STOP: Duration = Duration::from_millis(4_500);

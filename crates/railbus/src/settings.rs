@@ -18,12 +18,13 @@ use crate::config::{
     self, Auth, Entities, LimitsConfig, LogFormat, NamespaceName, RailbusToml, Size, read_entities,
     read_railbus_toml,
 };
-use crate::data_directory::Location;
-use crate::entropy;
-use crate::host_name::HostName;
-use crate::issuers::issuers;
-use crate::keys::{ConnectionKey, Keys};
-use crate::stamp::{self, Stamp};
+use crate::serve::data_directory::Location;
+use crate::serve::entropy;
+use crate::serve::host_name::HostName;
+use crate::serve::issuers::issuers;
+use crate::serve::keys::{ConnectionKey, Keys};
+use crate::serve::stamp;
+use crate::serve::stamp::Stamp;
 use crate::tls::{self, Pair};
 use limits::{endpoint, forward_retry, limits, transactions};
 use telemetry::Telemetry;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::config::parse_address;
-use crate::host_name::HostName;
+use crate::serve::host_name::HostName;
 
 /// What can be done with the local certificate authority.
 #[derive(Clone, Debug, Subcommand)]

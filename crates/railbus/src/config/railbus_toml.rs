@@ -18,7 +18,7 @@ use super::faults;
 use super::issuers::{self, AuthIssuer};
 use super::namespaces::{self, NamespaceConfig};
 use super::toml_file::TomlFile;
-use crate::host_name::HostName;
+use crate::serve::host_name::HostName;
 
 /// 1 second to 1 hour.
 type TimeOut = Millis<1_000, 3_600_000>;

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::Error;
-use crate::connection_string::ConnectionString;
+use crate::remote::connection_string::ConnectionString;
 
 /// How long connecting may take. An answer may take as long as what was asked for does.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -11,7 +11,7 @@ use rustls::ServerConfig;
 use tokio::sync::{mpsc, watch};
 
 use super::{Authority, Error, Pair};
-use crate::stamp;
+use crate::serve::stamp;
 
 /// The interval between checks of configured files.
 const FILES_CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -1,10 +1,10 @@
 //! `railbus restore`: makes a data directory from a backup. It is there whole and verified, or not
 //! at all. With `--namespace` a running broker gives a namespace what the backup of one has.
 
-use crate::administration;
 use crate::arguments::{RestoreArguments, ServeArguments};
 use crate::command_error::CommandError;
-use crate::data_directory::Location;
+use crate::commands::administration;
+use crate::serve::data_directory::Location;
 use crate::settings::Settings;
 use crate::stdout;
 

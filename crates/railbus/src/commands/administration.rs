@@ -150,7 +150,7 @@ pub fn rule(command: RuleCommand) -> CommandResult {
             Request::delete(path).send(&at.broker)?;
             ApiResponse(Value::Null).print(OutputShape::Nothing, at.output.json)
         }
-        RuleCommand::Test(arguments) => crate::rule_test::run(arguments),
+        RuleCommand::Test(arguments) => crate::commands::rule_test::run(arguments),
     }
 }
 

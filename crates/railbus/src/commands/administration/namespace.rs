@@ -12,8 +12,8 @@ use super::output::{ApiResponse, OutputShape};
 use super::request::PLAIN;
 use crate::arguments::{BrokerArguments, NamespaceCommand, SnapshotName};
 use crate::command_error::CommandError;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Remote};
-use crate::runtime::runtime;
 
 const NAMESPACES: &str = "/$railbus/namespaces";
 const SNAPSHOTS: &str = "/snapshots";

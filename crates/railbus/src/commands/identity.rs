@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::arguments::{IdentityArguments, IdentityCommand, ServeArguments};
 use crate::command_error::CommandError;
-use crate::keys::DEVELOPMENT_KEY;
+use crate::serve::keys::DEVELOPMENT_KEY;
 use crate::settings::Settings;
 use crate::stdout;
 

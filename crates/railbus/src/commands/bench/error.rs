@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::plan::Plan;
-use crate::messaging;
+use crate::commands::messaging;
 use crate::remote;
 
 /// Why it did not.

@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use crate::arguments::HealthArguments;
 use crate::command_error::CommandError;
-use crate::connection_string::ConnectionString;
+use crate::remote::connection_string::ConnectionString;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Remote};
-use crate::runtime::runtime;
 use crate::stdout;
 
 /// The response of a healthy broker. (docs/spec/admin.md#1)

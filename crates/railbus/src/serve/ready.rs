@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::host_name::HostName;
-use crate::keys::ConnectionKey;
+use crate::serve::host_name::HostName;
+use crate::serve::keys::ConnectionKey;
 
 /// The port of AMQP within TLS, which needs no mention.
 const AMQPS_PORT: u16 = 5_671;

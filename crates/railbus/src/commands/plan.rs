@@ -10,10 +10,10 @@ use hyper::StatusCode;
 use serde_json::Value;
 
 use crate::arguments::PlanArguments;
-use crate::check;
 use crate::command_error::CommandError;
+use crate::commands::check;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Error, Remote};
-use crate::runtime::runtime;
 use crate::stdout;
 
 /// Prints the changes without applying them. The exit code shows whether there are any.

@@ -9,8 +9,8 @@ use super::output::{ApiResponse, OutputShape};
 use super::request::PLAIN;
 use crate::arguments::{BrokerArguments, PolicyCommand, PolicyName};
 use crate::command_error::CommandError;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Remote};
-use crate::runtime::runtime;
 
 const POLICIES: &str = "/$railbus/policies";
 

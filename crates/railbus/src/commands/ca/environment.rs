@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::command_error::CommandError;
-use crate::host_name::HostName;
+use crate::serve::host_name::HostName;
 use crate::tls::{Authority, files};
 
 /// The file with all certificates, beside the authority's.

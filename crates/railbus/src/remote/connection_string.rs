@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use access::{Secret, sign};
 use broker::Wall;
 
-use crate::keys::{DEVELOPMENT_KEY, DEVELOPMENT_RULE};
+use crate::serve::keys::{DEVELOPMENT_KEY, DEVELOPMENT_RULE};
 
 /// Every port of a broker speaks everything, so AMQP's will do.
 const PORT: u16 = 5_672;

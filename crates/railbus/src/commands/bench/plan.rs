@@ -11,8 +11,8 @@ use load::{Peer, STAMP, Token};
 use super::BenchError;
 use crate::arguments::{BenchArguments, BenchMode};
 use crate::command_error::CommandError;
-use crate::entropy::seed;
 use crate::remote::{self, Remote};
+use crate::serve::entropy::seed;
 
 /// The default duration of a run.
 const DURATION: Duration = Duration::from_secs(10);

@@ -4,9 +4,9 @@ use hyper::Method;
 use hyper::header::{HeaderName, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
-use crate::administration::request::{Request, path_of};
 use crate::arguments::BrokerArguments;
 use crate::command_error::CommandError;
+use crate::commands::administration::request::{Request, path_of};
 
 /// Only makes what is not there.
 const NEW: &[(HeaderName, &str)] = &[(IF_NONE_MATCH, "*")];

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::{Map, Value};
 
-use crate::administration::request::{Request, path_of};
 use crate::arguments::{BulkArguments, MessagePart, PurgeArguments, RedriveArguments};
 use crate::command_error::CommandError;
+use crate::commands::administration::request::{Request, path_of};
 use crate::stdout;
 
 /// Deletes messages and prints their number.

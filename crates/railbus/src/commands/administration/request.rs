@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::arguments::BrokerArguments;
 use crate::command_error::CommandError;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Remote};
-use crate::runtime::runtime;
 
 /// Where entities are.
 const ENTITIES: &str = "/$railbus/entities";

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use crate::administration::request::{Request, path_of};
 use crate::arguments::ExplainArguments;
 use crate::command_error::CommandError;
+use crate::commands::administration::request::{Request, path_of};
 use crate::stdout;
 
 /// Prints a line for each reason, the one that stands in the way most first.

@@ -20,8 +20,9 @@ use tokio::signal::unix::Signal;
 use crate::arguments::ServeArguments;
 use crate::command_error::CommandError;
 use crate::log::AUDIT;
+use crate::serve::stamp;
+use crate::serve::stamp::Stamp;
 use crate::settings::Settings;
-use crate::stamp::{self, Stamp};
 use crate::tls;
 
 /// How often files are looked at, so that a broker at rest hardly ever wakes up.

@@ -8,7 +8,7 @@ use std::thread;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::command_error::CommandError;
-use crate::runtime::runtime;
+use crate::remote::runtime::runtime;
 
 /// What shells show for a process that SIGINT ended.
 const INTERRUPTED: i32 = 130;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::arguments::{CaArguments, CaCommand, ServeArguments};
 use crate::command_error::CommandError;
-use crate::data_directory::Location;
+use crate::serve::data_directory::Location;
 use crate::settings::Settings;
 use crate::stdout;
 use crate::tls::{self, Authority, CertificateInfo, Error, Source};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::arguments::{ServeArguments, VerifyArguments};
 use crate::command_error::CommandError;
-use crate::data_directory::Location;
+use crate::serve::data_directory::Location;
 use crate::settings::Settings;
 use crate::stdout;
 

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::arguments::BackupArguments;
 use crate::command_error::CommandError;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Remote};
-use crate::runtime::runtime;
 use crate::stdout;
 
 const PATH: &str = "/$railbus/backups";

@@ -16,8 +16,8 @@ use amqp::Symbol;
 
 use crate::arguments::{PeekArguments, ReceiveArguments, SendArguments, SourceArguments};
 use crate::command_error::CommandError;
+use crate::remote::runtime::runtime;
 use crate::remote::{self, Remote};
-use crate::runtime::runtime;
 use client::Client;
 
 pub use client::{describe_error, refused};

@@ -4,11 +4,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::administration::namespace_path;
 use crate::arguments::{ClockArguments, ClockCommand};
 use crate::command_error::CommandError;
+use crate::commands::administration::namespace_path;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Remote};
-use crate::runtime::runtime;
 use crate::stdout;
 
 /// The broker's response about its clock.

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::arguments::{ExportArguments, ExportFormat};
 use crate::command_error::CommandError;
+use crate::remote::runtime::runtime;
 use crate::remote::{Call, Error, Remote};
-use crate::runtime::runtime;
 use crate::stdout;
 
 /// Where the broker shows everything.

@@ -10,7 +10,7 @@ use super::histogram::{self, time};
 use super::plan::Plan;
 use super::results::{Flow, Results, as_f64};
 use crate::arguments::BenchMode;
-use crate::messaging;
+use crate::commands::messaging;
 use crate::table::table;
 
 /// What part of the waits is below each of these times.
