@@ -168,6 +168,17 @@ impl Access {
         ))
     }
 
+    /// Whether a credential is that one.
+    #[must_use]
+    pub fn is_development_credential(&self, credential: &Credential) -> bool {
+        let rule = self.namespace.rules.first();
+        let rule = rule.filter(|_| self.is_development());
+        rule.is_some_and(|rule| match &credential.0 {
+            Kind::Key { rule: name, key } => *name == rule.name && rule.primary.matches(key),
+            _ => false,
+        })
+    }
+
     /// The rules of a namespace with these keys and hosts of its own, where this one is the
     /// default one. The public rule for development and its issuer count in all of them; other
     /// rules, issuers and certificates are those of the default one alone.

@@ -78,6 +78,14 @@ impl Claims {
         self.plain = Some(credential);
     }
 
+    /// Whether it has no other credential than the key for development, which counts in all
+    /// namespaces.
+    #[must_use]
+    pub fn is_development(&self, access: &Access) -> bool {
+        let key = self.plain.as_ref();
+        self.tokens.is_empty() && key.is_some_and(|key| access.is_development_credential(key))
+    }
+
     /// Whether the connection has any valid credential.
     #[must_use]
     pub fn has_any(&self) -> bool {

@@ -28,7 +28,7 @@ pub use credit_window::CreditWindow;
 pub use injected_condition::condition_of;
 pub use link_owner::{LinkContext, LinkOwner, owner_token};
 pub use message_ids::{GivenId, MessageIds};
-pub use namespaces::{KeyOwner, Namespaces};
+pub use namespaces::{KeyOwner, Namespaces, virtual_host};
 pub use pending_requests::PendingRequests;
 pub use refusals::{Origin, Refusal, Refusals, Severity, Subject};
 pub use refused_credentials::RefusedCredentials;

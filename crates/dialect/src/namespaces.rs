@@ -9,11 +9,24 @@ use std::sync::Arc;
 
 use access::Directory;
 
+/// What comes before the name of a virtual host in `open.hostname`.
+const VIRTUAL_HOST: &str = "vhost:";
+
+/// The virtual host that a client of RabbitMQ names as its host, literally.
+/// (docs/spec/rabbitmq.md#1)
+#[must_use]
+pub fn virtual_host(host: &str) -> Option<&str> {
+    host.strip_prefix(VIRTUAL_HOST)
+}
+
 /// The namespaces of a server.
 pub trait Namespaces: Send + Sync {
     /// The namespace whose host name that is, in lower case and without a port. None for names that
     /// choose no namespace.
     fn of_host(&self, host: &str) -> Option<Arc<Directory>>;
+
+    /// The namespace of exactly that name, for clients that name it as their virtual host.
+    fn of_virtual_host(&self, name: &str) -> Option<Arc<Directory>>;
 
     /// Which namespace besides the default one has a key of that name.
     fn of_key(&self, key_name: &str) -> KeyOwner;

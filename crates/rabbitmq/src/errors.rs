@@ -13,11 +13,6 @@ use crate::address::AddressError;
 /// The reason of a queue that takes no more.
 const MAX_LENGTH: Symbol = Symbol::new("maxlen");
 
-pub(crate) fn unknown_virtual_host(name: &str) -> Error {
-    let text = format!("virtual host '{name}' does not exist: the only one is '/'");
-    Error::new(condition::NOT_ALLOWED, text)
-}
-
 pub(crate) fn address(error: &AddressError) -> Error {
     let text = match error {
         AddressError::Bad(text) => {

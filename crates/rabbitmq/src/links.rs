@@ -198,7 +198,7 @@ impl LinkOwner for Links {
         open: &Open,
         locality: Locality,
     ) -> Result<Option<Credential>, Error> {
-        let names_virtual_host = open::check_virtual_host(open)?;
+        let names_virtual_host = open::names_virtual_host(open);
         self.names_virtual_host = names_virtual_host;
         self.leaves_anonymous_senders = open::leaves_anonymous_senders(open);
         let guest = open::guest(access, locality).filter(|_| names_virtual_host);

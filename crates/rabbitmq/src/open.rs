@@ -5,16 +5,13 @@
 //! the version.
 
 use access::{Access, Credential, Locality, Secret};
-use amqp::{Error, Map, Open, Symbol, Value};
-
-use crate::errors;
+use amqp::{Map, Open, Symbol, Value};
+use dialect::virtual_host;
 
 /// The version of RabbitMQ whose features there are.
 const VERSION: &str = "4.3.0";
 /// The user and password that need no configuration, and count on this machine only.
 const GUEST: &str = "guest";
-/// What comes before the name of a virtual host in `open.hostname`.
-const VIRTUAL_HOST: &str = "vhost:";
 
 /// The capabilities of a connection.
 pub const CAPABILITIES: [Symbol; 2] = [Symbol::new("LINK_PAIR_V1_0"), ANONYMOUS_RELAY];
@@ -37,24 +34,15 @@ pub fn open_properties(node: &str, railbus_version: &str) -> Map {
     entries.collect()
 }
 
-/// Whether the client has named a virtual host.
-///
-/// # Errors
-/// When it is not the default one. The name is taken literally.
-pub(crate) fn check_virtual_host(open: &Open) -> Result<bool, Error> {
-    let host = open.hostname.as_deref().unwrap_or_default();
-    match host.strip_prefix(VIRTUAL_HOST) {
-        None => Ok(false),
-        Some("/") => Ok(true),
-        Some(other) => Err(errors::unknown_virtual_host(other)),
-    }
+/// Whether the client has named a virtual host. The connection's host refuses unknown ones.
+pub(crate) fn names_virtual_host(open: &Open) -> bool {
+    virtual_host(open.hostname.as_deref().unwrap_or_default()).is_some()
 }
 
 /// Whether senders without a target address are the other dialect's: the client desires them and
 /// names no virtual host, as JMS clients do and RabbitMQ's do not. (docs/spec/rabbitmq.md#1)
 pub(crate) fn leaves_anonymous_senders(open: &Open) -> bool {
-    let host = open.hostname.as_deref().unwrap_or_default();
-    !host.starts_with(VIRTUAL_HOST) && open.desired_capabilities.contains(&ANONYMOUS_RELAY)
+    !names_virtual_host(open) && open.desired_capabilities.contains(&ANONYMOUS_RELAY)
 }
 
 /// The credential of the user `guest`: on this machine, with the development key only.

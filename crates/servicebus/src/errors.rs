@@ -27,7 +27,7 @@ pub(crate) use forced::{connection_forced, link_forced};
 pub use from_broker::describe_forward_error;
 pub(crate) use from_broker::{injected, message_not_found, request, rule, send, settle};
 pub(crate) use jms::{entity, not_a_queue, not_a_topic, subscribe, unsubscribe};
-pub(crate) use namespace::{ambiguous_namespace, namespace_deleted};
+pub(crate) use namespace::{ambiguous_namespace, namespace_deleted, unknown_virtual_host};
 
 /// An entity that is not there. Two SDKs match on the words. (docs/spec/amqp.md#3.6)
 pub(crate) fn entity_missing(resource: &str) -> Error {

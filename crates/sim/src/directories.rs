@@ -91,6 +91,10 @@ impl Namespaces for Directories {
         all.get(&server::namespace_id(index)).cloned()
     }
 
+    fn of_virtual_host(&self, name: &str) -> Option<Arc<Directory>> {
+        self.of_host(&format!("{name}.localhost"))
+    }
+
     /// All namespaces have the same keys, so none is chosen by its key.
     fn of_key(&self, _name: &str) -> KeyOwner {
         KeyOwner::Several

@@ -300,6 +300,10 @@ impl Namespaces for NamespaceRegistry {
         self.directory(listed.or_else(named)?)
     }
 
+    fn of_virtual_host(&self, name: &str) -> Option<Arc<Directory>> {
+        self.directory(self.of_name(name)?)
+    }
+
     fn of_key(&self, key_name: &str) -> KeyOwner {
         let owners = self.by_key.get(key_name).map(|found| found.clone());
         let Some(owners) = owners.filter(|owners| !owners.is_empty()) else {

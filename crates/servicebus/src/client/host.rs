@@ -14,6 +14,9 @@ impl Client {
         if let Err(error) = self.choose_by_host(open.hostname.as_deref()) {
             return self.close(error);
         }
+        if let Err(error) = self.check_virtual_host(open.hostname.as_deref()) {
+            return self.close(error);
+        }
         if let Err(error) = self.open_for_others(&open) {
             return self.close(error);
         }

@@ -1,9 +1,9 @@
 //! Namespace: which one the connection belongs to. (docs/spec/amqp.md#1.7)
 //!
-//! The first of these that fits chooses it: a host name (that of TLS, of SASL or of the open), the
-//! name of the key that signs in, the beginning of the audience of a token. Otherwise it is the
-//! default one. Two host names of different namespaces, or a key that more than one namespace has,
-//! are refused.
+//! The first of these that fits chooses it: a host name (that of TLS, of SASL or of the open) or
+//! the virtual host of a client of RabbitMQ, the name of the key that signs in, the beginning of
+//! the audience of a token. Otherwise it is the default one. Two host names of different
+//! namespaces, or a key that more than one namespace has, are refused.
 //!
 //! Invariant: the namespace does not change once the client has a credential or a link to an
 //! entity.
@@ -12,10 +12,13 @@ use std::sync::Arc;
 
 use access::{Directory, Unauthorized};
 use amqp::Error;
-use dialect::{KeyOwner, Namespaces};
+use dialect::{KeyOwner, Namespaces, virtual_host};
 
 use crate::client::Client;
 use crate::errors;
+
+/// The virtual host that RabbitMQ's clients name unless told otherwise. It chooses nothing.
+const DEFAULT_VIRTUAL_HOST: &str = "/";
 
 /// How the connection finds its namespace.
 #[derive(Default)]
@@ -51,19 +54,23 @@ impl Client {
         self
     }
 
-    /// The client has named the host that it has connected to.
+    /// The client has named the host that it has connected to, or a virtual host.
     pub(crate) fn choose_by_host(&mut self, host: Option<&str>) -> Result<(), Error> {
-        let host = without_port(host.unwrap_or_default()).to_ascii_lowercase();
-        let found = self.namespace.namespaces.as_ref();
-        let Some(directory) = found.and_then(|namespaces| namespaces.of_host(&host)) else {
+        let host = host.unwrap_or_default();
+        let host = match virtual_host(host) {
+            Some(_) => host.to_owned(),
+            None => without_port(host).to_ascii_lowercase(),
+        };
+        let Some(directory) = self.of_host(&host) else {
             return Ok(());
         };
+        let keeps_login = virtual_host(&host).is_some() && self.has_development_login(&directory);
         let before = match &self.namespace.chosen_by {
             _ if directory.namespace() == self.directory.namespace() => {
                 self.namespace.chosen_by = ChosenBy::Host(host);
                 return Ok(());
             }
-            ChosenBy::Nothing if self.has_any_right_or_link() => "its credentials",
+            ChosenBy::Nothing if self.has_any_right_or_link() && !keeps_login => "its credentials",
             ChosenBy::Nothing => {
                 self.enter(directory);
                 self.namespace.chosen_by = ChosenBy::Host(host);
@@ -72,6 +79,34 @@ impl Client {
             ChosenBy::Host(before) | ChosenBy::Key(before) | ChosenBy::Audience(before) => before,
         };
         Err(errors::ambiguous_namespace(&host, before))
+    }
+
+    /// Refuses an open that names a virtual host which no namespace is. Only an open is refused so:
+    /// SASL has no error text.
+    pub(super) fn check_virtual_host(&self, host: Option<&str>) -> Result<(), Error> {
+        let name = virtual_host(host.unwrap_or_default());
+        match name.filter(|name| *name != DEFAULT_VIRTUAL_HOST) {
+            Some(name) if self.of_host(host.unwrap_or_default()).is_none() => {
+                Err(errors::unknown_virtual_host(name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The namespace that a host or a virtual host chooses.
+    fn of_host(&self, host: &str) -> Option<Arc<Directory>> {
+        let namespaces = self.namespace.namespaces.as_ref()?;
+        match virtual_host(host) {
+            Some(name) => namespaces.of_virtual_host(name),
+            None => namespaces.of_host(host),
+        }
+    }
+
+    /// Whether the client has nothing but the login of the development key, as `guest` does, which
+    /// counts in that namespace too.
+    fn has_development_login(&self, directory: &Directory) -> bool {
+        let is_unused = !self.namespace.has_entity_link && !self.has_others();
+        is_unused && self.claims.is_development(directory.access())
     }
 
     /// Whether a key of this name is one of the namespace, or of the one that its name chooses.

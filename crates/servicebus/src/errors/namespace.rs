@@ -14,6 +14,12 @@ pub(crate) fn ambiguous_namespace(host: &str, before: &str) -> Error {
     )
 }
 
+/// A virtual host that no namespace is. (docs/spec/rabbitmq.md#2)
+pub(crate) fn unknown_virtual_host(name: &str) -> Error {
+    let text = format!("virtual host '{name}' does not exist: no namespace has this name.");
+    Error::new(condition::NOT_ALLOWED, text)
+}
+
 /// The namespace of a connection is deleted.
 pub(crate) fn namespace_deleted() -> Error {
     Error::new(

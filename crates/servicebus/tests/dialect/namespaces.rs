@@ -50,6 +50,10 @@ impl Namespaces for Two {
         }
     }
 
+    fn of_virtual_host(&self, name: &str) -> Option<Arc<Directory>> {
+        self.of_host(&format!("{name}.localhost"))
+    }
+
     fn of_key(&self, key_name: &str) -> KeyOwner {
         match key_name {
             "a" => KeyOwner::One(Self::directory(A, "a")),
@@ -129,6 +133,17 @@ fn a_key_chooses_where_no_host_does() {
 }
 
 #[test]
+fn a_virtual_host_is_the_namespace_of_its_name() {
+    check(ANONYMOUS, None, "vhost:a", Ok(1));
+    check(Login::Plain("both", "both-key"), None, "vhost:b", Ok(2));
+    check(ANONYMOUS, None, "vhost:/", Ok(0));
+    check(Login::Plain("a", "a-key"), None, "vhost:/", Ok(1));
+    for unknown in ["vhost:A", "vhost:c", "vhost:", "vhost:%2F", "vhost:a:5672"] {
+        check(ANONYMOUS, None, unknown, Err("amqp:not-allowed"));
+    }
+}
+
+#[test]
 fn what_is_ambiguous_is_refused_as_a_login() {
     let refused = || Err("login");
     check(ANONYMOUS, Some("a.localhost"), "b.localhost", refused());
@@ -171,6 +186,11 @@ fn an_open_that_names_another_namespace_is_refused() {
         (a, Some("a.localhost"), "b.localhost", true),
         (root, None, "b.localhost", true),
         (root, None, "localhost", false),
+        (a, None, "vhost:a", false),
+        (a, None, "vhost:b", true),
+        (root, None, "vhost:b", true),
+        (root, None, "vhost:/", false),
+        (root, None, "vhost:c", true),
     ] {
         let answer = answer_to_open(login, server_name, host);
         let found = answer.windows(16).any(|part| part == b"amqp:not-allowed");
