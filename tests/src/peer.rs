@@ -13,11 +13,15 @@ use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTer
 use bytes::{Bytes, BytesMut};
 use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 
-use crate::{Credentials, PATIENCE, message, secrets};
+use crate::{Credentials, PATIENCE, message};
 
 mod ending;
 mod selecting;
 mod send_credit;
+mod virtual_host;
+
+/// The host that a peer names.
+const HOST: &str = "localhost";
 
 /// A message that arrived.
 #[derive(Clone, Debug)]
@@ -77,7 +81,7 @@ impl Peer<TcpStream> {
     #[must_use]
     pub fn anonymous(address: SocketAddr) -> Self {
         let sasl = (Symbol::new("ANONYMOUS"), Vec::new());
-        let mut peer = Self::with(connect(address), sasl);
+        let mut peer = Self::with(connect(address), sasl, HOST);
         assert!(peer.try_open(), "any client may connect");
         peer
     }
@@ -106,15 +110,13 @@ impl<S: Read + Write> Peer<S> {
     /// Says on `stream` what a client says first, without waiting for an answer.
     #[must_use]
     pub fn over(stream: S, credentials: Credentials) -> Self {
-        secrets::note(credentials.key);
-        let response = format!("\0{}\0{}", credentials.rule, credentials.key).into_bytes();
-        Self::with(stream, (Symbol::new("PLAIN"), response))
+        Self::with(stream, credentials.login(), HOST)
     }
 
-    fn with(stream: S, sasl: (Symbol, Vec<u8>)) -> Self {
+    fn with(stream: S, sasl: (Symbol, Vec<u8>), host: &str) -> Self {
         let config = Config {
             container_id: "e2e".to_owned(),
-            hostname: Some("localhost".to_owned()),
+            hostname: Some(host.to_owned()),
             client_sasl: Some(sasl),
             ..Config::default()
         };

@@ -3,7 +3,7 @@
 use std::fs;
 
 use access::Secret;
-use amqp::DeliveryState;
+use amqp::{DeliveryState, Role};
 use broker::Wall;
 use e2e::cli::railbus;
 use e2e::{Broker, Credentials, Peer, Setup, http};
@@ -67,6 +67,28 @@ fn namespaces_of_a_file_are_there_from_the_start() {
     fs::write(&path, FILE).expect("the directory is ours");
     broker.signal(Signal::HUP);
     broker.wait_for_log("namespaces cannot change while the broker runs");
+}
+
+#[test]
+fn a_virtual_host_is_the_namespace_of_its_name() {
+    let setup = Setup::new().arguments(&["--entities", "shop.toml"]);
+    fs::write(setup.directory().join("shop.toml"), FILE).expect("the directory is ours");
+    let broker = setup.start();
+    for (virtual_host, has, has_not) in [("shop", "baskets", "orders"), ("/", "orders", "baskets")]
+    {
+        let mut peer = Peer::in_virtual_host(broker.address(), virtual_host);
+        assert!(peer.try_open(), "{virtual_host}");
+        let sender = peer.sender(&format!("/queues/{has}"));
+        let sent = peer.send(sender, b"message");
+        assert_eq!(sent, DeliveryState::Accepted, "{virtual_host}");
+        let error = peer.refused(Role::Sender, &format!("/queues/{has_not}"));
+        assert_eq!(error.condition.as_str(), "amqp:not-found", "{virtual_host}");
+    }
+    for unknown in ["Shop", "none", "%2F", ""] {
+        let mut peer = Peer::in_virtual_host(broker.address(), unknown);
+        let error = peer.closed().expect("an error");
+        assert_eq!(error.condition.as_str(), "amqp:not-allowed", "{unknown}");
+    }
 }
 
 #[test]

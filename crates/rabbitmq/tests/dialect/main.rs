@@ -33,6 +33,7 @@ mod refusals;
 mod reply_queue;
 mod temporary_queue;
 mod tokens;
+mod virtual_hosts;
 
 /// The connection of a test, with links of RabbitMQ's dialect.
 fn shared(client: servicebus::Client) -> servicebus::Client {

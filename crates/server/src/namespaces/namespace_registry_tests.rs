@@ -98,6 +98,17 @@ fn a_host_is_that_of_one_namespace() {
     ] {
         assert_eq!(of_host(&registry, host), expected, "{host}");
     }
+    for (name, expected) in [
+        ("a", Some(1)),
+        ("default", Some(0)),
+        ("A", None),
+        ("shop.example.com", None),
+        ("/", None),
+    ] {
+        let found = registry.of_virtual_host(name);
+        let found = found.map(|found| found.namespace().0);
+        assert_eq!(found, expected, "virtual host {name}");
+    }
     put(&registry, 1, "a", &["other.example.com"], &[]);
     assert_eq!(of_host(&registry, "shop.example.com"), None);
     assert_eq!(of_host(&registry, "other.example.com"), Some(1));

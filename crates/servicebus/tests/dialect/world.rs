@@ -92,7 +92,12 @@ impl World {
         self.pump();
     }
 
-    fn offline_under(rules: AccessRules, login: Login, change: impl FnOnce(&mut Settings)) -> Self {
+    /// The same, unconnected.
+    pub fn offline_under(
+        rules: AccessRules,
+        login: Login,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let mut settings = Settings::default();
         change(&mut settings);
         let now = Now {
