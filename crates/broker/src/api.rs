@@ -38,6 +38,7 @@ pub(crate) mod page;
 pub(crate) mod policy;
 pub(crate) mod publication;
 pub(crate) mod receive_mode;
+pub(crate) mod resource;
 pub(crate) mod router;
 pub(crate) mod rule;
 pub(crate) mod snapshot;

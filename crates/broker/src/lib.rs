@@ -85,6 +85,7 @@ pub use api::policy::arguments::{IntegerType, QueueArguments};
 pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer};
 pub use api::publication::{Publication, PublishError, Routed};
 pub use api::receive_mode::ReceiveMode;
+pub use api::resource::Resource;
 pub use api::router::{
     Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
     MAX_BINDINGS, MAX_COPIED_BYTES, MAX_ROUTER_NAME, MAX_ROUTERS, MAX_ROUTING_STEPS,

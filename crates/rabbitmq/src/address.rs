@@ -11,6 +11,8 @@ use percent_encoding::percent_decode_str;
 
 /// The node of requests.
 pub(crate) const MANAGEMENT: &str = "/management";
+/// The default exchange, as clients may name it.
+pub(crate) const DEFAULT_EXCHANGE: &str = "amq.default";
 const QUEUES: &str = "/queues/";
 const EXCHANGES: &str = "/exchanges/";
 
@@ -54,7 +56,7 @@ impl Address {
         let (name, key) = rest.split_once('/').unwrap_or((rest, ""));
         let (name, key) = decoded(name).zip(decoded(key)).ok_or_else(bad)?;
         match name.as_str() {
-            "" | "amq.default" => Err(bad()),
+            "" | DEFAULT_EXCHANGE => Err(bad()),
             _ => Ok(Self::Exchange { name, key }),
         }
     }

@@ -5,23 +5,20 @@
 use std::collections::BTreeMap;
 
 use amqp::{Map, Value};
-use broker::{IntegerType, QueueArguments};
+use broker::{IntegerType, QueueArguments, Resource};
 use serde_json::{Map as JsonMap, Value as Json};
 
 /// Reads and checks the arguments of a declaration.
 ///
 /// # Errors
 /// When one is invalid or would have no effect; the text is RabbitMQ's where it has one.
-pub(crate) fn read(map: &Map, queue: &str) -> Result<QueueArguments, String> {
+pub(crate) fn read(map: &Map, queue: Resource<'_>) -> Result<QueueArguments, String> {
     let mut arguments = JsonMap::new();
     let mut integers = BTreeMap::new();
     for (key, value) in map {
         let key = key.as_text().ok_or("a key of the arguments is no text")?;
-        let json = json(value).ok_or_else(|| {
-            format!(
-                "invalid arg '{key}' for queue '{queue}' in vhost '/': the type is not accepted"
-            )
-        })?;
+        let json = json(value)
+            .ok_or_else(|| format!("invalid arg '{key}' for {queue}: the type is not accepted"))?;
         arguments.insert(key.to_owned(), json);
         if let Some(integer) = integer_type(value) {
             integers.insert(key.to_owned(), integer);
@@ -102,6 +99,8 @@ fn value(json: &Json) -> Option<Value> {
 mod tests {
     use super::*;
 
+    const QUEUE: Resource<'_> = Resource::queue("q", "/");
+
     #[test]
     fn values_come_back_in_the_types_in_which_they_were_sent() {
         let integers = [
@@ -116,7 +115,7 @@ mod tests {
         ];
         for value in integers {
             let given = vec![(Value::from("x-message-ttl"), value)];
-            let arguments = read(&given, "q").unwrap();
+            let arguments = read(&given, QUEUE).unwrap();
             assert_eq!(map(&arguments), given);
             assert_eq!(arguments.settings().default_message_time_to_live, 5);
         }
@@ -126,19 +125,19 @@ mod tests {
             (Value::from("x-text"), Value::from("a")),
             (Value::from("x-ulong"), Value::Ulong(u64::MAX)),
         ];
-        assert_eq!(map(&read(&given, "q").unwrap()), given);
+        assert_eq!(map(&read(&given, QUEUE).unwrap()), given);
     }
 
     #[test]
     fn what_is_no_argument_is_refused_by_name() {
-        let argument = |value| read(&vec![(Value::from("x-own"), value)], "q");
+        let argument = |value| read(&vec![(Value::from("x-own"), value)], QUEUE);
         let text = "invalid arg 'x-own' for queue 'q' in vhost '/': the type is not accepted";
         for value in [Value::Timestamp(1), Value::Null, Value::List(Vec::new())] {
             assert_eq!(argument(value), Err(text.to_owned()));
         }
         let double = vec![(Value::from("x-max-length"), Value::Double(1.0))];
-        let text = read(&double, "q").unwrap_err();
+        let text = read(&double, QUEUE).unwrap_err();
         assert!(text.ends_with("\"expected integer, got double\""), "{text}");
-        assert!(read(&vec![(Value::Int(1), Value::Int(1))], "q").is_err());
+        assert!(read(&vec![(Value::Int(1), Value::Int(1))], QUEUE).is_err());
     }
 }

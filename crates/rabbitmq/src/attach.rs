@@ -13,7 +13,7 @@ use broker::{
 use dialect::{LinkContext, Subject};
 use endpoint::{LinkId, SessionId};
 
-use crate::address::{self, Address, MANAGEMENT};
+use crate::address::{self, Address, DEFAULT_EXCHANGE, MANAGEMENT};
 use crate::consumer::Consumer;
 use crate::dynamic_queue::{self, DynamicQueue, MOVE};
 use crate::errors;
@@ -91,7 +91,7 @@ impl Links {
     ) -> Option<Box<Attach>> {
         // Clients of both dialects ask for temporary queues in the same way.
         let asked = DynamicQueue::asked_for(&attach)
-            .filter(|it| *it == DynamicQueue::Reply || self.names_virtual_host);
+            .filter(|it| *it == DynamicQueue::Reply || self.virtual_host.is_named());
         let address = far_address(&attach).unwrap_or("/").to_owned();
         let is_ours = asked.is_some() || address.is_empty() || address::is_ours(&address);
         // An entity that another dialect's clients have given such a path is theirs.
@@ -139,11 +139,9 @@ impl Links {
             return Err(errors::not_paired().into());
         }
         if !cx.claims.has_any() && cx.directory.access().anonymous() == Rights::NONE {
-            return Err(Refusal::End(errors::no_access(
-                "management",
-                "links",
-                &self.user,
-            )));
+            let links = format!("links in vhost '{}'", self.virtual_host.name());
+            let error = errors::no_access("management", links, &self.user);
+            return Err(Refusal::End(error));
         }
         let asks = attach.role == Role::Sender;
         let id = self.pairs.join(session, &attach.name, link, asks);
@@ -178,7 +176,8 @@ impl Links {
                 Address::Exchange { name, key } => match self.topic_target(cx, &name, &key)? {
                     Some(topic) => topic,
                     None => {
-                        self.check(cx, Permission::Write, "", &format!("exchange '{name}'"))?;
+                        let exchange = self.virtual_host.exchange(&name);
+                        self.check(cx, Permission::Write, "", exchange)?;
                         let order = Order::Router(RouterOrder::Describe { name: name.clone() });
                         let pending = Pending::Attach(link);
                         let request = register(&mut self.pending, cx, pending, 0);
@@ -228,6 +227,7 @@ impl Links {
             exchange,
             key,
         } = *pending;
+        let named = self.virtual_host.exchange(&exchange);
         let error = match result {
             Ok(_) => {
                 let target = Target::Exchange {
@@ -237,8 +237,8 @@ impl Links {
                 let reply = self.publisher_reply(&attach, &target);
                 return self.accept_publisher(cx, link, session, reply, target);
             }
-            Err(EntityError::Router(RouterError::NotFound(name))) => errors::no_exchange(&name),
-            Err(error) => errors::unusable(&exchange, &error.to_string()),
+            Err(EntityError::Router(RouterError::NotFound(_))) => errors::not_found(named),
+            Err(error) => errors::unusable(named, &error.to_string()),
         };
         cx.note(Subject::Attach, &attach.name, Some(&exchange), &error);
         cx.connection.refuse(link, error);
@@ -281,7 +281,7 @@ impl Links {
         if let Some((DynamicQueue::Temporary, node)) = dynamic_queue::node_of(&name) {
             return self.attach_to_temporary(cx, link, session, attach, node);
         }
-        self.check(cx, Permission::Read, &name, &format!("queue '{name}'"))?;
+        self.check(cx, Permission::Read, &name, self.virtual_host.queue(&name))?;
         let place = self.readable(cx, &name)?;
         cx.commands.push(Command::Attach {
             receiver: cx.receiver_id(link),
@@ -315,9 +315,10 @@ impl Links {
         let (path, subqueue) = address::entity_of(name);
         let entity = cx.directory.get(path).filter(|it| it.path == path);
         let entity = entity.filter(|it| it.kind != EntityKind::Topic);
-        let entity = entity.ok_or_else(|| errors::no_queue(name))?;
+        let queue = self.virtual_host.queue(name);
+        let entity = entity.ok_or_else(|| errors::not_found(queue))?;
         if self.exclusive.is_locked(cx.directory, path) {
-            return Err(errors::locked(path));
+            return Err(errors::locked(self.virtual_host.queue(path)));
         }
         let settings = &entity.settings;
         let forwards = match subqueue {
@@ -329,13 +330,13 @@ impl Links {
             Subqueue::TransferDeadLetter => false,
         };
         if settings.requires_session && subqueue == Subqueue::Main {
-            return Err(errors::unusable(name, "requires sessions"));
+            return Err(errors::unusable(queue, "requires sessions"));
         }
         if forwards {
-            return Err(errors::unusable(name, "forwards its messages"));
+            return Err(errors::unusable(queue, "forwards its messages"));
         }
         if !settings.status.allows_receive() {
-            return Err(errors::unusable(name, "is disabled for receiving"));
+            return Err(errors::unusable(queue, "is disabled for receiving"));
         }
         Ok(SubqueueId {
             entity: entity.id,
@@ -343,24 +344,9 @@ impl Links {
         })
     }
 
-    pub(crate) fn check(
-        &self,
-        cx: &LinkContext<'_>,
-        permission: Permission,
-        path: &str,
-        resource: &str,
-    ) -> Result<(), Refusal> {
-        match permission.is_given(cx, path) {
-            true => Ok(()),
-            false => {
-                let error = errors::no_access(permission.name(), resource, &self.user);
-                Err(Refusal::End(error))
-            }
-        }
-    }
-
     fn queue_target(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Refusal> {
-        self.check(cx, Permission::Write, name, "exchange 'amq.default'")?;
+        let exchange = self.virtual_host.exchange(DEFAULT_EXCHANGE);
+        self.check(cx, Permission::Write, name, exchange)?;
         Ok(self.queue_for_send(cx, name)?)
     }
 
@@ -374,7 +360,12 @@ impl Links {
         let Some(topic) = self.topic_for_send(cx, name, key)? else {
             return Ok(None);
         };
-        self.check(cx, Permission::Write, name, &format!("exchange '{name}'"))?;
+        self.check(
+            cx,
+            Permission::Write,
+            name,
+            self.virtual_host.exchange(name),
+        )?;
         Ok(Some(topic))
     }
 
@@ -427,7 +418,8 @@ impl Links {
             return self.detach(cx, link, errors::queue_deleted());
         }
         if !permission.is_kept(cx, path) {
-            let resource = attached.entity().unwrap_or_default();
+            let entity = attached.entity().unwrap_or_default();
+            let resource = format!("{entity} in vhost '{}'", self.virtual_host.name());
             let error = errors::no_access(permission.name(), resource, &self.user);
             self.end_session_of(cx, link, error);
         }

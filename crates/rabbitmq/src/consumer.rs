@@ -17,7 +17,7 @@ use endpoint::{Event, LinkId, NoCredit, Outgoing, SessionId};
 
 use crate::activity::Activity;
 use crate::errors;
-use crate::links::{Links, Pending, register};
+use crate::links::{LinkKind, Links, Pending, register};
 use crate::message::delivery;
 
 /// The property of a flow by which a client is told that its consumer is active, or not.
@@ -346,14 +346,16 @@ impl Links {
         link: LinkId,
         reason: Eviction,
     ) {
-        let Some(consumer) = self.consumer(link) else {
+        let Some(LinkKind::Consumer(consumer)) = self.links.get(&link).map(|link| &link.kind)
+        else {
             return;
         };
+        let queue = self.virtual_host.queue(&consumer.path);
         let error = match reason {
             Eviction::NotFound => errors::queue_deleted(),
-            Eviction::Exclusive => errors::locked(&consumer.path),
+            Eviction::Exclusive => errors::locked(queue),
             Eviction::Injected(error) => errors::injected(error),
-            other => errors::unusable(&consumer.path, &format!("is not readable: {other}")),
+            other => errors::unusable(queue, &format!("is not readable: {other}")),
         };
         self.detach(cx, link, error);
     }

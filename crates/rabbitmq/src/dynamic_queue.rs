@@ -17,7 +17,7 @@ use dialect::{LinkContext, Subject};
 use endpoint::{LinkId, SessionId};
 use store::EntityId;
 
-use crate::address::{Address, queue_address};
+use crate::address::{Address, DEFAULT_EXCHANGE, queue_address};
 use crate::attach::{Refusal, far_address, mode_of, reply};
 use crate::consumer::Consumer;
 use crate::errors;
@@ -118,7 +118,8 @@ impl Links {
                 if attach.snd_settle_mode != Some(SenderSettleMode::Settled) {
                     return Err(errors::not_implemented("a reply queue with settlement").into());
                 }
-                self.check(cx, Permission::Read, "", "queue 'amq.rabbitmq.reply-to'")?;
+                let queue = self.virtual_host.queue("amq.rabbitmq.reply-to");
+                self.check(cx, Permission::Read, "", queue)?;
             }
             DynamicQueue::Temporary => self.check_temporary(cx, &attach)?,
         }
@@ -155,7 +156,8 @@ impl Links {
         if needed.iter().all(|right| rights.allow(*right)) {
             return Ok(());
         }
-        let error = errors::no_access("configure", "queue 'amq.dyn-'", &self.user);
+        let queue = self.virtual_host.queue("amq.dyn-");
+        let error = errors::no_access("configure", queue, &self.user);
         Err(Refusal::End(error))
     }
 
@@ -168,7 +170,8 @@ impl Links {
         attach: Box<Attach>,
         node: EntityId,
     ) -> Result<(), Refusal> {
-        self.check(cx, Permission::Write, "", "exchange 'amq.default'")?;
+        let exchange = self.virtual_host.exchange(DEFAULT_EXCHANGE);
+        self.check(cx, Permission::Write, "", exchange)?;
         self.open_node(cx, link, node, NodeUse::Send);
         self.wait_for_node(link, session, attach);
         Ok(())
@@ -251,7 +254,7 @@ impl Links {
             }
             Err(error) => {
                 let name = Address::of_source(address).unwrap_or_default();
-                let error = errors::node(&name, error);
+                let error = errors::node(self.virtual_host.queue(&name), error);
                 cx.note(Subject::Attach, &attach.name, Some(address), &error);
                 cx.connection.refuse(link, error);
             }

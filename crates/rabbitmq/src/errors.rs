@@ -2,13 +2,16 @@
 //!
 //! Clients compare some texts, so they are RabbitMQ's where it has them.
 
+use std::fmt;
+
 use amqp::error::condition;
 use amqp::{Error, Symbol, Value};
-use broker::{InjectedError, NodeError, PublishError, SendError};
+use broker::{InjectedError, NodeError, PublishError, Resource, SendError};
 use bytes::Bytes;
 use dialect::RenewalError;
 
 use crate::address::AddressError;
+use crate::virtual_host::VirtualHost;
 
 /// The reason of a queue that takes no more.
 const MAX_LENGTH: Symbol = Symbol::new("maxlen");
@@ -46,16 +49,9 @@ pub(crate) fn no_message_address() -> Error {
     Error::new(condition::PRECONDITION_FAILED, text)
 }
 
-pub(crate) fn no_queue(name: &str) -> Error {
-    Error::new(
-        condition::NOT_FOUND,
-        format!("no queue '{name}' in vhost '/'"),
-    )
-}
-
-pub(crate) fn no_exchange(name: &str) -> Error {
-    let text = format!("no exchange '{name}' in vhost '/'");
-    Error::new(condition::NOT_FOUND, text)
+/// A queue or an exchange that is not there.
+pub(crate) fn not_found(resource: Resource<'_>) -> Error {
+    Error::new(condition::NOT_FOUND, format!("no {resource}"))
 }
 
 /// The same error, of one delivery that came settled.
@@ -69,11 +65,11 @@ pub(crate) fn of_delivery(mut error: Error, tag: Bytes) -> Error {
 }
 
 /// A queue that belongs to another connection. Clients look for the beginning of the text.
-pub(crate) fn locked(name: &str) -> Error {
+pub(crate) fn locked(queue: Resource<'_>) -> Error {
     let text = format!(
-        "cannot obtain exclusive access to locked queue '{name}' in vhost '/'. It could be \
-         originally declared on another connection or the exclusive property value does not match \
-         that of the original declaration."
+        "cannot obtain exclusive access to locked {queue}. It could be originally declared on \
+         another connection or the exclusive property value does not match that of the original \
+         declaration."
     );
     Error::new(condition::RESOURCE_LOCKED, text)
 }
@@ -87,8 +83,8 @@ pub(crate) fn queue_deleted() -> Error {
 }
 
 /// `what` is the right as RabbitMQ calls it.
-pub(crate) fn no_access(what: &str, resource: &str, user: &str) -> Error {
-    let text = format!("{what} access to {resource} in vhost '/' refused for user '{user}'");
+pub(crate) fn no_access(what: &str, resource: impl fmt::Display, user: &str) -> Error {
+    let text = format!("{what} access to {resource} refused for user '{user}'");
     Error::new(condition::UNAUTHORIZED_ACCESS, text)
 }
 
@@ -125,8 +121,8 @@ pub(crate) fn no_sends(name: &str) -> Error {
 }
 
 /// A queue that serves this dialect not, for a setting that its other clients have made.
-pub(crate) fn unusable(name: &str, why: &str) -> Error {
-    let text = format!("queue '{name}' in vhost '/' {why}");
+pub(crate) fn unusable(resource: Resource<'_>, why: &str) -> Error {
+    let text = format!("{resource} {why}");
     Error::new(condition::PRECONDITION_FAILED, text)
 }
 
@@ -196,12 +192,12 @@ pub(crate) fn injected(error: InjectedError) -> Error {
 }
 
 /// Why an exchange refused a message.
-pub(crate) fn publish(error: &PublishError) -> Error {
+pub(crate) fn publish(error: &PublishError, host: &VirtualHost) -> Error {
     match error {
-        PublishError::NotFound(name) => no_exchange(name),
+        PublishError::NotFound(name) => not_found(host.exchange(name)),
         PublishError::Rejected { destination, error } => send(error, destination),
         PublishError::Internal(name) => {
-            let text = format!("write access to internal exchange '{name}' in vhost '/' refused");
+            let text = format!("write access to internal {} refused", host.exchange(name));
             Error::new(condition::UNAUTHORIZED_ACCESS, text)
         }
         PublishError::Injected(error) => injected(*error),
@@ -212,9 +208,9 @@ pub(crate) fn publish(error: &PublishError) -> Error {
 }
 
 /// Why a link has no reply queue.
-pub(crate) fn node(name: &str, error: NodeError) -> Error {
+pub(crate) fn node(queue: Resource<'_>, error: NodeError) -> Error {
     let condition = match error {
-        NodeError::NotFound => return no_queue(name),
+        NodeError::NotFound => return not_found(queue),
         NodeError::Exclusive => condition::RESOURCE_LOCKED,
         NodeError::TooMany { .. } | NodeError::OutOfMemory { .. } => {
             condition::RESOURCE_LIMIT_EXCEEDED

@@ -18,6 +18,7 @@ mod message;
 mod open;
 mod publisher;
 mod rights;
+mod virtual_host;
 
 use access::RequiredRight;
 

@@ -19,6 +19,7 @@ use crate::consumer::{Consumer, PendingSettle};
 use crate::exclusive_queues::ExclusiveQueues;
 use crate::management::pair::{PairId, Pairs};
 use crate::publisher::{PendingPublish, Publisher};
+use crate::virtual_host::VirtualHost;
 use crate::{Settings, dynamic_queue, errors, open};
 
 /// The user of a client that has shown no name.
@@ -65,8 +66,7 @@ pub struct Links {
     pub(crate) user: String,
     /// Whether the client has logged in by that name. Messages may only then have a user id.
     pub(crate) is_named: bool,
-    /// Whether the client has named a virtual host, as RabbitMQ's clients do.
-    pub(crate) names_virtual_host: bool,
+    pub(crate) virtual_host: VirtualHost,
     /// Whether senders without a target address are the host's.
     pub(crate) leaves_anonymous_senders: bool,
     pub(crate) links: BTreeMap<LinkId, Link>,
@@ -84,7 +84,7 @@ impl Links {
             ids,
             user: ANONYMOUS.to_owned(),
             is_named: false,
-            names_virtual_host: false,
+            virtual_host: VirtualHost::default(),
             leaves_anonymous_senders: false,
             links: BTreeMap::new(),
             pairs: Pairs::default(),
@@ -198,10 +198,9 @@ impl LinkOwner for Links {
         open: &Open,
         locality: Locality,
     ) -> Result<Option<Credential>, Error> {
-        let names_virtual_host = open::names_virtual_host(open);
-        self.names_virtual_host = names_virtual_host;
+        self.virtual_host = VirtualHost::new(open::named_virtual_host(open));
         self.leaves_anonymous_senders = open::leaves_anonymous_senders(open);
-        let guest = open::guest(access, locality).filter(|_| names_virtual_host);
+        let guest = open::guest(access, locality).filter(|_| self.virtual_host.is_named());
         self.is_named |= guest.is_some();
         Ok(guest)
     }

@@ -23,7 +23,6 @@ use crate::management::pair::PairId;
 use crate::management::queues::QueueOperation;
 use crate::management::request::{Method, Request};
 use crate::management::response::Response;
-use crate::rights::Permission;
 
 pub use bindings::argument_hash;
 pub use exchanges::{exchange_settings, router_refusal};
@@ -200,18 +199,6 @@ impl Links {
         }
     }
 
-    /// The error for a client without the right to change what is at `path`.
-    fn deny(
-        &self,
-        cx: &LinkContext<'_>,
-        permission: Permission,
-        path: &str,
-        resource: &str,
-    ) -> Option<Error> {
-        let is_given = permission.is_given(cx, path);
-        (!is_given).then(|| errors::no_access(permission.name(), resource, &self.user))
-    }
-
     /// The broker has carried out an order.
     pub(crate) fn handle_administered(
         &mut self,
@@ -220,6 +207,7 @@ impl Links {
         result: Result<Answer, EntityError>,
     ) {
         let node = self.settings.node.clone();
+        let host = &self.virtual_host;
         let Some(running) = self
             .pairs
             .get_mut(id)
@@ -228,12 +216,14 @@ impl Links {
             return;
         };
         let step = match &mut running.operation {
-            Operation::Queue(operation) => operation.go_on(result, &node, &mut self.exclusive),
-            Operation::Router => exchanges::answer(result).into(),
-            Operation::Removal => exchanges::removed(result).into(),
-            Operation::ListBindings => bindings::listed(result).into(),
+            Operation::Queue(operation) => {
+                operation.go_on(result, &node, host, &mut self.exclusive)
+            }
+            Operation::Router => exchanges::answer(result, host).into(),
+            Operation::Removal => exchanges::removed(result, host).into(),
+            Operation::ListBindings => bindings::listed(result, host).into(),
             Operation::Unbind { hash } => {
-                let step = bindings::remove_listed(hash, result);
+                let step = bindings::remove_listed(hash, result, host);
                 running.operation = Operation::Removal;
                 step
             }

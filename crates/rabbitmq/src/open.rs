@@ -34,15 +34,16 @@ pub fn open_properties(node: &str, railbus_version: &str) -> Map {
     entries.collect()
 }
 
-/// Whether the client has named a virtual host. The connection's host refuses unknown ones.
-pub(crate) fn names_virtual_host(open: &Open) -> bool {
-    virtual_host(open.hostname.as_deref().unwrap_or_default()).is_some()
+/// The virtual host that the client has named, if it has. The connection's host refuses unknown
+/// ones.
+pub(crate) fn named_virtual_host(open: &Open) -> Option<&str> {
+    virtual_host(open.hostname.as_deref().unwrap_or_default())
 }
 
 /// Whether senders without a target address are the other dialect's: the client desires them and
 /// names no virtual host, as JMS clients do and RabbitMQ's do not. (docs/spec/rabbitmq.md#1)
 pub(crate) fn leaves_anonymous_senders(open: &Open) -> bool {
-    !names_virtual_host(open) && open.desired_capabilities.contains(&ANONYMOUS_RELAY)
+    named_virtual_host(open).is_none() && open.desired_capabilities.contains(&ANONYMOUS_RELAY)
 }
 
 /// The credential of the user `guest`: on this machine, with the development key only.

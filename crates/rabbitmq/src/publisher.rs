@@ -16,7 +16,7 @@ use dialect::{CreditWindow, LinkContext, owner_token};
 use endpoint::{Event, LinkId, SessionId};
 use store::EntityId;
 
-use crate::address::{self, Address};
+use crate::address::{self, Address, DEFAULT_EXCHANGE};
 use crate::dynamic_queue;
 use crate::errors;
 use crate::links::{Links, Pending, register};
@@ -136,7 +136,7 @@ impl Links {
         let (path, subqueue) = address::entity_of(name);
         let entity = cx.directory.get(path).filter(|it| it.path == path);
         let entity = entity.filter(|it| it.kind != EntityKind::Topic);
-        let entity = entity.ok_or_else(|| errors::no_queue(name))?;
+        let entity = entity.ok_or_else(|| errors::not_found(self.virtual_host.queue(name)))?;
         if subqueue != Subqueue::Main || entity.kind == EntityKind::Subscription {
             return Err(errors::no_sends(name));
         }
@@ -257,7 +257,7 @@ impl Links {
         match address {
             Address::Queue(name) => {
                 if !Permission::Write.is_given(cx, &name) {
-                    return Err(Some(self.no_write("amq.default")));
+                    return Err(Some(self.no_write(DEFAULT_EXCHANGE)));
                 }
                 self.queue_for_send(cx, &name).map_err(|error| {
                     let is_missing = error.condition == condition::NOT_FOUND;
@@ -291,7 +291,7 @@ impl Links {
         }
         let may_write = |key: &String| Permission::Write.is_given(cx, key);
         if !parsed.further_keys.iter().all(may_write) {
-            return Err(Some(self.no_write("amq.default")));
+            return Err(Some(self.no_write(DEFAULT_EXCHANGE)));
         }
         Ok(Target::Exchange {
             name: DEFAULT_ROUTER.to_owned(),
@@ -301,7 +301,7 @@ impl Links {
 
     fn no_write(&self, exchange: &str) -> Error {
         let permission = Permission::Write.name();
-        errors::no_access(permission, &format!("exchange '{exchange}'"), &self.user)
+        errors::no_access(permission, self.virtual_host.exchange(exchange), &self.user)
     }
 
     fn hand_over(
@@ -386,18 +386,21 @@ impl Links {
         let is_fixed = self
             .publisher(pending.link)
             .is_some_and(|publisher| !matches!(publisher.target, Target::Anonymous));
+        let host = &self.virtual_host;
         let outcome = match result {
             Ok(Routed::Stored { .. }) => Outcome::State(DeliveryState::Accepted),
             Ok(Routed::Unmatched) => Outcome::State(DeliveryState::Released),
             Err(error @ PublishError::NotFound(_)) if is_fixed => {
-                Outcome::Detach(DeliveryState::Released, errors::publish(error))
+                Outcome::Detach(DeliveryState::Released, errors::publish(error, host))
             }
             // Its sender sees no rejection.
             Err(error @ PublishError::NotFound(_)) if pending.settled => {
-                let error = errors::of_delivery(errors::publish(error), pending.tag.clone());
+                let error = errors::of_delivery(errors::publish(error, host), pending.tag.clone());
                 Outcome::Detach(DeliveryState::Released, error)
             }
-            Err(error) => Outcome::State(DeliveryState::Rejected(Some(errors::publish(error)))),
+            Err(error) => {
+                Outcome::State(DeliveryState::Rejected(Some(errors::publish(error, host))))
+            }
         };
         self.answer(cx, &pending, outcome);
     }

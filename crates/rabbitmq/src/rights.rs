@@ -1,7 +1,13 @@
 //! Rights: RabbitMQ's permissions as rights of access rules. (docs/spec/rabbitmq.md#1, #14)
 
 use access::RequiredRight;
+use amqp::Error;
+use broker::Resource;
 use dialect::LinkContext;
+
+use crate::attach::Refusal;
+use crate::errors;
+use crate::links::Links;
 
 /// A permission of RabbitMQ.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,5 +47,34 @@ impl Permission {
         let access = cx.directory.access();
         let rights = cx.claims.rights_within_grace(access, &path.to_lowercase());
         rights.allow(self.required_right())
+    }
+}
+
+impl Links {
+    /// The error for a client without the right to what is at `path`, which texts name as that
+    /// resource.
+    pub(crate) fn deny(
+        &self,
+        cx: &LinkContext<'_>,
+        permission: Permission,
+        path: &str,
+        resource: Resource<'_>,
+    ) -> Option<Error> {
+        let is_given = permission.is_given(cx, path);
+        (!is_given).then(|| errors::no_access(permission.name(), resource, &self.user))
+    }
+
+    /// The same for a link that is not attached, whose session ends.
+    pub(crate) fn check(
+        &self,
+        cx: &LinkContext<'_>,
+        permission: Permission,
+        path: &str,
+        resource: Resource<'_>,
+    ) -> Result<(), Refusal> {
+        match self.deny(cx, permission, path, resource) {
+            None => Ok(()),
+            Some(error) => Err(Refusal::End(error)),
+        }
     }
 }

@@ -18,6 +18,7 @@ use crate::management::request::Request;
 use crate::management::response::Response;
 use crate::management::{Operation, Step};
 use crate::rights::Permission;
+use crate::virtual_host::VirtualHost;
 
 /// Most bindings of one list.
 const MAX_LISTED: usize = 1_000;
@@ -54,19 +55,23 @@ fn listing(place: &Place, top: usize) -> Order {
 }
 
 /// The response to a list.
-pub(super) fn listed(result: Result<Answer, EntityError>) -> Response {
+pub(super) fn listed(result: Result<Answer, EntityError>, host: &VirtualHost) -> Response {
     match result {
         Ok(Answer::Router(RouterAnswer::Bindings(page))) => {
             Response::with(200, Value::List(page.items.iter().map(shown).collect()))
         }
         Ok(_) => Response::with(200, Value::List(Vec::new())),
-        Err(EntityError::Router(error)) => refusal(&error),
+        Err(EntityError::Router(error)) => refusal(&error, host),
         Err(error) => Response::new(400, error.to_string()),
     }
 }
 
 /// What follows when the bindings are known of which one is to be removed.
-pub(super) fn remove_listed(hash: &str, result: Result<Answer, EntityError>) -> Step {
+pub(super) fn remove_listed(
+    hash: &str,
+    result: Result<Answer, EntityError>,
+    host: &VirtualHost,
+) -> Step {
     match result {
         Ok(Answer::Router(RouterAnswer::Bindings(page))) => {
             let mut found = page.items.into_iter();
@@ -75,7 +80,7 @@ pub(super) fn remove_listed(hash: &str, result: Result<Answer, EntityError>) -> 
                 None => Response::no_content().into(),
             }
         }
-        Err(EntityError::Router(error)) => refusal(&error).into(),
+        Err(EntityError::Router(error)) => refusal(&error, host).into(),
         _ => Response::no_content().into(),
     }
 }
@@ -119,7 +124,7 @@ impl Links {
     fn locked(&self, cx: &LinkContext<'_>, destination: &BindingDestination) -> Option<Response> {
         match destination {
             BindingDestination::Entity(name) if self.exclusive.is_locked(cx.directory, name) => {
-                Some(Response::locked(name))
+                Some(Response::locked(self.virtual_host.queue(name)))
             }
             BindingDestination::Entity(_) | BindingDestination::Router(_) => None,
         }
@@ -133,12 +138,12 @@ impl Links {
         destination: &BindingDestination,
     ) -> Option<amqp::Error> {
         let (path, resource) = match destination {
-            BindingDestination::Entity(name) => (name.as_str(), format!("queue '{name}'")),
-            BindingDestination::Router(name) => ("", format!("exchange '{name}'")),
+            BindingDestination::Entity(name) => (name.as_str(), self.virtual_host.queue(name)),
+            BindingDestination::Router(name) => ("", self.virtual_host.exchange(name)),
         };
-        let source = format!("exchange '{source}'");
-        self.deny(cx, Permission::Read, "", &source)
-            .or_else(|| self.deny(cx, Permission::Write, path, &resource))
+        let source = self.virtual_host.exchange(source);
+        self.deny(cx, Permission::Read, "", source)
+            .or_else(|| self.deny(cx, Permission::Write, path, resource))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use amqp::{Map, Value};
 use broker::{
-    Answer, EntityError, Order, RouterDifference, RouterError, RouterKind, RouterOrder,
+    Answer, EntityError, Order, Resource, RouterDifference, RouterError, RouterKind, RouterOrder,
     RouterSettings,
 };
 use dialect::LinkContext;
@@ -13,57 +13,65 @@ use crate::management::request::Request;
 use crate::management::response::Response;
 use crate::management::{Operation, Step};
 use crate::rights::Permission;
+use crate::virtual_host::VirtualHost;
 
 const ALTERNATE: &str = "alternate-exchange";
 
 /// The response to an order about an exchange or a binding.
-pub(super) fn answer(result: Result<Answer, EntityError>) -> Response {
+pub(super) fn answer(result: Result<Answer, EntityError>, host: &VirtualHost) -> Response {
     match result {
         Ok(_) => Response::no_content(),
-        Err(EntityError::Router(error)) => refusal(&error),
+        Err(EntityError::Router(error)) => refusal(&error, host),
         Err(error) => Response::new(400, error.to_string()),
     }
 }
 
 /// The response to a removal; what is not there is removed already.
-pub(super) fn removed(result: Result<Answer, EntityError>) -> Response {
+pub(super) fn removed(result: Result<Answer, EntityError>, host: &VirtualHost) -> Response {
     match result {
         Err(EntityError::Router(RouterError::NotFound(_))) => Response::no_content(),
-        result => answer(result),
+        result => answer(result, host),
     }
 }
 
 /// The response to an order that is refused.
-pub(super) fn refusal(error: &RouterError) -> Response {
-    let (status, text) = router_refusal(error);
+pub(super) fn refusal(error: &RouterError, host: &VirtualHost) -> Response {
+    let (status, text) = router_refusal(error, host.name());
     Response::new(status, text)
 }
 
 /// RabbitMQ's status and text of a refusal, as its management over AMQP has them.
 #[must_use]
-pub fn router_refusal(error: &RouterError) -> (u16, String) {
+pub fn router_refusal(error: &RouterError, virtual_host: &str) -> (u16, String) {
+    let exchange = |name| Resource::exchange(name, virtual_host);
     match error {
-        RouterError::NotFound(name) => (400, format!("no exchange '{name}' in vhost '/'")),
-        RouterError::NoDestination(name) => (400, format!("no queue '{name}' in vhost '/'")),
+        RouterError::NotFound(name) => (400, format!("no {}", exchange(name))),
+        RouterError::NoDestination(name) => {
+            (400, format!("no {}", Resource::queue(name, virtual_host)))
+        }
         RouterError::Default => {
             let text = "operation not permitted on the default exchange";
             (403, text.to_owned())
         }
         RouterError::Reserved(name) => {
-            let text = format!("exchange '{name}' in vhost '/' starts with reserved prefix 'amq.'");
-            (403, text)
+            let exchange = exchange(name);
+            (
+                403,
+                format!("{exchange} starts with reserved prefix 'amq.'"),
+            )
         }
         RouterError::Different { name, difference } => {
             let (what, given, current) = differing(difference);
+            let exchange = exchange(name);
             let text = format!(
-                "inequivalent arg '{what}' for exchange '{name}' in vhost '/': received {given} \
-                 but current is {current}"
+                "inequivalent arg '{what}' for {exchange}: received {given} but current is \
+                 {current}"
             );
             (409, text)
         }
         RouterError::TopicExists(name) => {
-            let text = format!("the name of exchange '{name}' in vhost '/' is that of a topic");
-            (409, text)
+            let exchange = exchange(name);
+            (409, format!("the name of {exchange} is that of a topic"))
         }
         RouterError::Match(value) => {
             let text = format!(
@@ -110,8 +118,8 @@ impl Links {
         let Some(name) = address::decoded(segment) else {
             return refused(Response::new(400, format!("bad exchange name '{segment}'")));
         };
-        let resource = format!("exchange '{name}'");
-        if let Some(error) = self.deny(cx, Permission::Configure, "", &resource) {
+        let exchange = self.virtual_host.exchange(&name);
+        if let Some(error) = self.deny(cx, Permission::Configure, "", exchange) {
             return (Operation::Router, Step::End(error));
         }
         let Some(Value::Map(body)) = &request.body else {
@@ -132,8 +140,8 @@ impl Links {
             let response = Response::new(400, format!("bad exchange name '{segment}'"));
             return (Operation::Router, response.into());
         };
-        let resource = format!("exchange '{name}'");
-        if let Some(error) = self.deny(cx, Permission::Configure, "", &resource) {
+        let exchange = self.virtual_host.exchange(&name);
+        if let Some(error) = self.deny(cx, Permission::Configure, "", exchange) {
             return (Operation::Router, Step::End(error));
         }
         let order = Order::Router(RouterOrder::Remove { name });

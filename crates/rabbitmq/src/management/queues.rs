@@ -5,12 +5,12 @@
 use amqp::{Error, Map, Value};
 use broker::{
     Answer, Command, DEFAULT_ROUTER, EntityDescription, EntityError, EntityInfo, EntityKind,
-    EntityPath, Order, QueueArguments, RESERVED_ROUTERS, StoreOnlyProperties, Subqueue, SubqueueId,
-    Wall, check_path,
+    EntityPath, Order, QueueArguments, RESERVED_ROUTERS, Resource, StoreOnlyProperties, Subqueue,
+    SubqueueId, Wall, check_path,
 };
 use dialect::LinkContext;
 
-use crate::address;
+use crate::address::{self, DEFAULT_EXCHANGE};
 use crate::arguments;
 use crate::dynamic_queue::{self, DynamicQueue};
 use crate::exclusive_queues::ExclusiveQueues;
@@ -19,6 +19,7 @@ use crate::management::request::Request;
 use crate::management::response::Response;
 use crate::management::{Operation, Step};
 use crate::rights::Permission;
+use crate::virtual_host::VirtualHost;
 
 /// The type of reply queues.
 const VOLATILE: &str = "rabbit_volatile_queue";
@@ -106,13 +107,12 @@ impl Links {
         if name.is_empty() {
             return respond(400, "declare queue with empty name not allowed");
         }
-        let resource = format!("queue '{name}'");
-        if let Some(error) = self.deny(cx, Permission::Configure, &name, &resource) {
+        let queue = self.virtual_host.queue(&name);
+        if let Some(error) = self.deny(cx, Permission::Configure, &name, queue) {
             return (Operation::Router, Step::End(error));
         }
         if name.starts_with(RESERVED_ROUTERS) {
-            let text = format!("{resource} in vhost '/' starts with reserved prefix 'amq.'");
-            return respond(403, text);
+            return respond(403, format!("{queue} starts with reserved prefix 'amq.'"));
         }
         if let Err(error) = check_path(&name) {
             return respond(400, error.to_string());
@@ -120,7 +120,7 @@ impl Links {
         let Some(Value::Map(body)) = &request.body else {
             return respond(400, "the body of a queue is a map");
         };
-        let arguments = match read_properties(body, &name) {
+        let arguments = match read_properties(body, queue) {
             Ok(arguments) => arguments,
             Err(response) => return (Operation::Router, response.into()),
         };
@@ -141,12 +141,13 @@ impl Links {
     ) -> Option<Error> {
         let settings = arguments.settings();
         let router = settings.dead_letter_router?;
-        let from = self.deny(cx, Permission::Read, name, &format!("queue '{name}'"));
+        let exchange = |name| self.virtual_host.exchange(name);
+        let from = self.deny(cx, Permission::Read, name, self.virtual_host.queue(name));
         from.or_else(|| match (router.as_str(), settings.dead_letter_key) {
             (DEFAULT_ROUTER, Some(queue)) => {
-                self.deny(cx, Permission::Write, &queue, "exchange 'amq.default'")
+                self.deny(cx, Permission::Write, &queue, exchange(DEFAULT_EXCHANGE))
             }
-            (name, _) => self.deny(cx, Permission::Write, "", &format!("exchange '{name}'")),
+            (name, _) => self.deny(cx, Permission::Write, "", exchange(name)),
         })
     }
 
@@ -154,8 +155,8 @@ impl Links {
         let Some(name) = address::decoded(segment) else {
             return bad_name(segment);
         };
-        let resource = format!("queue '{name}'");
-        if let Some(error) = self.deny(cx, Permission::Configure, &name, &resource) {
+        let queue = self.virtual_host.queue(&name);
+        if let Some(error) = self.deny(cx, Permission::Configure, &name, queue) {
             return (Operation::Router, Step::End(error));
         }
         let step = describe(&name);
@@ -166,15 +167,16 @@ impl Links {
         let Some(name) = address::decoded(segment) else {
             return bad_name(segment);
         };
-        if let Some(error) = self.deny(cx, Permission::Read, &name, &format!("queue '{name}'")) {
+        let resource = self.virtual_host.queue(&name);
+        if let Some(error) = self.deny(cx, Permission::Read, &name, resource) {
             return (Operation::Router, Step::End(error));
         }
         let queue = cx.directory.get(&name).filter(|it| it.path == name);
         let Some(queue) = queue.filter(|it| it.kind == EntityKind::Queue) else {
-            return respond(404, format!("no queue '{name}' in vhost '/'"));
+            return respond(404, format!("no {resource}"));
         };
         if self.exclusive.is_locked(cx.directory, &name) {
-            return (Operation::Router, Response::locked(&name).into());
+            return (Operation::Router, Response::locked(resource).into());
         }
         let subqueue = SubqueueId {
             entity: queue.id,
@@ -193,7 +195,7 @@ impl Links {
 }
 
 /// The arguments of a declaration whose other properties can be met.
-fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
+fn read_properties(body: &Map, queue: Resource<'_>) -> Result<QueueArguments, Response> {
     let empty = Map::new();
     let mut given = &empty;
     let mut flags = [
@@ -219,7 +221,7 @@ fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
             }
         }
     }
-    let arguments = arguments::read(given, name).map_err(|text| Response::new(409, text))?;
+    let arguments = arguments::read(given, queue).map_err(|text| Response::new(409, text))?;
     let is_classic = arguments.kind() == "classic";
     let unmet = match flags {
         // Every queue is durable.
@@ -230,7 +232,7 @@ fn read_properties(body: &Map, name: &str) -> Result<QueueArguments, Response> {
     };
     match unmet {
         Some(what) => {
-            let text = format!("invalid property '{what}' for queue '{name}' in vhost '/'");
+            let text = format!("invalid property '{what}' for {queue}");
             Err(Response::new(400, text))
         }
         None => Ok(arguments
@@ -245,6 +247,7 @@ impl QueueOperation {
         &mut self,
         result: Result<Answer, EntityError>,
         node: &str,
+        host: &VirtualHost,
         exclusive: &mut ExclusiveQueues,
     ) -> Step {
         let found = match result {
@@ -258,10 +261,10 @@ impl QueueOperation {
                     && (arguments.is_exclusive() != info.queue.settings.exclusive
                         || is_locked(&info, exclusive)) =>
             {
-                Response::locked(&name).into()
+                Response::locked(host.queue(&name)).into()
             }
             (Self::Compare { name, arguments }, Ok(Some(info))) => {
-                match difference(&name, &arguments, &info) {
+                match difference(host, &name, &arguments, &info) {
                     Some(response) => response.into(),
                     None => {
                         *self = Self::Renew { name: name.clone() };
@@ -270,10 +273,10 @@ impl QueueOperation {
                 }
             }
             // It has gone meanwhile.
-            (Self::Renew { name }, Err(EntityError::NotFound)) => {
-                Response::new(404, format!("queue '{name}' in vhost '/' not found")).into()
+            (Self::Renew { name }, Err(EntityError::NotFound)) => not_found(host, &name).into(),
+            (Self::Renew { .. }, Ok(Some(info))) => {
+                Response::with(200, shown(&info, node, host)).into()
             }
-            (Self::Renew { .. }, Ok(Some(info))) => Response::with(200, shown(&info, node)).into(),
             (Self::Compare { name, arguments }, Err(EntityError::NotFound)) => {
                 let order = create(&name, &arguments);
                 *self = Self::Make { name, arguments };
@@ -289,22 +292,22 @@ impl QueueOperation {
                 if info.queue.settings.exclusive {
                     exclusive.declared(name, info.queue.id);
                 }
-                Response::with(201, shown(&info, node)).into()
+                Response::with(201, shown(&info, node, host)).into()
             }
             (Self::Show { name }, Ok(Some(info))) if is_queue(&info, &name) => {
-                Response::with(200, shown(&info, node)).into()
+                Response::with(200, shown(&info, node, host)).into()
             }
             (Self::ShowReply { name }, Ok(_)) => {
-                Response::with(200, reply_queue(&name, node)).into()
+                Response::with(200, reply_queue(&name, node, host)).into()
             }
             (Self::Show { name }, Ok(_) | Err(EntityError::NotFound))
             | (Self::ShowReply { name }, Err(EntityError::NotFound)) => {
-                Response::new(404, format!("queue '{name}' in vhost '/' not found")).into()
+                not_found(host, &name).into()
             }
             (Self::Count { name }, Ok(Some(info)))
                 if is_queue(&info, &name) && is_locked(&info, exclusive) =>
             {
-                Response::locked(&name).into()
+                Response::locked(host.queue(&name)).into()
             }
             (Self::Count { name }, Ok(Some(info))) if is_queue(&info, &name) => {
                 *self = Self::Delete {
@@ -323,6 +326,10 @@ impl QueueOperation {
             (_, Ok(_)) => Response::new(400, "the broker has another answer").into(),
         }
     }
+}
+
+fn not_found(host: &VirtualHost, name: &str) -> Response {
+    Response::new(404, format!("{} not found", host.queue(name)))
 }
 
 fn is_queue(info: &EntityInfo, name: &str) -> bool {
@@ -352,7 +359,12 @@ fn create(name: &str, arguments: &QueueArguments) -> Order {
 }
 
 /// The refusal of a declaration that does not say what there is.
-fn difference(name: &str, arguments: &QueueArguments, info: &EntityInfo) -> Option<Response> {
+fn difference(
+    host: &VirtualHost,
+    name: &str,
+    arguments: &QueueArguments,
+    info: &EntityInfo,
+) -> Option<Response> {
     if !is_queue(info, name) {
         let text = format!(
             "the name '{name}' is taken by the {} '{}'",
@@ -360,12 +372,12 @@ fn difference(name: &str, arguments: &QueueArguments, info: &EntityInfo) -> Opti
         );
         return Some(Response::new(409, text));
     }
-    let text = arguments.difference(info)?;
+    let text = arguments.difference(info, host.name())?;
     Some(Response::new(409, text))
 }
 
 /// A queue as clients see it.
-fn shown(info: &EntityInfo, node: &str) -> Value {
+fn shown(info: &EntityInfo, node: &str, host: &VirtualHost) -> Value {
     let arguments = QueueArguments::of(info);
     let ready = info.queue.active.saturating_sub(info.queue.locked);
     let consumers = u32::try_from(info.queue.receivers).unwrap_or(u32::MAX);
@@ -373,7 +385,7 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
         ("message_count", Value::Ulong(ready)),
         ("consumer_count", Value::Uint(consumers)),
         ("name", Value::from(info.queue.path.as_str())),
-        ("vhost", Value::from("/")),
+        ("vhost", Value::from(host.name())),
         ("durable", Value::Bool(true)),
         ("auto_delete", Value::Bool(info.queue.settings.auto_delete)),
         ("exclusive", Value::Bool(info.queue.settings.exclusive)),
@@ -386,12 +398,12 @@ fn shown(info: &EntityInfo, node: &str) -> Value {
 
 /// The reply queue of a requester as clients see it. It tells them that the requester is there.
 /// (docs/spec/rabbitmq.md#10.8)
-fn reply_queue(name: &str, node: &str) -> Value {
+fn reply_queue(name: &str, node: &str, host: &VirtualHost) -> Value {
     map([
         ("message_count", Value::Ulong(0)),
         ("consumer_count", Value::Uint(1)),
         ("name", Value::from(name)),
-        ("vhost", Value::from("/")),
+        ("vhost", Value::from(host.name())),
         ("durable", Value::Bool(false)),
         ("auto_delete", Value::Bool(true)),
         ("exclusive", Value::Bool(false)),

@@ -3,6 +3,7 @@
 use amqp::error::condition;
 use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::{Error, Value, encode};
+use broker::Resource;
 use bytes::{Bytes, BytesMut};
 
 use crate::errors;
@@ -28,7 +29,7 @@ impl Response {
     }
 
     /// About a queue that belongs to another connection.
-    pub(crate) fn locked(queue: &str) -> Self {
+    pub(crate) fn locked(queue: Resource<'_>) -> Self {
         let error = errors::locked(queue);
         Self::new(400, error.description.as_deref().unwrap_or_default())
     }

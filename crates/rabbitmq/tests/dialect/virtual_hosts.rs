@@ -1,4 +1,4 @@
-//! A virtual host is the namespace of its name, for the user `guest` too, who logs in before the
+//! A virtual host is the namespace of its name, for the user `guest` too, which logs in before the
 //! open names it. (docs/spec/rabbitmq.md#1, #2)
 
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::sync::Arc;
 use access::{AccessRule, AccessRules, Directory, Locality, Rights, Secret};
 use amqp::frame::{self, FrameType, ProtocolHeader};
 use amqp::sasl::SaslFrame;
-use amqp::{Open, Performative, Symbol};
+use amqp::{Open, Performative, Symbol, Value};
 use bytes::{Bytes, BytesMut};
 use dialect::{Dialect as _, KeyOwner, Namespaces};
 use store::NamespaceId;
 
-use crate::world::{Login, World};
+use crate::client_frames::sender;
+use crate::management_client::{map, open as open_management};
+use crate::world::{KEY, Login, World};
 
 const GUEST: &str = "\0guest\0guest";
 const ROOT: &str = "\0root\0root-key";
@@ -31,9 +33,10 @@ fn rules(is_development: bool) -> AccessRules {
     }
 }
 
-/// One namespace besides the default one, `shop`.
+/// A virtual host besides the default one, `shop`.
 struct Shop {
     is_development: bool,
+    namespace: NamespaceId,
 }
 
 impl Namespaces for Shop {
@@ -42,7 +45,7 @@ impl Namespaces for Shop {
     }
 
     fn of_virtual_host(&self, name: &str) -> Option<Arc<Directory>> {
-        let directory = Directory::of(NamespaceId(1), rules(self.is_development));
+        let directory = Directory::of(self.namespace, rules(self.is_development));
         (name == "shop").then(|| Arc::new(directory))
     }
 
@@ -92,7 +95,10 @@ fn open(host: &str) -> BytesMut {
 fn check(is_development: bool, login: &str, host: &str, expected: Option<u32>) {
     let unused = Login::Mechanism("ANONYMOUS");
     let mut world = World::offline_under(rules(is_development), unused, |_| {});
-    let namespaces = Arc::new(Shop { is_development });
+    let namespaces = Arc::new(Shop {
+        is_development,
+        namespace: NamespaceId(1),
+    });
     let server = world.server.located(Locality::Loopback);
     world.server = server.in_namespaces(namespaces, None);
     for mut input in [
@@ -125,4 +131,60 @@ fn guest_follows_the_virtual_host_of_its_open() {
 fn a_key_of_the_default_namespace_does_not_follow() {
     check(false, ROOT, "vhost:/", Some(0));
     check(false, ROOT, "vhost:shop", None);
+}
+
+#[test]
+fn texts_and_descriptions_repeat_the_virtual_host_that_the_client_has_named() {
+    let login = Login::Plain("root", KEY);
+    let mut world = World::offline(login, |_| {});
+    let namespaces = Arc::new(Shop {
+        is_development: false,
+        namespace: NamespaceId::default(),
+    });
+    world.server = world.server.in_namespaces(namespaces, None);
+    world.open_with(login, |config| {
+        config.hostname = Some("vhost:shop".to_owned());
+    });
+    world.pump();
+    let management = open_management(&mut world);
+    let (status, queue) = management.declare(&mut world, "q", &[]);
+    assert_eq!(status, "201", "{queue:?}");
+    let Value::Map(queue) = queue else {
+        panic!("a map");
+    };
+    let vhost = amqp::value::lookup(&queue, "vhost");
+    assert_eq!(vhost, Some(&Value::from("shop")));
+    let exchange = map(&[("type", Value::from("direct"))]);
+    for (method, path, body, expected) in [
+        (
+            "GET",
+            "/queues/x",
+            None,
+            "queue 'x' in vhost 'shop' not found",
+        ),
+        (
+            "DELETE",
+            "/queues/x/messages",
+            None,
+            "no queue 'x' in vhost 'shop'",
+        ),
+        (
+            "PUT",
+            "/exchanges/amq.x",
+            Some(&exchange),
+            "exchange 'amq.x' in vhost 'shop' starts with reserved prefix 'amq.'",
+        ),
+    ] {
+        let (_, text) = management.call(&mut world, method, path, body);
+        assert_eq!(text, Value::from(expected), "{method} {path}");
+    }
+    let expires = [("x-expires", Value::Int(0))];
+    let (_, text) = management.declare(&mut world, "x", &expires);
+    let expected = "invalid arg 'x-expires' for queue 'x' in vhost 'shop': {value_zero,0}";
+    assert_eq!(text, Value::from(expected));
+    let session = world.session();
+    let link = world.attach(session, sender("/queues/x"));
+    let error = world.detach_error(link).expect("it is refused");
+    let text = error.description.as_deref();
+    assert_eq!(text, Some("no queue 'x' in vhost 'shop'"));
 }

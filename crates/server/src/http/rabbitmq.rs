@@ -1,20 +1,21 @@
 //! `/api/`: the part of RabbitMQ's HTTP interface that this broker has. (docs/spec/rabbitmq.md#13)
 //!
-//! There are policies, operator policies, queues, exchanges, bindings and definitions of the one
-//! virtual host `/`. Texts and status codes are RabbitMQ's. All of it needs the right to manage:
-//! Basic with a rule's name and key, or `guest` and `guest` where the development key is not asked
-//! for. What is not there is not found.
+//! There are policies, operator policies, queues, exchanges, bindings and definitions, each by
+//! virtual host. Texts and status codes are RabbitMQ's. All of it needs the right to manage, in the
+//! namespace of the request or in the one that the path names: Basic with a rule's name and key, or
+//! `guest` and `guest` where the development key is not asked for. What is not there is not found.
 
 mod bindings;
 mod definitions;
 mod exchanges;
 mod policies;
 mod queues;
+mod virtual_hosts;
 
 use std::sync::Arc;
 
 use access::{Operation, Unauthorized};
-use broker::{EntityError, PolicyLayer, RouterError};
+use broker::PolicyLayer;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::WWW_AUTHENTICATE;
@@ -28,12 +29,13 @@ use super::response::answer;
 use super::response::answer::Response;
 use crate::log::refusals::Reason;
 use crate::namespaces::namespace_view::NamespaceView;
-use crate::shard::shard_client::{LocksAtEnd, ShardClient, ShardError};
+use crate::shard::shard_client::ShardError;
+use virtual_hosts::VirtualHost;
 
 /// The prefix of the interface.
 const PREFIX: &str = "/api/";
 /// What it has.
-const RESOURCES: [&str; 7] = [
+const RESOURCES: [&str; 8] = [
     "policies",
     "operator-policies",
     "queues",
@@ -41,11 +43,10 @@ const RESOURCES: [&str; 7] = [
     "bindings",
     "definitions",
     "overview",
+    "vhosts",
 ];
 /// What a token is for that is shown here, as to the broker's own interface.
 const SCOPE: &str = "/$railbus";
-/// The one virtual host.
-const VHOST: &str = "/";
 /// Room for the definitions of many queues.
 const BODY_BYTES: usize = 16 << 20;
 
@@ -98,25 +99,6 @@ fn not_found() -> Failure {
     Failure::Refused((StatusCode::NOT_FOUND, "Object Not Found", reason))
 }
 
-fn entity_error(error: &EntityError) -> Failure {
-    match error {
-        EntityError::NotFound => not_found(),
-        EntityError::Router(error) => router_error(error),
-        error => bad_request(error.to_string()),
-    }
-}
-
-fn router_error(error: &RouterError) -> Failure {
-    let (status, text) = rabbitmq::router_refusal(error);
-    Failure::Refused(match (error, status) {
-        (RouterError::NotFound(_) | RouterError::NoDestination(_), _) => {
-            (StatusCode::NOT_FOUND, "not_found", text)
-        }
-        (_, 403) => (StatusCode::UNAUTHORIZED, "not_authorised", text),
-        _ => (StatusCode::BAD_REQUEST, "bad_request", text),
-    })
-}
-
 /// The status of what was made, or was there and is the same.
 fn made(is_new: bool) -> Answered {
     let status = match is_new {
@@ -138,16 +120,13 @@ pub async fn respond(
     caller: Caller,
     server: &Arc<NamespaceView>,
 ) -> Response {
-    let path = request.uri().path().to_owned();
-    if !caller.is_guest(server)
-        && let Err(reason) = caller.check(server, Operation::Operate, SCOPE)
-    {
-        return unauthorized(&reason);
-    }
-    let segments = path.strip_prefix(PREFIX).unwrap_or_default().split('/');
-    let segments = segments.map(|segment| percent_decode_str(segment).decode_utf8());
-    let segments = segments.map(|segment| segment.map(|text| text.into_owned()));
-    let Ok(segments) = segments.collect::<Result<Vec<_>, _>>() else {
+    let segments = segments(request.uri().path());
+    let vhost = segments.as_ref().and_then(|segments| segments.get(1));
+    let server = match authorize(&caller, server, vhost) {
+        Ok(server) => server,
+        Err(reason) => return unauthorized(&reason),
+    };
+    let Some(segments) = segments else {
         return refused((
             StatusCode::BAD_REQUEST,
             "bad_request",
@@ -167,7 +146,6 @@ pub async fn respond(
         body,
     };
     // A task of its own, so that a disconnect of the client does not stop the operation.
-    let server = Arc::clone(server);
     let working = tokio::spawn(async move { handle(&server, &call).await });
     match working.await {
         Ok(Ok((status, Some(json)))) => answer::value(status, &json),
@@ -186,31 +164,73 @@ pub async fn respond(
     }
 }
 
-async fn handle(server: &NamespaceView, call: &Call) -> Answered {
-    let segments: Vec<_> = call.segments.iter().map(String::as_str).collect();
-    let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
-    let (resource, rest) = segments.split_first().ok_or_else(not_found)?;
-    if let Some(vhost) = rest.first()
-        && *vhost != VHOST
-    {
-        let reason = "vhost_not_found".to_owned();
-        return Err(Failure::Refused((
-            StatusCode::NOT_FOUND,
-            "not_found",
-            reason,
-        )));
+/// The parts of a path behind the prefix, decoded.
+fn segments(path: &str) -> Option<Vec<String>> {
+    let segments = path.strip_prefix(PREFIX).unwrap_or_default().split('/');
+    let decoded = segments.map(|segment| percent_decode_str(segment).decode_utf8().ok());
+    decoded.map(|text| Some(text?.into_owned())).collect()
+}
+
+/// The namespace in which the caller has the right to manage: its own, or the one of the virtual
+/// host that the path names.
+fn authorize(
+    caller: &Caller,
+    server: &Arc<NamespaceView>,
+    vhost: Option<&String>,
+) -> Result<Arc<NamespaceView>, Unauthorized> {
+    let may = |server: &NamespaceView| caller.check(server, Operation::Operate, SCOPE);
+    if caller.is_guest(server) {
+        return Ok(Arc::clone(server));
     }
-    match *resource {
-        "policies" => policies::handle(&mut shard, PolicyLayer::User, call, rest).await,
-        "operator-policies" => {
-            policies::handle(&mut shard, PolicyLayer::Operator, call, rest).await
+    may(server).map(|()| Arc::clone(server)).or_else(|reason| {
+        let named = vhost.and_then(|vhost| virtual_hosts::view(server, vhost));
+        named.filter(|named| may(named).is_ok()).ok_or(reason)
+    })
+}
+
+async fn handle(server: &Arc<NamespaceView>, call: &Call) -> Answered {
+    let segments: Vec<_> = call.segments.iter().map(String::as_str).collect();
+    let (resource, rest) = segments.split_first().ok_or_else(not_found)?;
+    match (*resource, rest) {
+        ("overview", []) if is_read(&call.method) => Ok((StatusCode::OK, Some(overview()))),
+        ("overview", []) => Err(not_allowed()),
+        ("overview", _) => Err(not_found()),
+        ("vhosts", rest) => virtual_hosts::handle(server, call, rest),
+        ("definitions", rest) => definitions::handle(server, call, rest).await,
+        (resource, [vhost, ..]) => {
+            let mut host = VirtualHost::open(server, vhost).await?;
+            handle_in(&mut host, resource, call, rest).await
         }
-        "queues" => queues::handle(&mut shard, call, rest).await,
-        "exchanges" => exchanges::handle(&mut shard, call, rest).await,
-        "bindings" => bindings::handle(&mut shard, call, rest).await,
-        "definitions" => definitions::handle(&mut shard, call).await,
-        "overview" if is_read(&call.method) => Ok((StatusCode::OK, Some(overview()))),
-        _ => Err(not_allowed()),
+        (resource, []) if is_read(&call.method) => list_all(server, resource, call).await,
+        (_, []) => Err(not_allowed()),
+    }
+}
+
+/// Answers with the lists of all virtual hosts of the client, one after the other.
+async fn list_all(server: &Arc<NamespaceView>, resource: &str, call: &Call) -> Answered {
+    let mut all = Vec::new();
+    for name in virtual_hosts::names(server) {
+        let Ok(mut host) = VirtualHost::open(server, &name).await else {
+            // It has been deleted meanwhile.
+            continue;
+        };
+        if let (_, Some(Json::Array(listed))) = handle_in(&mut host, resource, call, &[]).await? {
+            all.extend(listed);
+        }
+    }
+    Ok((StatusCode::OK, Some(Json::Array(all))))
+}
+
+/// Answers a request for what one virtual host has. `rest` begins with its name, or is empty for
+/// all that it has.
+async fn handle_in(host: &mut VirtualHost, resource: &str, call: &Call, rest: &[&str]) -> Answered {
+    match resource {
+        "policies" => policies::handle(host, PolicyLayer::User, call, rest).await,
+        "operator-policies" => policies::handle(host, PolicyLayer::Operator, call, rest).await,
+        "queues" => queues::handle(host, call, rest).await,
+        "exchanges" => exchanges::handle(host, call, rest).await,
+        "bindings" => bindings::handle(host, call, rest).await,
+        _ => Err(not_found()),
     }
 }
 

@@ -253,6 +253,13 @@ impl NamespaceRegistry {
         Some(found.definition.name.clone())
     }
 
+    /// The names of all namespaces besides the default one, in their order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.by_name.iter().map(|it| it.key().clone()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The namespace of a name.
     pub fn of_name(&self, name: &str) -> Option<NamespaceId> {
         match name {

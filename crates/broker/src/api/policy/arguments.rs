@@ -15,6 +15,7 @@ use crate::api::info::EntityInfo;
 use crate::api::kind::EntityKind;
 use crate::api::policy::PolicyLayer;
 use crate::api::policy::key::{Key, check_together};
+use crate::api::resource::Resource;
 use crate::api::settings::{Overflow, Priorities, QueueSettings};
 
 /// How the metadata of a queue begins that a client of RabbitMQ has declared.
@@ -96,7 +97,7 @@ impl QueueArguments {
     ///
     /// # Errors
     /// When one is invalid or would have no effect; the text is RabbitMQ's where it has one.
-    pub fn read(arguments: Map<String, Json>, queue: &str) -> Result<Self, String> {
+    pub fn read(arguments: Map<String, Json>, queue: Resource<'_>) -> Result<Self, String> {
         for (name, value) in &arguments {
             check(name, value).map_err(|why| invalid(name, queue, &format!(": {why}")))?;
         }
@@ -122,21 +123,21 @@ impl QueueArguments {
     pub fn with_integers(
         self,
         integers: BTreeMap<String, IntegerType>,
-        queue: &str,
+        queue: Resource<'_>,
     ) -> Result<Self, String> {
         let arguments = Self { integers, ..self };
         arguments.check_length(queue)?;
         Ok(arguments)
     }
 
-    fn check_length(&self, queue: &str) -> Result<(), String> {
+    fn check_length(&self, queue: Resource<'_>) -> Result<(), String> {
         match self.metadata().len() > MAX_METADATA {
-            true => Err(format!("the arguments of queue '{queue}' are too long")),
+            true => Err(format!("the arguments of {queue} are too long")),
             false => Ok(()),
         }
     }
 
-    fn check_together(&self, queue: &str) -> Result<(), String> {
+    fn check_together(&self, queue: Resource<'_>) -> Result<(), String> {
         let refused = |name: &str, why: &str| Err(invalid(name, queue, why));
         let has = |name: &str| self.arguments.contains_key(name);
         let queue_type = self.declared().queue_type;
@@ -151,7 +152,7 @@ impl QueueArguments {
             return refused(DEAD_LETTER_KEY, ": routing_key_but_no_dlx_defined");
         }
         check_together("x-", &self.arguments)
-            .map_err(|text| format!("invalid arguments for queue '{queue}' in vhost '/': {text}"))
+            .map_err(|text| format!("invalid arguments for {queue}: {text}"))
     }
 
     /// Those of a queue: as it was declared, or as its settings are.
@@ -297,7 +298,8 @@ impl QueueArguments {
     /// The text of the first difference that counts from a queue that is there.
     /// A queue that was not declared by a client of RabbitMQ is compared by what is given.
     #[must_use]
-    pub fn difference(&self, info: &EntityInfo) -> Option<String> {
+    pub fn difference(&self, info: &EntityInfo, virtual_host: &str) -> Option<String> {
+        let queue = Resource::queue(&info.queue.path, virtual_host);
         let current = Self::of(info);
         let was_declared = declared(info).is_some();
         let given = if was_declared {
@@ -307,9 +309,8 @@ impl QueueArguments {
         };
         if was_declared && given.auto_delete != current.auto_delete {
             return Some(format!(
-                "inequivalent arg 'auto_delete' for queue '{}' in vhost '/': received '{}' but \
-                 current is '{}'",
-                info.queue.path, given.auto_delete, current.auto_delete
+                "inequivalent arg 'auto_delete' for {queue}: received '{}' but current is '{}'",
+                given.auto_delete, current.auto_delete
             ));
         }
         let names = given.arguments.keys().chain(current.arguments.keys());
@@ -329,9 +330,7 @@ impl QueueArguments {
             (given, current) => (whole(given), whole(current)),
         };
         Some(format!(
-            "inequivalent arg '{name}' for queue '{}' in vhost '/': received {received} but \
-             current is {existing}",
-            info.queue.path
+            "inequivalent arg '{name}' for {queue}: received {received} but current is {existing}"
         ))
     }
 }
@@ -398,8 +397,8 @@ fn has_type(name: &str, queue_type: QueueType) -> bool {
     }
 }
 
-fn invalid(name: &str, queue: &str, why: &str) -> String {
-    format!("invalid arg '{name}' for queue '{queue}' in vhost '/'{why}")
+fn invalid(name: &str, queue: Resource<'_>, why: &str) -> String {
+    format!("invalid arg '{name}' for {queue}{why}")
 }
 
 /// Checks one argument by itself; says why it is invalid.

@@ -7,7 +7,8 @@ use crate::api::delayed_retry::{DelayedRetry, RetriedMessages};
 use super::*;
 
 fn read(arguments: &Json) -> Result<QueueArguments, String> {
-    QueueArguments::read(arguments.as_object().unwrap().clone(), "q")
+    let queue = Resource::queue("q", "/");
+    QueueArguments::read(arguments.as_object().unwrap().clone(), queue)
 }
 
 fn settings(arguments: &Json) -> QueueSettings {
@@ -120,7 +121,10 @@ fn invalid_values_have_rabbitmqs_texts() {
     }
     assert!(read(&json!({"x-message-ttl": MAX_SPAN, "x-expires": MAX_SPAN})).is_ok());
     let long = read(&json!({"x-nosuch": "a".repeat(MAX_METADATA)}));
-    assert_eq!(long.unwrap_err(), "the arguments of queue 'q' are too long");
+    assert_eq!(
+        long.unwrap_err(),
+        "the arguments of queue 'q' in vhost '/' are too long"
+    );
 }
 
 #[test]
@@ -184,7 +188,8 @@ fn the_type_is_kept_though_it_was_left_out() {
 fn the_types_of_integers_are_kept_beside_the_arguments() {
     let integers = BTreeMap::from([("x-expires".to_owned(), IntegerType::Ushort)]);
     let declared = read(&json!({"x-expires": 5})).unwrap();
-    let declared = declared.with_integers(integers, "q").unwrap();
+    let queue = Resource::queue("q", "/");
+    let declared = declared.with_integers(integers, queue).unwrap();
     let metadata = declared.metadata();
     let found = of_metadata(&metadata).unwrap();
     assert_eq!(found.integer_type("x-expires"), Some(IntegerType::Ushort));

@@ -12,10 +12,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map as Object, Value as Json, json};
 
 use super::exchanges::{arguments, name_in, shown_arguments};
-use super::{
-    Answered, Call, Failure, VHOST, bad_request, entity_error, is_read, not_found, object,
-};
-use crate::shard::shard_client::{ShardClient, ShardError};
+use super::virtual_hosts::VirtualHost;
+use super::{Answered, Call, Failure, bad_request, is_read, not_found, object};
+use crate::shard::shard_client::ShardError;
 
 /// What a properties key has instead of nothing, and before a hash.
 const MARK: char = '~';
@@ -27,9 +26,9 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// Answers a request for all bindings, for those between two ends, or for one of these.
-pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
+pub(super) async fn handle(host: &mut VirtualHost, call: &Call, rest: &[&str]) -> Answered {
     let ends = match rest {
-        [] | [_] if is_read(&call.method) => return list(shard, None, None).await,
+        [] | [_] if is_read(&call.method) => return list(host, None, None).await,
         [_, "e", source, kind @ ("q" | "e"), name, ..] => {
             (name_in(source).to_owned(), destination(kind, name))
         }
@@ -37,20 +36,20 @@ pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) 
         _ => return Err(not_found()),
     };
     match (&call.method, &rest[5..]) {
-        (method, []) if is_read(method) => list(shard, Some(ends.0), Some(ends.1)).await,
+        (method, []) if is_read(method) => list(host, Some(ends.0), Some(ends.1)).await,
         (&Method::POST, []) => {
-            bind(shard, read(ends, &object(&call.body)?)?).await?;
+            bind(host, read(ends, &object(&call.body)?)?).await?;
             Ok((StatusCode::CREATED, None))
         }
         (method, [key]) if is_read(method) => {
-            let found = find(shard, ends, key).await?;
-            Ok((StatusCode::OK, Some(shown(&found))))
+            let found = find(host, ends, key).await?;
+            Ok((StatusCode::OK, Some(shown(&found, &host.name))))
         }
         (&Method::DELETE, [key]) => {
-            let found = Box::new(find(shard, ends, key).await?);
+            let found = Box::new(find(host, ends, key).await?);
             let order = Order::Router(RouterOrder::Unbind(found));
-            let done = shard.order(order).await?;
-            done.map_err(|error| entity_error(&error))?;
+            let done = host.shard.order(order).await?;
+            done.map_err(|error| host.refusal(&error))?;
             Ok((StatusCode::NO_CONTENT, None))
         }
         (_, [] | [_]) => Err(super::not_allowed()),
@@ -67,17 +66,20 @@ fn destination(kind: &str, name: &str) -> BindingDestination {
 
 /// Answers with the bindings that have these ends, where they are named.
 pub(super) async fn list(
-    shard: &mut ShardClient,
+    host: &mut VirtualHost,
     source: Option<String>,
     destination: Option<BindingDestination>,
 ) -> Answered {
-    let found = all(shard, source, destination).await?;
-    Ok((StatusCode::OK, Some(found.iter().map(shown).collect())))
+    let found = all(host, source, destination).await?;
+    Ok((
+        StatusCode::OK,
+        Some(found.iter().map(|it| shown(it, &host.name)).collect()),
+    ))
 }
 
 /// The bindings that have these ends, where they are named.
 pub(super) async fn all(
-    shard: &mut ShardClient,
+    host: &mut VirtualHost,
     source: Option<String>,
     destination: Option<BindingDestination>,
 ) -> Result<Vec<Binding>, ShardError> {
@@ -94,29 +96,29 @@ pub(super) async fn all(
         Answer::Router(RouterAnswer::Bindings(page)) => Some(page),
         _ => None,
     };
-    shard.list(order, page).await
+    host.shard.list(order, page).await
 }
 
 async fn find(
-    shard: &mut ShardClient,
+    host: &mut VirtualHost,
     (source, destination): (String, BindingDestination),
     key: &str,
 ) -> Result<Binding, Failure> {
-    let all = all(shard, Some(source), Some(destination)).await?;
+    let all = all(host, Some(source), Some(destination)).await?;
     let found = all.into_iter().find(|it| properties_key(it) == key);
     found.ok_or_else(not_found)
 }
 
 /// Makes a binding; one that is there stays.
-pub(super) async fn bind(shard: &mut ShardClient, binding: Binding) -> Result<(), Failure> {
+pub(super) async fn bind(host: &mut VirtualHost, binding: Binding) -> Result<(), Failure> {
     if binding.source == DEFAULT_ROUTER {
-        return Err(super::router_error(&RouterError::Default));
+        return Err(host.router_refusal(&RouterError::Default));
     }
     let order = Order::Router(RouterOrder::Bind(Box::new(binding)));
-    match shard.order(order).await? {
+    match host.shard.order(order).await? {
         Ok(_) => Ok(()),
         Err(EntityError::NotFound) => Err(not_found()),
-        Err(error) => Err(entity_error(&error)),
+        Err(error) => Err(host.refusal(&error)),
     }
 }
 
@@ -169,21 +171,21 @@ fn properties_key(binding: &Binding) -> String {
 }
 
 /// A binding as lists have it.
-fn shown(binding: &Binding) -> Json {
-    let mut shown = definition(binding);
+fn shown(binding: &Binding, vhost: &str) -> Json {
+    let mut shown = definition(binding, vhost);
     shown["properties_key"] = json!(properties_key(binding));
     shown
 }
 
 /// A binding as definitions have it.
-pub(super) fn definition(binding: &Binding) -> Json {
+pub(super) fn definition(binding: &Binding, vhost: &str) -> Json {
     let (kind, destination) = match &binding.destination {
         BindingDestination::Entity(name) => ("queue", name),
         BindingDestination::Router(name) => ("exchange", name),
     };
     json!({
         "source": binding.source,
-        "vhost": VHOST,
+        "vhost": vhost,
         "destination": destination,
         "destination_type": kind,
         "routing_key": binding.key,

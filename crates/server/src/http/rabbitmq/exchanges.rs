@@ -5,18 +5,18 @@
 
 use amqp::{Map, Value};
 use broker::{
-    Answer, BindingDestination, DEFAULT_ROUTER, EntityError, Order, RouterAnswer, RouterError,
-    RouterInfo, RouterOrder, RouterSettings,
+    Answer, BindingDestination, DEFAULT_ROUTER, EntityError, Order, Resource, RouterAnswer,
+    RouterError, RouterInfo, RouterOrder, RouterSettings,
 };
 use entity::rules::TypedValue;
 use hyper::{Method, StatusCode};
 use serde_json::{Map as Object, Value as Json, json};
 
+use super::virtual_hosts::VirtualHost;
 use super::{
-    Answered, Call, Failure, VHOST, bad_request, bindings, entity_error, has_flag, is_read, made,
-    not_found, object,
+    Answered, Call, Failure, bad_request, bindings, has_flag, is_read, made, not_found, object,
 };
-use crate::shard::shard_client::{ShardClient, ShardError};
+use crate::shard::shard_client::ShardError;
 
 /// The default exchange in paths.
 const DEFAULT_IN_PATHS: &str = "amq.default";
@@ -26,29 +26,35 @@ const ALTERNATE: &str = "alternate-exchange";
 const PROPERTIES: [&str; 3] = ["durable", "auto_delete", "internal"];
 
 /// Answers a request for all exchanges, or for the one of a name.
-pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
+pub(super) async fn handle(host: &mut VirtualHost, call: &Call, rest: &[&str]) -> Answered {
     match (&call.method, rest) {
         (method, [] | [_]) if is_read(method) => {
-            let all = list(shard).await?;
-            Ok((StatusCode::OK, Some(all.iter().map(shown).collect())))
+            let all = list(host).await?;
+            Ok((
+                StatusCode::OK,
+                Some(all.iter().map(|it| shown(it, &host.name)).collect()),
+            ))
         }
         (method, [_, name]) if is_read(method) => {
-            let found = describe(shard, name_in(name)).await?;
-            Ok((StatusCode::OK, Some(shown(&found.ok_or_else(not_found)?))))
+            let found = describe(host, name_in(name)).await?;
+            Ok((
+                StatusCode::OK,
+                Some(shown(&found.ok_or_else(not_found)?, &host.name)),
+            ))
         }
         (&Method::PUT, [_, name]) => {
             let settings = read(&object(&call.body)?)?;
-            made(declare(shard, name_in(name), settings).await?)
+            made(declare(host, name_in(name), settings).await?)
         }
-        (&Method::DELETE, [_, name]) => delete(shard, name_in(name), &call.query).await,
+        (&Method::DELETE, [_, name]) => delete(host, name_in(name), &call.query).await,
         (method, [_, name, "bindings", end]) if is_read(method) => {
             let name = name_in(name).to_owned();
-            describe(shard, &name).await?.ok_or_else(not_found)?;
+            describe(host, &name).await?.ok_or_else(not_found)?;
             match *end {
-                "source" => bindings::list(shard, Some(name), None).await,
+                "source" => bindings::list(host, Some(name), None).await,
                 "destination" => {
                     let destination = BindingDestination::Router(name);
-                    bindings::list(shard, None, Some(destination)).await
+                    bindings::list(host, None, Some(destination)).await
                 }
                 _ => Err(not_found()),
             }
@@ -67,19 +73,19 @@ pub(super) fn name_in(segment: &str) -> &str {
 }
 
 /// All exchanges, in the order of their names.
-pub(super) async fn list(shard: &mut ShardClient) -> Result<Vec<RouterInfo>, ShardError> {
+pub(super) async fn list(host: &mut VirtualHost) -> Result<Vec<RouterInfo>, ShardError> {
     let order = |skip, top| Order::Router(RouterOrder::List { skip, top });
     let page = |answer| match answer {
         Answer::Router(RouterAnswer::Routers(page)) => Some(page),
         _ => None,
     };
-    shard.list(order, page).await
+    host.shard.list(order, page).await
 }
 
-async fn describe(shard: &mut ShardClient, name: &str) -> Result<Option<RouterInfo>, ShardError> {
+async fn describe(host: &mut VirtualHost, name: &str) -> Result<Option<RouterInfo>, ShardError> {
     let name = name.to_owned();
     let order = Order::Router(RouterOrder::Describe { name });
-    Ok(match shard.order(order).await? {
+    Ok(match host.shard.order(order).await? {
         Ok(Answer::Router(RouterAnswer::Router(info))) => Some(*info),
         _ => None,
     })
@@ -87,18 +93,18 @@ async fn describe(shard: &mut ShardClient, name: &str) -> Result<Option<RouterIn
 
 /// Makes an exchange, or sees that the one of its name is the same. Returns whether it is new.
 pub(super) async fn declare(
-    shard: &mut ShardClient,
+    host: &mut VirtualHost,
     name: &str,
     settings: RouterSettings,
 ) -> Result<bool, Failure> {
-    let is_new = describe(shard, name).await?.is_none();
+    let is_new = describe(host, name).await?.is_none();
     let order = RouterOrder::Declare {
         name: name.to_owned(),
         settings: Box::new(settings),
     };
-    match shard.order(Order::Router(order)).await? {
+    match host.shard.order(Order::Router(order)).await? {
         Ok(_) => Ok(is_new),
-        Err(error) => Err(entity_error(&error)),
+        Err(error) => Err(host.refusal(&error)),
     }
 }
 
@@ -155,7 +161,7 @@ pub(super) fn shown_arguments(arguments: &[(String, Value)]) -> Object<String, J
 }
 
 /// An exchange as lists and definitions have it.
-pub(super) fn shown(info: &RouterInfo) -> Json {
+pub(super) fn shown(info: &RouterInfo, vhost: &str) -> Json {
     let settings = &info.settings;
     let mut arguments = shown_arguments(&settings.arguments);
     if let Some(alternate) = &settings.alternate {
@@ -163,7 +169,7 @@ pub(super) fn shown(info: &RouterInfo) -> Json {
     }
     json!({
         "name": info.name,
-        "vhost": VHOST,
+        "vhost": vhost,
         "type": settings.kind.name(),
         "durable": settings.durable,
         "auto_delete": settings.auto_delete,
@@ -172,19 +178,18 @@ pub(super) fn shown(info: &RouterInfo) -> Json {
     })
 }
 
-async fn delete(shard: &mut ShardClient, name: &str, query: &str) -> Answered {
-    let found = describe(shard, name).await?.ok_or_else(not_found)?;
+async fn delete(host: &mut VirtualHost, name: &str, query: &str) -> Answered {
+    let found = describe(host, name).await?.ok_or_else(not_found)?;
     if has_flag(query, "if-unused") && found.bindings > 0 {
-        return Err(bad_request(format!(
-            "exchange '{name}' in vhost '/' in use"
-        )));
+        let exchange = Resource::exchange(name, &host.name);
+        return Err(bad_request(format!("{exchange} in use")));
     }
     let name = name.to_owned();
     let order = Order::Router(RouterOrder::Remove { name });
-    match shard.order(order).await? {
+    match host.shard.order(order).await? {
         Ok(_) => Ok((StatusCode::NO_CONTENT, None)),
         Err(EntityError::Router(RouterError::NotFound(_))) => Err(not_found()),
-        Err(error) => Err(entity_error(&error)),
+        Err(error) => Err(host.refusal(&error)),
     }
 }
 

@@ -4,34 +4,34 @@ use broker::{Answer, ApplyTo, EntityError, Order, Policy, PolicyLayer};
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Number, Value as Json, json};
 
-use super::{
-    Answered, Call, Failure, VHOST, bad_request, entity_error, is_read, not_found, object,
-};
+use super::virtual_hosts::VirtualHost;
+use super::{Answered, Call, Failure, bad_request, is_read, not_found, object};
 use crate::namespaces::namespace::list_policies;
-use crate::shard::shard_client::ShardClient;
 
 /// Answers a request for all policies of a layer, or for the one of a name.
 pub(super) async fn handle(
-    shard: &mut ShardClient,
+    host: &mut VirtualHost,
     layer: PolicyLayer,
     call: &Call,
     rest: &[&str],
 ) -> Answered {
     match (&call.method, rest) {
         (method, [] | [_]) if is_read(method) => {
-            let policies = list_policies(shard, layer).await?;
-            let shown = policies.iter().map(|policy| Json::Object(shown(policy)));
+            let policies = list_policies(&mut host.shard, layer).await?;
+            let shown = policies
+                .iter()
+                .map(|policy| Json::Object(shown(policy, &host.name)));
             Ok((StatusCode::OK, Some(shown.collect())))
         }
         (method, [_, name]) if is_read(method) => {
-            let policies = list_policies(shard, layer).await?;
+            let policies = list_policies(&mut host.shard, layer).await?;
             let found = policies.iter().find(|policy| policy.name == *name);
             let found = found.ok_or_else(not_found)?;
-            Ok((StatusCode::OK, Some(Json::Object(shown(found)))))
+            Ok((StatusCode::OK, Some(Json::Object(shown(found, &host.name)))))
         }
         (&Method::PUT, [_, name]) => {
             let policy = parse(&object(&call.body)?, layer, name)?;
-            let is_new = put(shard, policy).await?;
+            let is_new = put(host, policy).await?;
             let status = if is_new {
                 StatusCode::CREATED
             } else {
@@ -41,8 +41,11 @@ pub(super) async fn handle(
         }
         (&Method::DELETE, [_, name]) => {
             let name = (*name).to_owned();
-            let removed = shard.order(Order::RemovePolicy { layer, name }).await?;
-            removed.map_err(|error| entity_error(&error))?;
+            let removed = host
+                .shard
+                .order(Order::RemovePolicy { layer, name })
+                .await?;
+            removed.map_err(|error| host.refusal(&error))?;
             Ok((StatusCode::NO_CONTENT, None))
         }
         (_, [] | [_] | [_, _]) => Err(super::not_allowed()),
@@ -51,19 +54,19 @@ pub(super) async fn handle(
 }
 
 /// Puts a policy. Returns whether it is new.
-pub(super) async fn put(shard: &mut ShardClient, policy: Policy) -> Result<bool, Failure> {
+pub(super) async fn put(host: &mut VirtualHost, policy: Policy) -> Result<bool, Failure> {
     let layer = policy.layer;
-    match shard.order(Order::PutPolicy(Box::new(policy))).await? {
+    match host.shard.order(Order::PutPolicy(Box::new(policy))).await? {
         Ok(answer) => Ok(answer == Answer::Put { is_new: true }),
         Err(EntityError::Invalid(text)) => Err(invalid(&text, layer)),
-        Err(error) => Err(entity_error(&error)),
+        Err(error) => Err(host.refusal(&error)),
     }
 }
 
 /// A policy as RabbitMQ shows it.
-pub(super) fn shown(policy: &Policy) -> Map<String, Json> {
+pub(super) fn shown(policy: &Policy, vhost: &str) -> Map<String, Json> {
     let shown = json!({
-        "vhost": VHOST,
+        "vhost": vhost,
         "name": policy.name,
         "pattern": policy.pattern,
         "apply-to": policy.apply_to,

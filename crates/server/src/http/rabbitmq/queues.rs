@@ -5,37 +5,39 @@
 
 use broker::{
     Answer, BindingDestination, Command, EntityDescription, EntityError, EntityInfo, EntityKind,
-    EntityPath, Order, Output, QueueArguments, StoreOnlyProperties, Subqueue, SubqueueId, Wall,
+    EntityPath, Order, Output, QueueArguments, Resource, StoreOnlyProperties, Subqueue, SubqueueId,
+    Wall,
 };
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
+use super::virtual_hosts::VirtualHost;
 use super::{
-    Answered, Call, Failure, NODE, VHOST, bad_request, bindings, entity_error, has_flag, is_read,
-    made, not_found, object,
+    Answered, Call, Failure, NODE, bad_request, bindings, has_flag, is_read, made, not_found,
+    object,
 };
 use crate::namespaces::namespace::list_queues;
-use crate::shard::shard_client::{ShardClient, ShardError};
+use crate::shard::shard_client::ShardError;
 
 /// Answers a request for all queues, or for the one of a name.
-pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) -> Answered {
+pub(super) async fn handle(host: &mut VirtualHost, call: &Call, rest: &[&str]) -> Answered {
     match (&call.method, rest) {
         (method, [] | [_]) if is_read(method) => {
-            let queues = list_queues(shard).await?;
-            let shown = queues.iter().map(shown).collect();
-            Ok((StatusCode::OK, Some(shown)))
+            let queues = list_queues(&mut host.shard).await?;
+            let shown = queues.iter().map(|info| shown(info, &host.name));
+            Ok((StatusCode::OK, Some(shown.collect())))
         }
         (method, [_, name]) if is_read(method) => {
-            let found = describe(shard, name).await?.ok_or_else(not_found)?;
-            Ok((StatusCode::OK, Some(shown(&found))))
+            let found = describe(host, name).await?.ok_or_else(not_found)?;
+            Ok((StatusCode::OK, Some(shown(&found, &host.name))))
         }
-        (&Method::PUT, [_, name]) => made(put(shard, name, &object(&call.body)?).await?),
-        (&Method::DELETE, [_, name]) => delete(shard, name, &call.query).await,
-        (&Method::DELETE, [_, name, "contents"]) => purge(shard, name).await,
+        (&Method::PUT, [_, name]) => made(put(host, name, &object(&call.body)?).await?),
+        (&Method::DELETE, [_, name]) => delete(host, name, &call.query).await,
+        (&Method::DELETE, [_, name, "contents"]) => purge(host, name).await,
         (method, [_, name, "bindings"]) if is_read(method) => {
-            describe(shard, name).await?.ok_or_else(not_found)?;
+            describe(host, name).await?.ok_or_else(not_found)?;
             let destination = BindingDestination::Entity((*name).to_owned());
-            bindings::list(shard, None, Some(destination)).await
+            bindings::list(host, None, Some(destination)).await
         }
         (_, [] | [_] | [_, _] | [_, _, "contents" | "bindings"]) => Err(super::not_allowed()),
         _ => Err(not_found()),
@@ -43,9 +45,9 @@ pub(super) async fn handle(shard: &mut ShardClient, call: &Call, rest: &[&str]) 
 }
 
 /// The queue of a name, if there is one.
-async fn describe(shard: &mut ShardClient, name: &str) -> Result<Option<EntityInfo>, ShardError> {
+async fn describe(host: &mut VirtualHost, name: &str) -> Result<Option<EntityInfo>, ShardError> {
     let path = name.to_owned();
-    Ok(match shard.order(Order::Describe { path }).await? {
+    Ok(match host.shard.order(Order::Describe { path }).await? {
         Ok(Answer::Entity(info)) if info.queue.kind == EntityKind::Queue => Some(*info),
         _ => None,
     })
@@ -53,16 +55,16 @@ async fn describe(shard: &mut ShardClient, name: &str) -> Result<Option<EntityIn
 
 /// Makes a queue, or sees that the one of its name is the same. Returns whether it is new.
 pub(super) async fn put(
-    shard: &mut ShardClient,
+    host: &mut VirtualHost,
     name: &str,
     given: &Map<String, Json>,
 ) -> Result<bool, Failure> {
-    let arguments = read(name, given)?;
-    if let Some(found) = describe(shard, name).await? {
-        compare(&arguments, &found)?;
+    let arguments = read(host.queue(name), name, given)?;
+    if let Some(found) = describe(host, name).await? {
+        compare(host, &arguments, &found)?;
         let path = name.to_owned();
         // Whatever it answers: a queue that has gone meanwhile was there when it was declared.
-        let _ = shard.order(Order::Redeclare { path }).await?;
+        let _ = host.shard.order(Order::Redeclare { path }).await?;
         return Ok(false);
     }
     let order = Order::Create {
@@ -77,31 +79,41 @@ pub(super) async fn put(
         }),
         rules: None,
     };
-    match shard.order(order).await? {
+    match host.shard.order(order).await? {
         Ok(_) => Ok(true),
-        Err(error) => match describe(shard, name).await? {
+        Err(error) => match describe(host, name).await? {
             // Another client has made it meanwhile.
-            Some(found) if matches!(error, EntityError::Exists(_)) => compare(&arguments, &found),
-            _ => Err(entity_error(&error)),
+            Some(found) if matches!(error, EntityError::Exists(_)) => {
+                compare(host, &arguments, &found)
+            }
+            _ => Err(host.refusal(&error)),
         },
     }
 }
 
 /// Whether a queue that is there is as it is declared. It is not new then.
-fn compare(arguments: &QueueArguments, found: &EntityInfo) -> Result<bool, Failure> {
+fn compare(
+    host: &VirtualHost,
+    arguments: &QueueArguments,
+    found: &EntityInfo,
+) -> Result<bool, Failure> {
     if found.queue.settings.exclusive {
-        let name = &found.queue.path;
-        let text = format!("cannot obtain exclusive access to locked queue '{name}' in vhost '/'");
+        let queue = host.queue(&found.queue.path);
+        let text = format!("cannot obtain exclusive access to locked {queue}");
         return Err(bad_request(text));
     }
-    match arguments.difference(found) {
+    match arguments.difference(found, &host.name) {
         Some(text) => Err(bad_request(text)),
         None => Ok(false),
     }
 }
 
 /// The arguments of a queue that is to be made.
-fn read(name: &str, given: &Map<String, Json>) -> Result<QueueArguments, Failure> {
+fn read(
+    queue: Resource<'_>,
+    name: &str,
+    given: &Map<String, Json>,
+) -> Result<QueueArguments, Failure> {
     if name.starts_with("amq.") {
         let reason = "Access refused.".to_owned();
         let status = StatusCode::UNAUTHORIZED;
@@ -121,16 +133,16 @@ fn read(name: &str, given: &Map<String, Json>) -> Result<QueueArguments, Failure
         Some(Json::Object(arguments)) => arguments.clone(),
         Some(_) => return Err(bad_request("arguments should be an object")),
     };
-    let arguments = QueueArguments::read(arguments, name).map_err(bad_request)?;
+    let arguments = QueueArguments::read(arguments, queue).map_err(bad_request)?;
     let auto_delete = given.get("auto_delete") == Some(&Json::Bool(true));
     if auto_delete && arguments.kind() != "classic" {
-        let text = format!("invalid property 'auto-delete' for queue '{name}' in vhost '/'");
+        let text = format!("invalid property 'auto-delete' for {queue}");
         return Err(bad_request(text));
     }
     Ok(arguments.with_auto_delete(auto_delete))
 }
 
-fn shown(info: &EntityInfo) -> Json {
+fn shown(info: &EntityInfo, vhost: &str) -> Json {
     let queue = &info.queue;
     let arguments = QueueArguments::of(info);
     let applied = queue.policy.as_deref().cloned().unwrap_or_default();
@@ -138,7 +150,7 @@ fn shown(info: &EntityInfo) -> Json {
     let limit = (limit != u32::MAX).then(|| limit.saturating_sub(1));
     json!({
         "name": queue.path,
-        "vhost": VHOST,
+        "vhost": vhost,
         "type": arguments.kind(),
         "durable": true,
         "auto_delete": queue.settings.auto_delete,
@@ -160,25 +172,23 @@ fn shown(info: &EntityInfo) -> Json {
     })
 }
 
-async fn delete(shard: &mut ShardClient, name: &str, query: &str) -> Answered {
-    let found = describe(shard, name).await?.ok_or_else(not_found)?;
+async fn delete(host: &mut VirtualHost, name: &str, query: &str) -> Answered {
+    let found = describe(host, name).await?.ok_or_else(not_found)?;
     if has_flag(query, "if-empty") && found.queue.active > 0 {
-        return Err(bad_request(format!(
-            "queue '{name}' in vhost '/' not empty"
-        )));
+        return Err(bad_request(format!("{} not empty", host.queue(name))));
     }
     if has_flag(query, "if-unused") && found.queue.receivers > 0 {
-        return Err(bad_request(format!("queue '{name}' in vhost '/' in use")));
+        return Err(bad_request(format!("{} in use", host.queue(name))));
     }
     let path = name.to_owned();
-    let removed = shard.order(Order::Remove { path }).await?;
-    removed.map_err(|error| entity_error(&error))?;
+    let removed = host.shard.order(Order::Remove { path }).await?;
+    removed.map_err(|error| host.refusal(&error))?;
     Ok((StatusCode::NO_CONTENT, None))
 }
 
 /// Deletes the messages that are available now.
-async fn purge(shard: &mut ShardClient, name: &str) -> Answered {
-    let found = describe(shard, name).await?.ok_or_else(not_found)?;
+async fn purge(host: &mut VirtualHost, name: &str) -> Answered {
+    let found = describe(host, name).await?.ok_or_else(not_found)?;
     let count = usize::try_from(found.queue.active).unwrap_or(usize::MAX);
     let subqueue = SubqueueId {
         entity: found.queue.id,
@@ -191,7 +201,7 @@ async fn purge(shard: &mut ShardClient, name: &str) -> Answered {
         enqueued_before: Wall(u64::MAX),
         count,
     };
-    let deleted = shard.ask(command, |output| match output {
+    let deleted = host.shard.ask(command, |output| match output {
         Output::Deleted { result, .. } => Some(result),
         _ => None,
     });
@@ -207,7 +217,11 @@ mod tests {
 
     #[test]
     fn names_of_rabbitmq_and_wrong_flags_are_refused() {
-        let refusal = |name: &str, given: Json| match read(name, given.as_object().unwrap()) {
+        let refusal = |name: &str, given: Json| match read(
+            Resource::queue(name, "/"),
+            name,
+            given.as_object().unwrap(),
+        ) {
             Err(Failure::Refused((status, _, reason))) => (status.as_u16(), reason),
             _ => (200, String::new()),
         };
