@@ -346,6 +346,43 @@ fn what_is_refused_is_a_dead_letter_where_the_overflow_says_so() {
 }
 
 #[test]
+fn a_transaction_that_is_refused_leaves_no_dead_letter() {
+    check(
+        "
+        0s queue max-length=1 reject-publish-dlx
+        0s declare t r1
+        0s in t send a b
+        0s in t send a
+        0s in t send b
+        0s commit t
+        1s peek 1 9
+        1s peek 1 9 dead
+        1s declare u r1
+        1s in u send a
+        1s commit u
+        1s send b
+        2s peek 1 9
+        2s peek 1 9 dead
+        ",
+        expect![[r#"
+            0s declare t: done
+            0s in t send a b: the queue holds as much as its max-length of 1 allows
+            0s in t send a: held
+            0s in t send b: held
+            0s commit t: the transaction was rolled back: the queue holds as much as its max-length of 1 allows
+            1s peek: 
+            1s peek: 
+            1s declare u: done
+            1s in u send a: held
+            1s commit u: done
+            1s send refused: the queue holds as much as its max-length of 1 allows
+            2s peek: #1 a
+            2s peek: #2 b DeadLetterReason="MaxLengthExceeded" DeadLetterErrorDescription="The queue exceeded its maximum length."
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_too_large_or_belongs_to_a_session_is_refused_without_a_trace() {
     check(
         "
