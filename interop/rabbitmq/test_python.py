@@ -1,6 +1,9 @@
 """RabbitMQ's Python client, unchanged: management, publishing, consuming. (docs/spec/rabbitmq.md)"""
 
+import os
+
 import pytest
+import requests
 from rabbitmq_amqp_python_client import (
     AddressHelper,
     ClassicQueueSpecification,
@@ -83,3 +86,22 @@ def test_a_wrong_password_is_refused():
     environment = Environment(uri=uri(password="wrong"))
     with pytest.raises(Exception):
         connect(environment)
+
+
+@pytest.fixture
+def namespace():
+    name = fresh("namespace")
+    address = f"http://{os.environ['RAILBUS_HOST']}:{os.environ['RAILBUS_PORT']}/$railbus/namespaces/{name}"
+    requests.put(address, timeout=10).raise_for_status()
+    yield name
+    requests.delete(address, timeout=10).raise_for_status()
+
+
+def test_a_virtual_host_is_the_namespace_of_its_name(management, namespace):
+    environment = Environment(uri=uri() + namespace)
+    inside = connect(environment).management()
+    inside.declare_queue(QuorumQueueSpecification(name="only-there"))
+    assert inside.queue_info("only-there").message_count == 0
+    with pytest.raises(ValidationCodeException):
+        management.queue_info("only-there")
+    environment.close()
