@@ -61,18 +61,18 @@ def text(value):
 
 
 def attributes(of):
-    return {entry["key"]: next(iter(entry["value"].values())) for entry in of["attributes"]}
+    return {entry.key: getattr(entry.value, entry.value.WhichOneof("value")) for entry in of.attributes}
 
 
 def check(spans, trace_id, contexts):
-    assert {span["traceId"] for span in spans} == {trace_id}, spans
+    assert {span.trace_id.hex() for span in spans} == {trace_id}, spans
     parent = next(iter(contexts.values())).split("-")[2]
-    assert {span["parentSpanId"] for span in spans} == {parent}, spans
-    names = [span["name"] for span in spans]
+    assert {span.parent_span_id.hex() for span in spans} == {parent}, spans
+    names = [span.name for span in spans]
     assert names == ["send events", "receive final", "dead_letter final"], names
     assert all(attributes(span)["messaging.system"] == "servicebus" for span in spans)
-    (event,) = spans[2]["events"]
-    assert event["name"] == "dead-letter"
+    (event,) = spans[2].events
+    assert event.name == "dead-letter"
     assert attributes(event) == {"reason": "spoilt", "description": "it smells"}, event
 
 

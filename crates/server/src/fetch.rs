@@ -111,18 +111,22 @@ pub async fn get(url: &str) -> Result<Bytes, FetchError> {
     exchange(&target, Request::get(&target.path), Bytes::new()).await
 }
 
-/// Sends JSON to `url`, with these headers besides.
-pub async fn post_json(
+/// Sends a body of a media type to `url`, with these headers besides. The answer is to be of that
+/// type too.
+pub async fn post(
     url: &str,
     headers: &[(String, String)],
-    body: String,
+    media_type: &str,
+    body: Bytes,
 ) -> Result<(), FetchError> {
     let target = Target::of(url, true).ok_or(FetchError::Url)?;
-    let mut request = Request::post(&target.path).header(CONTENT_TYPE, "application/json");
+    let mut request = Request::post(&target.path)
+        .header(CONTENT_TYPE, media_type)
+        .header(ACCEPT, media_type);
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    exchange(&target, request, body.into()).await.map(drop)
+    exchange(&target, request, body).await.map(drop)
 }
 
 async fn exchange(
@@ -141,7 +145,6 @@ async fn fetch(
 ) -> Result<Bytes, FetchError> {
     let request = request
         .header(HOST, &target.authority)
-        .header(ACCEPT, "application/json")
         .header(USER_AGENT, "railbus")
         .header(CONNECTION, "close")
         .body(Full::new(body))

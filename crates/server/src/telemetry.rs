@@ -1,4 +1,4 @@
-//! Telemetry: traces and metrics for a collector of OpenTelemetry, by OTLP over HTTP with JSON.
+//! Telemetry: traces and metrics for a collector of OpenTelemetry, by OTLP over HTTP.
 //!
 //! Off unless an endpoint is configured. Spans are made where commands leave a connection or a
 //! request over HTTP and where outputs come back to it, and only for messages whose sender was
@@ -18,9 +18,20 @@ use std::time::Duration;
 
 pub use connection_tracer::ConnectionTracer;
 pub use exporter::{Spans, Tracer};
-use serde_json::{Value as Json, json};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 
 use crate::server::server_state::ServerState;
+
+/// How what is sent is encoded. [OTLP: OTLP/HTTP]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OtlpProtocol {
+    /// `http/protobuf`.
+    #[default]
+    Protobuf,
+    /// `http/json`.
+    Json,
+}
 
 /// Where telemetry goes.
 #[derive(Clone, Default, Eq, PartialEq)]
@@ -29,6 +40,8 @@ pub struct TelemetryOptions {
     pub traces_url: Option<String>,
     /// The URL that takes metrics; they are not sent without it.
     pub metrics_url: Option<String>,
+    /// How both are encoded.
+    pub protocol: OtlpProtocol,
     /// Further headers of requests, which may hold secrets.
     pub headers: Vec<(String, String)>,
     /// What all of it comes from: keys and values.
@@ -65,11 +78,19 @@ pub fn start(server: &Arc<ServerState>, options: TelemetryOptions, spans: Spans)
 }
 
 /// An attribute whose value is a string.
-fn text(key: &str, value: &str) -> Json {
-    json!({ "key": key, "value": { "stringValue": value } })
+fn text(key: &str, value: &str) -> KeyValue {
+    attribute(key, Value::StringValue(value.to_owned()))
 }
 
-/// An attribute whose value is an integer, which JSON of protobuf writes as a string.
-fn integer(key: &str, value: u64) -> Json {
-    json!({ "key": key, "value": { "intValue": value.to_string() } })
+/// An attribute whose value is an integer.
+fn integer(key: &str, value: u32) -> KeyValue {
+    attribute(key, Value::IntValue(value.into()))
+}
+
+fn attribute(key: &str, value: Value) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
 }

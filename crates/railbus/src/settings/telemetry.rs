@@ -1,17 +1,17 @@
 //! Telemetry: the collector, from `[telemetry]` and the standard variables of OpenTelemetry.
 //!
 //! A variable wins over the file. Telemetry is off without an endpoint, and with
-//! `OTEL_SDK_DISABLED`. Only OTLP over HTTP with JSON is spoken: a variable that asks for another
-//! protocol turns telemetry off, with a warning. (docs/telemetry.md)
+//! `OTEL_SDK_DISABLED`. Only OTLP over HTTP is spoken: a variable that asks for gRPC turns
+//! telemetry off, with a warning. (docs/telemetry.md)
 
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use server::{TelemetryOptions, is_postable};
+use server::{OtlpProtocol, TelemetryOptions, is_postable};
 
 use crate::config::{self, TelemetryConfig};
 
-const PROTOCOL: &str = "http/json";
+const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const SCHEDULE_DELAY: Duration = Duration::from_secs(5);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
@@ -58,17 +58,21 @@ impl Telemetry {
         if is_disabled || (traces_url.is_none() && metrics_url.is_none()) {
             return Ok(Self::default());
         }
-        if let Some(protocol) =
-            variable("OTEL_EXPORTER_OTLP_PROTOCOL").filter(|protocol| protocol != PROTOCOL)
-        {
-            let warning = format!(
-                "telemetry is off: OTEL_EXPORTER_OTLP_PROTOCOL is {protocol}, and only {PROTOCOL} is supported"
-            );
-            return Ok(Self {
-                warning: Some(warning),
-                ..Self::default()
-            });
-        }
+        let protocol = match variable(PROTOCOL).as_deref() {
+            None | Some("http/protobuf") => OtlpProtocol::Protobuf,
+            Some("http/json") => OtlpProtocol::Json,
+            Some(other) => {
+                let warning = format!(
+                    "telemetry is off: {PROTOCOL} is '{}', and only http/protobuf and http/json are \
+                     supported",
+                    other.escape_debug()
+                );
+                return Ok(Self {
+                    warning: Some(warning),
+                    ..Self::default()
+                });
+            }
+        };
         let service = variable("OTEL_SERVICE_NAME").or_else(|| config.service_name.clone());
         let mut resource = pairs("OTEL_RESOURCE_ATTRIBUTES", &variable)?;
         for (key, value) in [
@@ -86,6 +90,7 @@ impl Telemetry {
         let options = TelemetryOptions {
             traces_url,
             metrics_url,
+            protocol,
             headers: pairs("OTEL_EXPORTER_OTLP_HEADERS", &variable)?,
             resource,
             schedule_delay: millis("OTEL_BSP_SCHEDULE_DELAY", &variable, SCHEDULE_DELAY)?,
@@ -233,8 +238,17 @@ mod tests {
     }
 
     #[test]
+    fn http_has_two_encodings() {
+        let of = |protocol: &str| resolve(&to("http://a:4318"), &[(PROTOCOL, protocol)]);
+        let protocol = |name: &str| of(name).unwrap().options.protocol;
+        assert_eq!(protocol(""), OtlpProtocol::Protobuf);
+        assert_eq!(protocol("http/protobuf"), OtlpProtocol::Protobuf);
+        assert_eq!(protocol("http/json"), OtlpProtocol::Json);
+    }
+
+    #[test]
     fn another_protocol_turns_it_off_and_is_told() {
-        let variables = [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")];
+        let variables = [(PROTOCOL, "grpc")];
         let found = resolve(&to("http://a:4317"), &variables).unwrap();
         assert_eq!(found.options, TelemetryOptions::default());
         assert!(found.warning.unwrap().contains("grpc"));

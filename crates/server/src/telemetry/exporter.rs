@@ -8,7 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde_json::{Value as Json, json};
+use bytes::Bytes;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
+use opentelemetry_proto::tonic::metrics::v1::{ResourceMetrics, ScopeMetrics};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans};
+use prost::Message;
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
@@ -16,7 +24,7 @@ use super::connection_tracer::now;
 use super::locked_contexts::LockedContexts;
 use super::metric_points;
 use super::span::Span;
-use super::{TelemetryOptions, text};
+use super::{OtlpProtocol, TelemetryOptions, text};
 use crate::fetch::{self, FetchError};
 use crate::http;
 use crate::random::random;
@@ -102,12 +110,19 @@ pub async fn export_spans(
             }
         }
         if !batch.is_empty() {
-            let spans: Vec<Json> = batch.drain(..).map(|span| span.encode()).collect();
-            let body = json!({ "resourceSpans": [{
-                "resource": resource(&options),
-                "scopeSpans": [{ "scope": scope(), "spans": spans }],
-            }] });
-            let post = post(options.traces_url.as_deref(), &options, &body);
+            let spans = ScopeSpans {
+                scope: Some(scope()),
+                spans: batch.drain(..).map(|span| span.encode()).collect(),
+                ..ScopeSpans::default()
+            };
+            let request = ExportTraceServiceRequest {
+                resource_spans: vec![ResourceSpans {
+                    resource: Some(resource(&options)),
+                    scope_spans: vec![spans],
+                    ..ResourceSpans::default()
+                }],
+            };
+            let post = post(options.traces_url.as_deref(), &options, &request);
             // The end of the server does not wait long for a collector.
             if is_last {
                 drop(tokio::time::timeout(LAST, post).await);
@@ -152,12 +167,20 @@ pub async fn export_metrics(server: Arc<ServerState>, options: Arc<TelemetryOpti
         let Ok(page) = http::metrics_page(&server).await else {
             continue;
         };
-        let body = json!({ "resourceMetrics": [{
-            "resource": resource(&options),
-            "scopeMetrics": [{ "scope": scope(), "metrics": metric_points::of(&page, start, now()) }],
-        }] });
+        let metrics = ScopeMetrics {
+            scope: Some(scope()),
+            metrics: metric_points::of(&page, start, now()),
+            ..ScopeMetrics::default()
+        };
+        let request = ExportMetricsServiceRequest {
+            resource_metrics: vec![ResourceMetrics {
+                resource: Some(resource(&options)),
+                scope_metrics: vec![metrics],
+                ..ResourceMetrics::default()
+            }],
+        };
         tokio::select! {
-            result = post(options.metrics_url.as_deref(), &options, &body) => log.note(&result),
+            result = post(options.metrics_url.as_deref(), &options, &request) => log.note(&result),
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
     }
@@ -166,20 +189,33 @@ pub async fn export_metrics(server: Arc<ServerState>, options: Arc<TelemetryOpti
 async fn post(
     url: Option<&str>,
     options: &TelemetryOptions,
-    body: &Json,
+    request: &(impl Message + Serialize),
 ) -> Result<(), FetchError> {
     let url = url.ok_or(FetchError::Url)?;
-    fetch::post_json(url, &options.headers, body.to_string()).await
+    let (media_type, body) = match options.protocol {
+        OtlpProtocol::Protobuf => ("application/x-protobuf", request.encode_to_vec()),
+        OtlpProtocol::Json => {
+            let body = serde_json::to_vec(request);
+            ("application/json", body.expect("its keys are strings"))
+        }
+    };
+    fetch::post(url, &options.headers, media_type, Bytes::from(body)).await
 }
 
-fn resource(options: &TelemetryOptions) -> Json {
+fn resource(options: &TelemetryOptions) -> Resource {
     let attributes = options.resource.iter();
-    let attributes: Vec<_> = attributes.map(|(key, value)| text(key, value)).collect();
-    json!({ "attributes": attributes })
+    Resource {
+        attributes: attributes.map(|(key, value)| text(key, value)).collect(),
+        ..Resource::default()
+    }
 }
 
-fn scope() -> Json {
-    json!({ "name": "railbus", "version": env!("CARGO_PKG_VERSION") })
+fn scope() -> InstrumentationScope {
+    InstrumentationScope {
+        name: "railbus".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..InstrumentationScope::default()
+    }
 }
 
 /// Logs the first failure after a success, and the first success after a failure.

@@ -4,17 +4,23 @@
 //! cumulative since the start of the export. Names and labels are those of docs/metrics.md, except
 //! that a counter has no `_total`.
 
-use serde_json::{Value as Json, json};
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
+};
 
 use super::text;
 
-/// Values count from the start of the process. [OTLP: AggregationTemporality]
-const CUMULATIVE: u8 = 2;
+/// Values count from the start of the process.
+const CUMULATIVE: AggregationTemporality = AggregationTemporality::Cumulative;
 
 /// A family of the page, with its samples.
 struct Family<'a> {
     name: &'a str,
     kind: &'a str,
+    help: &'a str,
     samples: Vec<Sample<'a>>,
 }
 
@@ -27,10 +33,16 @@ struct Sample<'a> {
 }
 
 /// The metrics of a page that was made at `now`.
-pub fn of(page: &str, start: u64, now: u64) -> Vec<Json> {
+pub fn of(page: &str, start: u64, now: u64) -> Vec<Metric> {
+    let mut help = "";
     let mut families: Vec<Family<'_>> = Vec::new();
     for line in page.lines() {
-        if let Some((name, kind)) = line
+        if let Some((_, text)) = line
+            .strip_prefix("# HELP ")
+            .and_then(|rest| rest.split_once(' '))
+        {
+            help = text;
+        } else if let Some((name, kind)) = line
             .strip_prefix("# TYPE ")
             .and_then(|rest| rest.split_once(' '))
         {
@@ -38,6 +50,7 @@ pub fn of(page: &str, start: u64, now: u64) -> Vec<Json> {
             families.push(Family {
                 name,
                 kind,
+                help,
                 samples,
             });
         } else if let Some(family) = families.last_mut()
@@ -52,35 +65,38 @@ pub fn of(page: &str, start: u64, now: u64) -> Vec<Json> {
 }
 
 impl Family<'_> {
-    fn encode(&self, start: u64, now: u64) -> Option<Json> {
-        let points = || self.samples.iter().map(|it| it.number(start, now));
-        let (kind, data) = match self.kind {
-            "gauge" => (
-                "gauge",
-                json!({ "dataPoints": points().collect::<Vec<_>>() }),
-            ),
-            "counter" => (
-                "sum",
-                json!({
-                    "dataPoints": points().collect::<Vec<_>>(),
-                    "aggregationTemporality": CUMULATIVE,
-                    "isMonotonic": true,
-                }),
-            ),
-            "histogram" => (
-                "histogram",
-                json!({
-                    "dataPoints": self.histograms(start, now),
-                    "aggregationTemporality": CUMULATIVE,
-                }),
-            ),
+    fn encode(&self, start: u64, now: u64) -> Option<Metric> {
+        let points = || {
+            self.samples
+                .iter()
+                .map(|it| it.number(start, now))
+                .collect()
+        };
+        let data = match self.kind {
+            "gauge" => Data::Gauge(Gauge {
+                data_points: points(),
+            }),
+            "counter" => Data::Sum(Sum {
+                data_points: points(),
+                aggregation_temporality: CUMULATIVE.into(),
+                is_monotonic: true,
+            }),
+            "histogram" => Data::Histogram(Histogram {
+                data_points: self.histograms(start, now),
+                aggregation_temporality: CUMULATIVE.into(),
+            }),
             _ => return None,
         };
-        Some(json!({ "name": self.name, kind: data }))
+        Some(Metric {
+            name: self.name.to_owned(),
+            description: self.help.to_owned(),
+            data: Some(data),
+            ..Metric::default()
+        })
     }
 
     /// A histogram begins with its sum; its count and its buckets follow.
-    fn histograms(&self, start: u64, now: u64) -> Vec<Json> {
+    fn histograms(&self, start: u64, now: u64) -> Vec<HistogramDataPoint> {
         let is_sum = |sample: &Sample<'_>| sample.suffix == "_sum";
         let starts = (0..self.samples.len()).filter(|&index| is_sum(&self.samples[index]));
         let starts: Vec<_> = starts.collect();
@@ -92,45 +108,57 @@ impl Family<'_> {
     }
 }
 
-fn histogram(samples: &[Sample<'_>], start: u64, now: u64) -> Json {
-    let (mut bounds, mut counts, mut count, mut before) = (Vec::new(), Vec::new(), 0.0, 0.0);
+fn histogram(samples: &[Sample<'_>], start: u64, now: u64) -> HistogramDataPoint {
+    let mut point = HistogramDataPoint {
+        attributes: samples[0].attributes(),
+        start_time_unix_nano: start,
+        time_unix_nano: now,
+        sum: Some(samples[0].value),
+        ..HistogramDataPoint::default()
+    };
+    let mut before = 0;
     for sample in samples {
         match sample.suffix {
-            "_count" => count = sample.value,
+            "_count" => point.count = count(sample.value),
             "_bucket" => {
                 let bound = sample.labels.iter().find(|(key, _)| *key == "le");
                 let bound = bound.and_then(|(_, bound)| bound.parse::<f64>().ok());
-                bounds.extend(bound.filter(|bound| bound.is_finite()));
-                counts.push((sample.value - before).to_string());
-                before = sample.value;
+                let bound = bound.filter(|bound| bound.is_finite());
+                point.explicit_bounds.extend(bound);
+                let so_far = count(sample.value);
+                point.bucket_counts.push(so_far.saturating_sub(before));
+                before = so_far;
             }
             _ => {}
         }
     }
-    json!({
-        "attributes": samples[0].attributes(),
-        "startTimeUnixNano": start.to_string(),
-        "timeUnixNano": now.to_string(),
-        "count": count.to_string(),
-        "sum": samples[0].value,
-        "explicitBounds": bounds,
-        "bucketCounts": counts,
-    })
+    point
+}
+
+/// A count of the page, which writes all values as numbers with a fraction.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count is a whole number that is not negative"
+)]
+fn count(value: f64) -> u64 {
+    value as u64
 }
 
 impl Sample<'_> {
-    fn attributes(&self) -> Vec<Json> {
+    fn attributes(&self) -> Vec<KeyValue> {
         let labels = self.labels.iter();
         labels.map(|(key, value)| text(key, value)).collect()
     }
 
-    fn number(&self, start: u64, now: u64) -> Json {
-        json!({
-            "attributes": self.attributes(),
-            "startTimeUnixNano": start.to_string(),
-            "timeUnixNano": now.to_string(),
-            "asDouble": self.value,
-        })
+    fn number(&self, start: u64, now: u64) -> NumberDataPoint {
+        NumberDataPoint {
+            attributes: self.attributes(),
+            start_time_unix_nano: start,
+            time_unix_nano: now,
+            value: Some(Value::AsDouble(self.value)),
+            ..NumberDataPoint::default()
+        }
     }
 }
 
@@ -199,41 +227,52 @@ railbus_entity_delivery_time_seconds_bucket{le=\"+Inf\",entity=\"b\"} 1
     #[test]
     fn gauges_and_counters_keep_their_names_labels_and_values() {
         let found = of(PAGE, 1, 2);
-        let names: Vec<_> = found.iter().map(|metric| &metric["name"]).collect();
+        let names: Vec<_> = found.iter().map(|metric| metric.name.as_str()).collect();
         let expected = [
             "railbus_entities",
             "railbus_entity_deliveries",
             "railbus_entity_delivery_time_seconds",
         ];
         assert_eq!(names, expected);
-        let gauge = &found[0]["gauge"]["dataPoints"][0];
-        assert_eq!(gauge["asDouble"], 3.0);
-        let sum = &found[1]["sum"];
-        assert_eq!(sum["isMonotonic"], true);
-        let point = json!({
-            "attributes": [text("entity", "a\"b,c}\\"), text("state", "x")],
-            "startTimeUnixNano": "1",
-            "timeUnixNano": "2",
-            "asDouble": 5.0,
-        });
-        assert_eq!(sum["dataPoints"], json!([point]));
+        assert_eq!(found[0].description, "Queues");
+        let Some(Data::Gauge(gauge)) = &found[0].data else {
+            panic!("{:?}", found[0]);
+        };
+        assert_eq!(gauge.data_points[0].value, Some(Value::AsDouble(3.0)));
+        let point = NumberDataPoint {
+            attributes: vec![text("entity", "a\"b,c}\\"), text("state", "x")],
+            start_time_unix_nano: 1,
+            time_unix_nano: 2,
+            value: Some(Value::AsDouble(5.0)),
+            ..NumberDataPoint::default()
+        };
+        let sum = Sum {
+            data_points: vec![point],
+            aggregation_temporality: CUMULATIVE.into(),
+            is_monotonic: true,
+        };
+        assert_eq!(found[1].data, Some(Data::Sum(sum)));
     }
 
     #[test]
     fn a_histogram_has_the_counts_of_its_buckets_alone() {
         let found = of(PAGE, 1, 2);
-        let points = &found[2]["histogram"]["dataPoints"];
-        let point = json!({
-            "attributes": [text("entity", "a")],
-            "startTimeUnixNano": "1",
-            "timeUnixNano": "2",
-            "count": "6",
-            "sum": 1.5,
-            "explicitBounds": [0.001, 0.004],
-            "bucketCounts": ["3", "2", "1"],
-        });
+        let Some(Data::Histogram(histogram)) = &found[2].data else {
+            panic!("{:?}", found[2]);
+        };
+        let point = HistogramDataPoint {
+            attributes: vec![text("entity", "a")],
+            start_time_unix_nano: 1,
+            time_unix_nano: 2,
+            count: 6,
+            sum: Some(1.5),
+            explicit_bounds: vec![0.001, 0.004],
+            bucket_counts: vec![3, 2, 1],
+            ..HistogramDataPoint::default()
+        };
+        let points = &histogram.data_points;
         assert_eq!(points[0], point);
-        assert_eq!(points[1]["bucketCounts"], json!(["1"]));
-        assert_eq!(points.as_array().map(Vec::len), Some(2));
+        assert_eq!(points[1].bucket_counts, [1]);
+        assert_eq!(points.len(), 2);
     }
 }

@@ -6,15 +6,15 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use serde_json::{Value as Json, json};
+use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{Span as OtlpSpan, Status};
 
 use super::trace_context::TraceContext;
 use super::{integer, text};
 
-/// A span of a server. [OTLP: SpanKind]
-const SERVER: u8 = 2;
-/// The status of a failed span. [OTLP: StatusCode]
-const ERROR: u8 = 2;
+/// The flag of a sampled trace. [OTLP: SpanFlags]
+const SAMPLED: u32 = 1;
 /// What separates the path of a topic from the name of a subscription.
 const SUBSCRIPTIONS: &str = "/Subscriptions/";
 
@@ -49,7 +49,7 @@ pub struct Span {
 
 impl Span {
     /// As OTLP has it.
-    pub fn encode(&self) -> Json {
+    pub fn encode(&self) -> OtlpSpan {
         let (kind, name) = match self.operation {
             Operation::Send => ("send", "send"),
             Operation::Receive { .. } => ("receive", "receive"),
@@ -78,31 +78,37 @@ impl Span {
             }
             Operation::Send => {}
         }
-        let mut span = json!({
-            "traceId": format!("{:032x}", self.context.trace),
-            "spanId": format!("{:016x}", self.id),
-            "parentSpanId": format!("{:016x}", self.context.parent),
-            "flags": 1,
-            "name": format!("{name} {}", self.entity),
-            "kind": SERVER,
-            "startTimeUnixNano": self.start.to_string(),
-            "endTimeUnixNano": self.end.to_string(),
+        attributes.extend(self.error.iter().map(|error| text("error.type", error)));
+        let status = self.error.clone().map(|message| Status {
+            message,
+            code: StatusCode::Error.into(),
         });
-        if let Some(error) = &self.error {
-            attributes.push(text("error.type", error));
-            span["status"] = json!({ "code": ERROR, "message": error });
+        OtlpSpan {
+            trace_id: self.context.trace.to_be_bytes().into(),
+            span_id: self.id.to_be_bytes().into(),
+            parent_span_id: self.context.parent.to_be_bytes().into(),
+            flags: SAMPLED,
+            name: format!("{name} {}", self.entity),
+            kind: SpanKind::Server.into(),
+            start_time_unix_nano: self.start,
+            end_time_unix_nano: self.end,
+            attributes,
+            events: self.dead_letter_event().into_iter().collect(),
+            status,
+            ..OtlpSpan::default()
         }
-        if let Some(reasons) = &self.dead_letter {
-            let keys = ["reason", "description"];
-            let reasons = keys.into_iter().zip(reasons);
-            let known = reasons.filter_map(|(key, value)| Some(text(key, value.as_deref()?)));
-            span["events"] = json!([{
-                "name": "dead-letter",
-                "timeUnixNano": self.end.to_string(),
-                "attributes": known.collect::<Vec<_>>(),
-            }]);
-        }
-        span["attributes"] = attributes.into();
-        span
+    }
+
+    fn dead_letter_event(&self) -> Option<Event> {
+        let reasons = ["reason", "description"]
+            .into_iter()
+            .zip(self.dead_letter.as_ref()?);
+        let known = reasons.filter_map(|(key, value)| Some(text(key, value.as_deref()?)));
+        Some(Event {
+            name: "dead-letter".to_owned(),
+            time_unix_nano: self.end,
+            attributes: known.collect(),
+            ..Event::default()
+        })
     }
 }
