@@ -223,10 +223,12 @@ pub enum Command {
         max_bytes: usize,
     },
     /// Locks (or takes) deferred messages, all or none: none too if together they are larger than
-    /// `max_bytes`. Answered by `Output::Deferred`.
+    /// `max_bytes`, or if one is not of the `session` that is named. Answered by
+    /// `Output::Deferred`.
     ReceiveDeferred {
         request: RequestId,
         subqueue: SubqueueId,
+        session: Option<Bytes>,
         numbers: Vec<SequenceNumber>,
         mode: ReceiveMode,
         max_bytes: usize,

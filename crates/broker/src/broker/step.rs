@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
 use crate::node;
+use crate::receive::retrieval::Retrieval;
 use crate::receive::{attach, deferred, disconnect, peek};
 use crate::router;
 use crate::send::{self, cancel};
@@ -131,12 +132,21 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         Command::ReceiveDeferred {
             request,
             subqueue,
+            session,
             numbers,
             mode,
             max_bytes,
         } => {
             directory.note_use(subqueue.entity, cx);
-            deferred::receive(directory, request, subqueue, numbers, mode, max_bytes, cx);
+            let retrieval = Retrieval {
+                place: subqueue,
+                request,
+                session,
+                numbers,
+                mode,
+                max_bytes,
+            };
+            deferred::receive(directory, retrieval, cx);
         }
         Command::CancelScheduled {
             request,

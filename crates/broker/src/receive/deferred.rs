@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{Query, SequenceNumber, StoredMessage};
 
 use crate::api::error::RequestError;
-use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
+use crate::api::id::{ReadId, RequestId, Subqueue};
 use crate::api::output::{Delivery, MessageState, Output};
-use crate::api::receive_mode::ReceiveMode;
 use crate::context::Context;
 use crate::context::clients::HoldId;
 use crate::context::read::Purpose;
@@ -29,25 +28,11 @@ use crate::subqueue::lock::Holder;
 const MOST: usize = 1_000;
 
 /// Asks for deferred messages.
-pub(crate) fn receive(
-    directory: &mut Directory,
-    request: RequestId,
-    place: SubqueueId,
-    mut numbers: Vec<SequenceNumber>,
-    mode: ReceiveMode,
-    max_bytes: usize,
-    cx: &mut Context<'_>,
-) {
+pub(crate) fn receive(directory: &mut Directory, mut retrieval: Retrieval, cx: &mut Context<'_>) {
     let mut seen = BTreeSet::new();
-    numbers.retain(|number| seen.insert(*number));
-    let retrieval = Retrieval {
-        place,
-        request,
-        numbers,
-        mode,
-        max_bytes,
-    };
-    let queue = directory.open_to(place.entity, request.connection);
+    retrieval.numbers.retain(|number| seen.insert(*number));
+    let request = retrieval.request;
+    let queue = directory.open_to(retrieval.place.entity, request.connection);
     let started = queue.and_then(|queue| start_retrieval(queue, retrieval, cx));
     if let Err(error) = started {
         refuse(request, error, cx);
@@ -140,11 +125,18 @@ fn check_holder(
     row: &StoredMessage,
     cx: &Context<'_>,
 ) -> Result<(), RequestError> {
-    let by_session = queue.sub(retrieval.place.subqueue).by_session;
-    if by_session && session_of(queue, retrieval, row, cx).is_none() {
-        return Err(RequestError::SessionLockLost);
+    if !queue.sub(retrieval.place.subqueue).by_session {
+        return Ok(());
     }
-    Ok(())
+    let named = retrieval.session.as_ref().zip(queue.sessions.as_ref());
+    let named = named.map(|(session, sessions)| sessions.ids.key(session).hash);
+    if named.is_some_and(|hash| hash != row.row.session_hash) {
+        return Err(RequestError::MessageNotFound(row.number));
+    }
+    match session_of(queue, retrieval, row, cx) {
+        Some(_) => Ok(()),
+        None => Err(RequestError::SessionLockLost),
+    }
 }
 
 /// The session of a message, if that is held by the connection that asks for it.

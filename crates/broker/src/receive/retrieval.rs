@@ -2,6 +2,7 @@
 //!
 //! Nothing is taken that could not be answered, so the size of the answer is checked before.
 
+use bytes::Bytes;
 use store::{SequenceNumber, StoredMessage};
 
 use crate::api::error::RequestError;
@@ -14,6 +15,8 @@ use crate::api::receive_mode::ReceiveMode;
 pub(crate) struct Retrieval {
     pub place: SubqueueId,
     pub request: RequestId,
+    /// Whose messages they have to be, if one is named.
+    pub session: Option<Bytes>,
     /// As asked for, each once.
     pub numbers: Vec<SequenceNumber>,
     pub mode: ReceiveMode,

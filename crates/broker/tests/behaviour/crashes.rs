@@ -197,6 +197,7 @@ impl Listener {
         let request = self.ask(Asked::Fetch { delete });
         self.turn(Command::ReceiveDeferred {
             request,
+            session: None,
             subqueue: SubqueueId {
                 entity: QUEUE,
                 subqueue: if dead {

@@ -408,6 +408,7 @@ impl Model {
         };
         self.hear_turn(Command::ReceiveDeferred {
             request: request(u64::from(delete)),
+            session: None,
             subqueue: SubqueueId {
                 entity: QUEUE,
                 subqueue,

@@ -426,6 +426,7 @@ impl Run {
             },
             1 => Command::ReceiveDeferred {
                 request,
+                session: None,
                 subqueue: SubqueueId {
                     entity,
                     subqueue: Subqueue::Main,

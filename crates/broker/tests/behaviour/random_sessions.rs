@@ -487,6 +487,7 @@ impl Model {
         let request = self.request(who);
         self.turn(Command::ReceiveDeferred {
             request,
+            session: None,
             subqueue: SubqueueId {
                 entity: QUEUE,
                 subqueue: Subqueue::Main,

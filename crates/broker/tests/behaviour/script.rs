@@ -473,6 +473,7 @@ impl Stage {
         let request = self.request_of(args[0], &format!("fetch {}", args.join(" ")));
         self.turn(vec![Command::ReceiveDeferred {
             request,
+            session: named(args, "session=").map(|it| it.to_owned().into()),
             subqueue: SubqueueId {
                 entity: self.entity(args),
                 subqueue: subqueue(args),

@@ -470,6 +470,29 @@ fn messages_that_expire_under_a_held_session_are_not_delivered() {
 }
 
 #[test]
+fn a_session_that_is_named_has_no_deferred_message_of_another_one() {
+    check(
+        "
+        0s queue sessions
+        0s send a:A b:B
+        0s accept r1 A
+        0s limit r1 5
+        0s defer r1 #1
+        1s fetch r1 #1 session=B
+        1s fetch r1 #1 session=a
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 holds A until 30s
+            0s r1 gets #1 a until 30s
+            0s defer r1 #1: done
+            1s fetch r1 #1 session=B: message #1 is not there
+            1s fetch r1 #1 session=a: #1 a count 1 Deferred until 30s
+        "#]],
+    );
+}
+
+#[test]
 fn deferred_messages_are_fetched_by_the_holder_of_their_session() {
     check(
         "

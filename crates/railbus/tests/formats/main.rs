@@ -330,6 +330,7 @@ fn available_dead_and_deferred_messages_are_there() {
         assert_eq!(dead[0].message.changes(), changes);
         let said = shop.tell(Command::ReceiveDeferred {
             request: REQUEST,
+            session: None,
             subqueue: SubqueueId {
                 entity: orders.id,
                 subqueue: Subqueue::Main,

@@ -31,10 +31,12 @@ pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Erro
             ));
         }
     };
+    let session = body.held_session.clone();
     let (entity, subqueue, count) = (entity_ref.id, entity_ref.subqueue, numbers.len());
     let command = Box::new(move |request| Command::ReceiveDeferred {
         request,
         subqueue: SubqueueId { entity, subqueue },
+        session,
         numbers,
         mode,
         max_bytes: MAX_BYTES,

@@ -296,7 +296,7 @@ fn a_namespace_wide_token_serves_each_audience_it_is_put_for() {
 #[test]
 fn a_token_may_name_one_of_the_brokers_own_hosts_alone() {
     let named = AccessRules {
-        host_names: vec!["ns.servicebus.windows.net".to_owned()],
+        host_names: ["ns.servicebus.windows.net".to_owned()].into(),
         ..rules()
     };
     // The host of the audience is not taken for the broker's.

@@ -1,5 +1,7 @@
 //! Client frames: the attaches, messages, requests and tokens of the test client.
 
+use std::sync::Arc;
+
 use access::{AccessRule, AccessRules, Rights, Secret};
 use amqp::message::{descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
@@ -185,6 +187,7 @@ pub fn rules() -> AccessRules {
         ],
         issuers: Vec::new(),
         certificates: Vec::new(),
-        host_names: Vec::new(),
+        host_names: Arc::default(),
+        namespace: None,
     }
 }

@@ -25,6 +25,7 @@ use store::SequenceNumber;
 use super::messages::{MessagePart, browse};
 use super::send::send;
 use super::{ApiError, ResourcePath, show};
+use crate::http::request::body::parse_object;
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::shard::shard_client::ShardClient;
 
@@ -60,7 +61,7 @@ pub async fn handle(
 ) -> Result<(StatusCode, Json), ApiError> {
     let path = resource.messages().map_err(ApiError::Bad)?;
     let request: SettleRequest =
-        serde_json::from_slice(body).map_err(|error| ApiError::Bad(error.to_string()))?;
+        parse_object(body).map_err(|error| ApiError::Bad(error.to_string()))?;
     let queue = show::describe(shard_client, &path).await?.queue;
     request.check(&queue)?;
     let delivery = request.receive(shard_client, &queue).await?;
@@ -209,6 +210,7 @@ async fn receive_deferred(
 ) -> Result<Option<Delivery>, ApiError> {
     let command = |request| Command::ReceiveDeferred {
         request,
+        session: None,
         subqueue,
         numbers: vec![SequenceNumber(number)],
         mode: ReceiveMode::PeekLock,

@@ -163,6 +163,7 @@ impl<'a> BrowseRun<'a> {
             },
             MessageState::Active | MessageState::Deferred => Command::ReceiveDeferred {
                 request,
+                session: None,
                 subqueue: SubqueueId { entity, subqueue },
                 numbers,
                 mode: ReceiveMode::ReceiveAndDelete,
