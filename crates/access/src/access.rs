@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use broker::{AuthorizationRule, Wall};
+use broker::{AuthorizationRule, NamespaceDefinition, Wall};
 
 use crate::certificate::{self, CertificateRule};
 use crate::issuer::{Identity, Issuer, Locality};
@@ -183,26 +183,22 @@ impl Access {
     /// default one. The public rule for development and its issuer count in all of them; other
     /// rules, issuers and certificates are those of the default one alone.
     #[must_use]
-    pub fn rules_of_namespace(
-        &self,
-        keys: &[AuthorizationRule],
-        hosts: impl Iterator<Item = String>,
-    ) -> AccessRules {
+    pub fn rules_of_namespace(&self, namespace: &Arc<NamespaceDefinition>) -> AccessRules {
         let default = &self.namespace;
-        let mut rules = match default.is_development {
-            true => AccessRules {
-                rules: default.rules.clone(),
-                is_development: true,
-                issuers: default.issuers.clone(),
-                ..AccessRules::default()
-            },
-            false => AccessRules::default(),
+        let (rules, issuers) = match default.is_development {
+            true => (&default.rules[..], &default.issuers[..]),
+            false => Default::default(),
         };
-        rules
-            .rules
-            .extend(keys.iter().map(|key| of_entity(None, key)));
-        rules.host_names = default.host_names.iter().cloned().chain(hosts).collect();
-        rules
+        let own = namespace.keys.iter().map(|key| of_entity(None, key));
+        AccessRules {
+            // Collected at once, so that thousands of namespaces take no room that they do not use.
+            rules: rules.iter().cloned().chain(own).collect(),
+            is_development: default.is_development,
+            issuers: issuers.to_vec(),
+            host_names: Arc::clone(&default.host_names),
+            namespace: Some(Arc::clone(namespace)),
+            ..AccessRules::default()
+        }
     }
 
     /// Whether a rule of the namespace or of one of its entities has that name.
@@ -216,8 +212,10 @@ impl Access {
     /// Whether this broker's host is called `name`, in any case.
     #[must_use]
     pub fn is_own_host(&self, name: &str) -> bool {
-        let names = &self.namespace.host_names;
-        names.iter().any(|own| own.eq_ignore_ascii_case(name))
+        let name = name.to_ascii_lowercase();
+        let mut names = self.namespace.host_names.iter();
+        let namespace = self.namespace.namespace.as_ref();
+        names.any(|own| *own == name) || namespace.is_some_and(|own| own.has_host(&name))
     }
 
     /// The rights of a client without a credential.

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use broker::NamespaceDefinition;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
@@ -243,7 +244,9 @@ pub struct AccessRules {
     pub certificates: Vec<CertificateRule>,
     /// The names of this broker's hosts, in lower case, without ports: those of its certificate and
     /// of its settings. A token's resource may be one of them. (docs/spec/amqp.md#2.5)
-    pub host_names: Vec<String>,
+    pub host_names: Arc<[String]>,
+    /// Whose rules they are, if not the default namespace's: its hosts are the broker's too.
+    pub namespace: Option<Arc<NamespaceDefinition>>,
 }
 
 impl AccessRules {

@@ -90,9 +90,8 @@ impl Settings {
             stamps.push(stamp::of(&pair.certificate));
             files.push(pair.certificate.clone());
         }
-        keys.rules.host_names = tls.host_names();
         let as_host = host.iter().map(|host| host.as_str().to_owned());
-        keys.rules.host_names.extend(as_host);
+        keys.rules.host_names = tls.host_names().into_iter().chain(as_host).collect();
         let entities_file = arguments
             .entities
             .clone()

@@ -21,7 +21,7 @@ async fn start(change: impl FnOnce(&mut AccessRules)) -> (Server, SocketAddr) {
             rights: Rights::ALL,
             entity: None,
         }],
-        host_names: vec!["shop.example".to_owned()],
+        host_names: ["shop.example".to_owned()].into(),
         ..AccessRules::default()
     };
     change(&mut rules);

@@ -4,6 +4,8 @@
 //! one, which has no definition. Names are host labels, so that every name can be part of a host
 //! name.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use store::{EntityId, NamespaceId};
 
@@ -215,7 +217,7 @@ pub struct NamespaceDescription {
 pub struct NamespaceChange {
     pub id: NamespaceId,
     /// `None` when it is gone.
-    pub definition: Option<NamespaceDefinition>,
+    pub definition: Option<Arc<NamespaceDefinition>>,
 }
 
 impl NamespaceDefinition {

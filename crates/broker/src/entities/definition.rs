@@ -220,13 +220,13 @@ impl Definition {
                 let name = row.path.strip_prefix(NAMESPACE).unwrap_or(&row.path);
                 return Ok(Self::Namespace(Box::new(Namespace {
                     row: row.id,
-                    definition: NamespaceDefinition {
+                    definition: Arc::new(NamespaceDefinition {
                         name: name.to_owned(),
                         hosts: namespace.hosts,
                         keys: namespace.keys,
                         lineage: namespace.lineage,
                         limits: namespace.limits,
-                    },
+                    }),
                     created: times.created,
                     template: namespace.template.template()?,
                 })));

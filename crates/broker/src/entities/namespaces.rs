@@ -8,6 +8,7 @@
 mod change;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use store::{EntityId, NamespaceId};
 
@@ -24,7 +25,7 @@ use crate::entities::template::Template;
 pub(crate) struct Namespace {
     /// Of its row in the store.
     pub row: EntityId,
-    pub definition: NamespaceDefinition,
+    pub definition: Arc<NamespaceDefinition>,
     pub created: Wall,
     /// What a reset goes back to.
     pub template: Template,
@@ -83,7 +84,7 @@ impl Namespaces {
     pub(crate) fn changes(&self) -> impl Iterator<Item = NamespaceChange> {
         self.by_id.iter().map(|(id, namespace)| NamespaceChange {
             id: *id,
-            definition: Some(namespace.definition.clone()),
+            definition: Some(Arc::clone(&namespace.definition)),
         })
     }
 

@@ -660,7 +660,7 @@ fn definitions_survive_a_restart() {
     assert_eq!(describe(&mut world, "shop"), before);
     let told: Vec<_> = world.shard.broker.namespaces().collect();
     assert_eq!(told.len(), 1);
-    assert_eq!(told[0].definition, Some(before.definition));
+    assert_eq!(told[0].definition, Some(before.definition.into()));
 }
 
 /// One thing done to one of three namespaces.

@@ -225,7 +225,7 @@ impl Run {
         disk.set_automatic(true);
         self.syncs = true;
         let all = self.world.shard.broker.namespaces();
-        let forks = all.filter_map(|change| Some(change.definition?.name));
+        let forks = all.filter_map(|change| Some(change.definition?.name.clone()));
         self.forks = forks.filter(|name| name != NAME).collect();
         let listed = self.listed();
         // Those that were removed and are there again cannot be checked.

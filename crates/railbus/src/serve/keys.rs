@@ -5,6 +5,7 @@
 //! configured key is never shown.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use access::{AccessRule, AccessRules, CertificateRule, Rights, Secret};
 
@@ -74,7 +75,8 @@ impl Keys {
                 is_development: false,
                 issuers: Vec::new(),
                 certificates: auth.certificates.iter().map(certificate).collect(),
-                host_names: Vec::new(),
+                host_names: Arc::default(),
+                namespace: None,
             },
             shown,
         }
@@ -100,7 +102,8 @@ impl Keys {
                 is_development: true,
                 issuers: Vec::new(),
                 certificates: Vec::new(),
-                host_names: Vec::new(),
+                host_names: Arc::default(),
+                namespace: None,
             },
             shown: Some(shown),
         }

@@ -47,7 +47,7 @@ pub struct NamespaceRegistry {
 /// A namespace besides the default one.
 #[derive(Debug)]
 struct RegisteredNamespace {
-    definition: NamespaceDefinition,
+    definition: Arc<NamespaceDefinition>,
     directory: watch::Sender<Arc<Directory>>,
     /// How many AMQP connections belong to it.
     connections: Arc<AtomicU32>,
@@ -173,12 +173,12 @@ impl NamespaceRegistry {
             let set_rules =
                 |it: &mut Arc<Directory>| Arc::make_mut(it).set_access_rules(rules.clone());
             known.directory.send_modify(set_rules);
-            std::mem::replace(&mut known.definition, definition.clone())
+            std::mem::replace(&mut known.definition, Arc::clone(&definition))
         });
         if before.is_none() {
             let directory = watch::Sender::new(Arc::new(Directory::of(id, rules)));
             let registered = RegisteredNamespace {
-                definition: definition.clone(),
+                definition: Arc::clone(&definition),
                 directory,
                 connections: Arc::default(),
             };
@@ -229,13 +229,9 @@ impl NamespaceRegistry {
     }
 
     /// A namespace has its own keys; what else it accepts is the default one's to say.
-    fn rules_of(&self, definition: &NamespaceDefinition) -> AccessRules {
+    fn rules_of(&self, definition: &Arc<NamespaceDefinition>) -> AccessRules {
         let default = self.default.borrow();
-        let access = default.access();
-        let domains = [".localhost", ".servicebus.windows.net"];
-        let named = domains.map(|domain| format!("{}{domain}", definition.name));
-        let hosts = definition.hosts.iter().cloned().chain(named);
-        access.rules_of_namespace(&definition.keys, hosts)
+        default.access().rules_of_namespace(definition)
     }
 
     /// Watches the directory of a namespace that is there.

@@ -38,7 +38,7 @@ fn put(registry: &NamespaceRegistry, id: u32, name: &str, hosts: &[&str], keys: 
     };
     registry.apply([DirectoryChange::Namespace(NamespaceChange {
         id: NamespaceId(id),
-        definition: Some(definition),
+        definition: Some(Arc::new(definition)),
     })]);
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Each change is written to the store and told to the server in the step that makes it.
 
+use std::sync::Arc;
+
 use store::{NamespaceId, Write};
 
 use super::Namespace;
@@ -32,7 +34,7 @@ impl Directory {
         let id = NamespaceId(next.expect("it was checked that there is one more"));
         let namespace = Namespace {
             row: self.next_id(),
-            definition,
+            definition: Arc::new(definition),
             created: cx.now.wall,
             template,
         };
@@ -50,8 +52,8 @@ impl Directory {
         let id = self.namespaces.find(&definition.name)?;
         self.namespaces.check(&definition, Some(id))?;
         let namespace = self.namespaces.by_id.get_mut(&id).expect(FOUND);
-        if namespace.definition != definition {
-            namespace.definition = definition;
+        if *namespace.definition != definition {
+            namespace.definition = Arc::new(definition);
             self.publish_namespace(id, cx);
         }
         Ok(id)
@@ -87,7 +89,7 @@ impl Directory {
         cx.shared.namespaces.set_limit(id, limit, bytes);
         cx.emit(Output::NamespaceChanged(Box::new(NamespaceChange {
             id,
-            definition: Some(namespace.definition.clone()),
+            definition: Some(Arc::clone(&namespace.definition)),
         })));
     }
 
@@ -155,7 +157,7 @@ impl Directory {
                 name: DEFAULT_NAMESPACE.to_owned(),
                 ..NamespaceDefinition::default()
             },
-            |namespace| namespace.definition.clone(),
+            |namespace| NamespaceDefinition::clone(&namespace.definition),
         );
         let oldest = || self.by_path(id, "").map(|(_, queue)| queue.times.created);
         NamespaceDescription {

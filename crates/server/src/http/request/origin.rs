@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_host_is_one_of_this_machine_by_its_name_or_as_the_configuration_has_it() {
         let access = Access::new(AccessRules {
-            host_names: vec!["shop.example".to_owned()],
+            host_names: ["shop.example".to_owned()].into(),
             ..AccessRules::default()
         });
         let names = |host| {

@@ -220,7 +220,7 @@ impl World {
     pub(super) fn survey_snapshots(&mut self) -> Result<(), Violation> {
         let all = self.server.shard.broker.namespaces();
         let own = all.filter(|it| it.id >= crate::server::namespace_id(INDEX));
-        let names = own.filter_map(|it| Some(it.definition?.name));
+        let names = own.filter_map(|it| Some(it.definition?.name.clone()));
         let names: Vec<_> = names.filter(|name| name != governed::NAME).collect();
         let is_moving = |name: &String| {
             let id = self.space_id(name);
