@@ -82,6 +82,52 @@ fn queues_are_listed_made_changed_and_deleted() {
 }
 
 #[test]
+fn an_empty_text_takes_a_property_away() {
+    let broker = start();
+    ok(&broker, "queue create plain");
+    let plain = json_of(&broker, "queue show plain --json");
+    ok(
+        &broker,
+        "queue create full --lock-duration 30s --default-message-time-to-live 1h --auto-delete-on-idle 1h \
+         --max-delivery-count 3 --max-size-in-megabytes 2048 --forward-to others --status disabled",
+    );
+    let full = json_of(&broker, "queue show full --json");
+    for name in [
+        "lock-duration",
+        "default-message-time-to-live",
+        "auto-delete-on-idle",
+        "max-delivery-count",
+        "max-size-in-megabytes",
+        "forward-to",
+        "status",
+    ] {
+        assert_ne!(full[name], plain[name], "{name}");
+        let option = format!("--{name}");
+        let said = railbus(&broker, &["queue", "update", "full", &option, ""]);
+        assert_eq!(said.code, 0, "{name}: {said:?}");
+        let full = json_of(&broker, "queue show full --json");
+        assert_eq!(full[name], plain[name], "{name}");
+    }
+}
+
+#[test]
+fn a_queue_that_forwards_to_itself_is_in_an_export_that_can_be_applied() {
+    let setup = Setup::new();
+    let file = setup.directory().join("exported.toml");
+    let broker = setup.start();
+    ok(&broker, "queue update others --forward-to others");
+    let text = ok(&broker, "config export --format toml");
+    fs::write(&file, text).expect("the directory is ours");
+    let file = file.to_str().expect("a path in UTF-8");
+    ok(&broker, &format!("config check {file}"));
+    ok(&broker, &format!("config plan {file}"));
+    ok(&broker, "queue delete others");
+    ok(&broker, &format!("config apply {file}"));
+    let queue = json_of(&broker, "queue show others --json");
+    assert_eq!(queue["forward-to"], "others");
+}
+
+#[test]
 fn names_have_tildes_and_begin_and_end_with_marks() {
     let broker = start();
     for name in ["~", "_a.", "a/-b~"] {

@@ -49,16 +49,19 @@ fn a_request_that_is_broken_or_endless_is_refused() {
 fn the_program_asks_for_the_health_of_another() {
     let broker = Setup::new().start();
     let address = broker.address().to_string();
-    let health = || {
+    let string = format!("Endpoint=sb://{address};UseDevelopmentEmulator=true");
+    let health = |name: &str, value: &str| {
         let mut command = Command::new(program());
-        command.args(["health", "--listen", &address]);
+        command.args(["health", name, value]);
         command.output().expect("the program is there")
     };
-    let healthy = health();
-    assert!(healthy.status.success());
-    assert_eq!(healthy.stdout, b"Service is healthy.\n");
+    for (name, value) in [("--listen", &address), ("--connection-string", &string)] {
+        let healthy = health(name, value);
+        assert!(healthy.status.success(), "{healthy:?}");
+        assert_eq!(healthy.stdout, b"Service is healthy.\n");
+    }
     drop(broker);
-    let gone = health();
+    let gone = health("--listen", &address);
     assert_eq!(gone.status.code(), Some(1));
     let said = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert!(

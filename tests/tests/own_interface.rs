@@ -567,6 +567,29 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
 }
 
 #[test]
+fn another_name_and_a_path_that_is_no_resource_are_refused() {
+    let broker = start();
+    let ask = |method: &str, path: &str, body: &str| {
+        let path = format!("/$railbus/{path}");
+        let (status, answer) = http::request(broker.address(), method, &path, &[], body);
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        (status, answer["error"].to_string())
+    };
+    for method in ["PATCH", "PUT"] {
+        let (status, error) = ask(method, "entities/orders", r#"{"name": "other"}"#);
+        assert_eq!(status, 400, "{error}");
+        assert!(error.contains("nothing can be renamed"), "{error}");
+        let (status, _) = ask(method, "entities/orders", r#"{"name": "Orders"}"#);
+        assert_eq!(status, 200);
+    }
+    for path in ["", "nowhere"] {
+        let (status, error) = ask("GET", path, "");
+        assert_eq!(status, 404, "{error}");
+        assert!(error.contains("/$railbus/openapi.json"), "{error}");
+    }
+}
+
+#[test]
 fn what_the_document_does_not_allow_would_be_found() {
     let own = Interface::of(start());
     let schema = json!({"$ref": "#/components/schemas/Messages"});

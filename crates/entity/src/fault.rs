@@ -1,10 +1,10 @@
-//! Faults of entities that no single value shows: names that are taken, forwarding that is
-//! impossible, rules that are invalid. The checks are the same for every file format.
+//! Faults of entities that no single value shows: names that are taken, rules that
+//! are invalid. The checks are the same for every file format.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
-use broker::{EntityKind, QueueSettings, RuleDescription, RuleError, RuleUsage, Tier};
+use broker::{EntityKind, RuleDescription, RuleError, RuleUsage, Tier};
 
 use crate::definition::{QueueDefinition, SubscriptionDefinition, TopicDefinition};
 
@@ -85,8 +85,6 @@ pub fn check(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Result<(
     for (index, queue) in queues.iter().enumerate() {
         let location = FaultLocation::Queue(index);
         names.add("queue", &queue.path, location)?;
-        check_forwarding("queue", &queue.path, &queue.settings)
-            .map_err(|fault| Fault::new(location, fault))?;
     }
     for (index, topic) in topics.iter().enumerate() {
         let location = FaultLocation::Topic(index);
@@ -122,9 +120,6 @@ fn check_topic(topic_index: usize, topic: &TopicDefinition) -> Result<(), Fault>
     for (index, subscription) in topic.subscriptions.iter().enumerate() {
         let location = FaultLocation::Subscription(topic_index, index);
         names.add("subscription", &subscription.name, location)?;
-        let path = format!("{}/Subscriptions/{}", topic.path, subscription.name);
-        check_forwarding("subscription", &path, &subscription.settings.queue)
-            .map_err(|fault| Fault::new(location, fault))?;
         check_rules(topic_index, index, subscription, &mut room)?;
     }
     Ok(())
@@ -166,19 +161,6 @@ fn part_of(rule: &RuleDescription, error: &RuleError) -> RulePart {
     }
 }
 
-/// (docs/spec/entities.md#14.1)
-fn check_forwarding(what: &str, path: &str, settings: &QueueSettings) -> Result<(), String> {
-    let targets = [
-        &settings.forward_to,
-        &settings.forward_dead_lettered_messages_to,
-    ];
-    let mut targets = targets.into_iter().flatten();
-    if targets.any(|target| target.eq_ignore_ascii_case(path)) {
-        return Err(format!("the {what} `{path}` cannot forward to itself"));
-    }
-    Ok(())
-}
-
 /// The paths of all queues and topics, in lower case.
 #[must_use]
 pub fn names(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> HashSet<String> {
@@ -210,7 +192,7 @@ pub fn missing_targets(queues: &[QueueDefinition], topics: &[TopicDefinition]) -
 
 #[cfg(test)]
 mod tests {
-    use broker::{Correlation, FilterDescription};
+    use broker::{Correlation, FilterDescription, QueueSettings};
 
     use super::*;
 

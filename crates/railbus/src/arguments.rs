@@ -243,7 +243,8 @@ pub enum ExportFormat {
 /// The options of `railbus health`.
 #[derive(Args, Clone, Debug)]
 pub struct HealthArguments {
-    /// Address of the broker; of several, the first is used
+    /// Address of the broker, unless there is a connection string; of several, the first is used.
+    /// With --ca the connection uses TLS
     #[arg(
         long,
         value_name = "ADDR",
@@ -254,9 +255,9 @@ pub struct HealthArguments {
     )]
     pub listen: Vec<SocketAddr>,
 
-    /// Use TLS, and trust the certificates of this PEM file
-    #[arg(long, value_name = "FILE", env = "RAILBUS_CA")]
-    pub ca: Option<PathBuf>,
+    /// The broker to ask.
+    #[command(flatten)]
+    pub broker: BrokerArguments,
 }
 
 /// The broker to ask.

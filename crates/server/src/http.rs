@@ -391,7 +391,10 @@ async fn respond(
             let response = respond_own(request, route, &path, transport, &view).await;
             audited(change, response)
         }
-        None => answer::not_found(),
+        None => {
+            let text = "there is no such resource; /$railbus/openapi.json lists all";
+            answer::error(StatusCode::NOT_FOUND, text)
+        }
     }
 }
 

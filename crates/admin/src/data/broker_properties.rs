@@ -29,9 +29,12 @@ pub(super) struct SenderProperties {
 impl SenderProperties {
     /// Parses the header.
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
-        serde_json::from_str(text).map_err(|error| {
-            Error::bad("Bad Request. The header BrokerProperties is not understood").quoting(error)
-        })
+        let bad = || Error::bad("Bad Request. The header BrokerProperties is not understood");
+        // serde would take a list of the values as well.
+        match text.trim_start().starts_with('{') {
+            true => serde_json::from_str(text).map_err(|error| bad().quoting(error)),
+            false => Err(bad().quoting("it is no JSON object")),
+        }
     }
 
     /// In milliseconds; `None` is for ever.

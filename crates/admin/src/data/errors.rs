@@ -75,7 +75,9 @@ pub fn evicted(reason: Eviction, entity: &str) -> Error {
         Eviction::Disabled => {
             invalid_operation(format!("The messaging entity '{entity}' is disabled."))
         }
-        Eviction::Forwarding => invalid("Messages are forwarded from here."),
+        Eviction::Forwarding => invalid(
+            "Nothing is received from a topic, or from an entity that forwards its messages.",
+        ),
         Eviction::SessionRequired => {
             invalid("The entity requires sessions, which are received over AMQP only.")
         }

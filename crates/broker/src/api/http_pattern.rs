@@ -5,11 +5,14 @@
 //! are compared without regard to case, as the paths of entities are. Slashes at the end do not
 //! count.
 
+/// The methods that the broker has routes for.
+const METHODS: [&str; 7] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+
 /// See the head of this file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct HttpPattern {
-    /// In capital letters; any without it.
-    method: Option<String>,
+    /// One of [`METHODS`]; any without it.
+    method: Option<&'static str>,
     start: Vec<Part>,
     /// What follows any number of parts, if the pattern has `**`.
     end: Option<Vec<Part>>,
@@ -31,12 +34,11 @@ impl HttpPattern {
         let (method, path) = text
             .split_once(' ')
             .ok_or("it is a method or *, a space and a path")?;
-        let is_method =
-            |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_alphabetic());
-        let method = match method {
-            "*" => None,
-            method if is_method(method) => Some(method.to_ascii_uppercase()),
-            _ => return Err("the method has letters only, or is *"),
+        let mut methods = METHODS.iter();
+        let method = match methods.find(|known| known.eq_ignore_ascii_case(method)) {
+            _ if method == "*" => None,
+            Some(known) => Some(*known),
+            None => return Err("the method is DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT or *"),
         };
         let path = path.strip_prefix('/').ok_or("the path begins with /")?;
         let mut halves = vec![Vec::new()];
@@ -57,7 +59,7 @@ impl HttpPattern {
 
     /// Whether a request is one of these. The path is decoded, without its query.
     pub fn fits(&self, method: &str, path: &str) -> bool {
-        if self.method.as_ref().is_some_and(|own| own != method) {
+        if self.method.is_some_and(|own| own != method) {
             return false;
         }
         let path: Vec<_> = parts(path).collect();
@@ -157,6 +159,7 @@ mod tests {
             "/orders",
             "POST orders",
             "PO5T /",
+            "BREW /",
             " /",
             "GET /**/a/**",
         ] {

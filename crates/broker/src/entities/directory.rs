@@ -12,7 +12,6 @@ use store::{EntityId, NamespaceId, Write};
 use crate::api::error::{Eviction, RequestError};
 use crate::api::id::{ConnectionId, SubqueueId};
 use crate::api::kind::EntityKind;
-use crate::api::name::path_of;
 use crate::api::output::{EntityChange, Output};
 use crate::api::rule::RuleSnapshot;
 use crate::api::settings::QueueSettings;
@@ -419,15 +418,6 @@ fn client_affine_key(queue: &Queue) -> Option<(NamespaceId, String)> {
     queue.kind.client_affine()?;
     let (_, name) = queue.path.rsplit_once('/')?;
     Some(key_of(queue.namespace, name))
-}
-
-/// The target by which an entity that is yet to be made names itself: it does not exist. An update
-/// may name it. (docs/spec/entities.md#14.1)
-pub(crate) fn target_itself<'a>(path: &str, settings: &'a QueueSettings) -> Option<&'a String> {
-    let dead = settings.forward_dead_lettered_messages_to.iter();
-    let mut targets = settings.forward_to.iter().chain(dead);
-    let key = path.to_lowercase();
-    targets.find(|target| path_of(target).to_lowercase() == key)
 }
 
 /// What a queue has become by its creation cannot be changed. (docs/spec/entities.md#2.1)

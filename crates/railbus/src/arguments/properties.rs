@@ -3,11 +3,12 @@
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 use broker::{EntityDescription, EntityKind};
 use clap::builder::{BoolValueParser, PossibleValuesParser, StringValueParser, TypedValueParser};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
-use entity::{Property, Slot, duration};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use entity::{Property, Slot};
 use serde_json::{Map, Value};
 
 /// A kind of entity as a type, since options belong to types.
@@ -84,34 +85,24 @@ fn option(name: &'static str, property: &'static Property) -> Arg {
             .require_equals(true)
             .default_missing_value("true")
             .value_parser(BoolValueParser::new().map(Value::from)),
-        Slot::Duration(..) => option.value_name("DURATION").value_parser(typed),
-        Slot::Count(_) => {
-            let parser = value_parser!(u32).map(Value::from);
-            option.value_name("COUNT").value_parser(parser)
-        }
-        Slot::Megabytes(_) => {
-            let parser = value_parser!(u32).map(Value::from);
-            option.value_name("MEGABYTES").value_parser(parser)
-        }
+        Slot::Duration(..) => option.value_name("DURATION").value_parser(duration),
+        Slot::Count(_) => option.value_name("COUNT").value_parser(number::<u32>),
+        Slot::Megabytes(_) => option.value_name("MEGABYTES").value_parser(number::<u32>),
         Slot::Bytes(_) => option.value_name("SIZE").value_parser(texts()),
         Slot::Target(..) => option.value_name("PATH").value_parser(texts()),
         Slot::Text(_) => option.value_name("TEXT").value_parser(texts()),
-        Slot::Limit(_) => option.value_name("COUNT").value_parser(number),
+        Slot::Limit(_) => option.value_name("COUNT").value_parser(number::<u64>),
         Slot::RetryBackoff(_) => option.value_name("BACKOFF").value_parser(backoff),
-        slot @ Slot::Overflow(_) => {
-            let parser = PossibleValuesParser::new(slot.choices()).map(text);
-            option.value_name("OVERFLOW").value_parser(parser)
-        }
-        slot @ Slot::Status(_) => {
-            let parser = PossibleValuesParser::new(slot.choices()).map(text);
-            option.value_name("STATUS").value_parser(parser)
-        }
-        slot @ Slot::Expiry(_) => {
-            let choices = slot.choices().iter().chain(&[""]);
-            let parser = PossibleValuesParser::new(choices).map(text);
-            option.value_name("EXPIRY").value_parser(parser)
-        }
+        slot @ Slot::Overflow(_) => option.value_name("OVERFLOW").value_parser(choice(&slot)),
+        slot @ Slot::Status(_) => option.value_name("STATUS").value_parser(choice(&slot)),
+        slot @ Slot::Expiry(_) => option.value_name("EXPIRY").value_parser(choice(&slot)),
     }
+}
+
+/// One of the values that a property can have, or an empty text.
+fn choice(slot: &Slot<'_>) -> impl TypedValueParser<Value = Value> {
+    let choices = slot.choices().iter().chain(&[""]);
+    PossibleValuesParser::new(choices).map(text)
 }
 
 /// An empty text takes a property away.
@@ -123,12 +114,20 @@ fn text(text: String) -> Value {
     }
 }
 
-/// A number; an empty text takes a limit away.
-fn number(text: &str) -> Result<Value, std::num::ParseIntError> {
-    if text.is_empty() {
-        return Ok(Value::Null);
+/// A number; an empty text takes a property away.
+fn number<N: FromStr + Into<Value>>(text: &str) -> Result<Value, N::Err> {
+    match text {
+        "" => Ok(Value::Null),
+        text => text.parse().map(N::into),
     }
-    text.parse::<u64>().map(Value::from)
+}
+
+/// A duration; an empty text takes a property away.
+fn duration(text: &str) -> Result<Value, String> {
+    match text {
+        "" => Ok(Value::Null),
+        text => typed(text),
+    }
 }
 
 /// `min=1s,max=1m,factor=2` as files have it; an empty text takes it away.
@@ -141,7 +140,7 @@ fn backoff(text: &str) -> Result<Value, String> {
             .split_once('=')
             .ok_or_else(|| format!("`{pair}` is not KEY=VALUE"))?;
         let value = match key {
-            "factor" => number(value).map_err(|error| error.to_string())?,
+            "factor" => number::<u64>(value).map_err(|error| error.to_string())?,
             _ => typed(value)?,
         };
         Ok((key.to_owned(), value))
@@ -152,8 +151,8 @@ fn backoff(text: &str) -> Result<Value, String> {
 /// A duration as people type it, as files have it.
 fn typed(text: &str) -> Result<Value, String> {
     let millis = match text {
-        "never" => duration::NEVER,
-        text => duration::parse_typed(text)?,
+        "never" => entity::duration::NEVER,
+        text => entity::duration::parse_typed(text)?,
     };
-    Ok(duration::text(millis).into())
+    Ok(entity::duration::text(millis).into())
 }

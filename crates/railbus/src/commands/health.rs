@@ -18,15 +18,18 @@ struct Health {
     message: String,
 }
 
-/// Asks the broker at the address of the arguments and prints its answer.
+/// Asks the broker that the arguments name and prints its answer.
 pub fn run(arguments: &HealthArguments) -> Result<(), CommandError> {
-    for &address in arguments.listen.iter().take(1) {
-        let broker = ConnectionString::anonymous(reachable(address), arguments.ca.is_some());
-        let remote = Remote::of(broker, arguments.ca.clone());
-        let health: Health = runtime()?.block_on(remote.call(Call::get("/health")))?;
-        stdout::print_line(health.message)?;
-    }
-    Ok(())
+    let HealthArguments { listen, broker } = arguments;
+    let remote = match listen.first() {
+        Some(&address) if broker.connection_string.is_none() => {
+            let string = ConnectionString::anonymous(reachable(address), broker.ca.is_some());
+            Remote::of(string, broker.ca.clone())
+        }
+        _ => Remote::new(broker)?,
+    };
+    let health: Health = runtime()?.block_on(remote.call(Call::get("/health")))?;
+    stdout::print_line(health.message)
 }
 
 /// The address at which a listener on `address` is reachable.

@@ -61,6 +61,6 @@ fn check_there(path: &Path) -> Result<(), CommandError> {
     }
     Err(CommandError::DataDirectory {
         path: path.to_owned(),
-        error: ErrorKind::NotFound.into(),
+        error: std::io::Error::new(ErrorKind::NotFound, "there is no store in it"),
     })
 }

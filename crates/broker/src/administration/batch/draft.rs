@@ -17,7 +17,7 @@ use crate::api::kind::EntityKind;
 use crate::api::name::SUBSCRIPTIONS;
 use crate::api::rule::{CheckedRule, RuleDescription, RuleError, RuleUsage};
 use crate::api::settings::{QueueSettings, SubscriptionSettings};
-use crate::entities::directory::{Directory, check_unchanged, target_itself};
+use crate::entities::directory::{Directory, check_unchanged};
 use crate::topic::command::MAX_SUBSCRIPTIONS;
 
 pub(super) struct Draft<'a> {
@@ -145,7 +145,6 @@ impl<'a> Draft<'a> {
                 rules: Vec::new(),
             }),
             None => {
-                check_not_itself(&path, &settings)?;
                 if kind == EntityKind::Topic {
                     let free = entities::check_no_router(self.directory, self.namespace, &path);
                     free.map_err(|error| at(&path, error))?;
@@ -175,7 +174,6 @@ impl<'a> Draft<'a> {
             None => rules.unwrap_or_else(|| vec![RuleDescription::default_rule()]),
         };
         if known.is_none() {
-            check_not_itself(&path, &settings)?;
             self.count_subscription(&topic, &path)?;
         }
         let rules = self.put_rules(&topic, &path, known, rules)?;
@@ -334,14 +332,6 @@ impl<'a> Draft<'a> {
                 beyond: None,
             }
         })
-    }
-}
-
-/// What is not there yet is no destination.
-fn check_not_itself(path: &str, settings: &QueueSettings) -> Result<(), EntityError> {
-    match target_itself(path, settings) {
-        Some(target) => Err(at(path, EntityError::Destination(target.clone()))),
-        None => Ok(()),
     }
 }
 

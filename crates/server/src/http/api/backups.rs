@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use super::namespaces::{self, ApiError};
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::log::audit::Changes;
@@ -115,7 +116,7 @@ pub async fn respond(request: Request<Incoming>, server: &Arc<NamespaceView>) ->
         Ok(body) => body,
         Err(refusal) => return refusal,
     };
-    let wanted: BackupRequest = match serde_json::from_slice(&body) {
+    let wanted: BackupRequest = match parse_object(&body) {
         Ok(wanted) => wanted,
         Err(error) => {
             let message = format!("the body is not {{\"directory\": \"...\"}}: {error}");

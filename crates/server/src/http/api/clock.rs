@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::namespaces;
 use crate::clocks::virtual_clock::{ClockError, ClockReading, ClockRequest};
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::log::audit::Changes;
@@ -95,7 +96,7 @@ async fn change(
 }
 
 fn parse(body: &Bytes) -> Result<ClockRequest, String> {
-    let change = serde_json::from_slice(body).map_err(|error| {
+    let change = parse_object(body).map_err(|error| {
         format!("the body is neither {{\"advance\": \"PT1H\"}} nor {{\"freeze\": true}}: {error}")
     })?;
     match change {

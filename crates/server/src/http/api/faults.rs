@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 
 use super::namespaces::{self, ApiError, ask};
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::request::caller::Caller;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
@@ -156,7 +157,7 @@ async fn read<T: DeserializeOwned>(
     server: &NamespaceView,
 ) -> Result<T, Response> {
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
-    serde_json::from_slice(&body).map_err(|error| {
+    parse_object(&body).map_err(|error| {
         let text = "the body is no fault rule, or no list of them";
         answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())
     })

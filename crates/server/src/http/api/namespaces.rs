@@ -24,6 +24,7 @@ use store::{BackupError, NamespaceId};
 
 use super::{clock, faults, snapshots};
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::routes::Route;
@@ -250,7 +251,7 @@ async fn read(request: Request<Incoming>, server: &NamespaceView) -> Result<Want
     if body.is_empty() {
         return Ok(Wanted::default());
     }
-    serde_json::from_slice(&body).map_err(|error| {
+    parse_object(&body).map_err(|error| {
         let text = "the body is not an object with hosts, keys, like, lineage, max-entities, \
                     max-connections and max-bytes";
         answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::log::audit::Changes;
@@ -61,7 +62,7 @@ pub async fn respond(
 }
 
 fn parse(body: &[u8], tier: Tier) -> Result<DesiredNamespace, String> {
-    let mut wanted: DesiredNamespace = serde_json::from_slice(body)
+    let mut wanted: DesiredNamespace = parse_object(body)
         .map_err(|error| format!("the body is not an object with queues and topics: {error}"))?;
     let checked = fault::check(&wanted.queues, &wanted.topics)
         .and_then(|()| fault::admit(tier, &mut wanted.queues, &wanted.topics));
@@ -121,8 +122,8 @@ mod tests {
             Err("the queue `A` is there already"),
         );
         check(
-            r#"{"queues": [{"name": "a", "forward-to": "a"}]}"#,
-            Err("cannot forward to itself"),
+            r#"{"queues": [{"name": "a"}], "topics": [{"name": "A"}]}"#,
+            Err("the entity `A` is there already"),
         );
         check(
             &"[".repeat(100_000),

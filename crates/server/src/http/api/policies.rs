@@ -13,6 +13,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::namespaces::namespace::list_policies;
@@ -74,7 +75,7 @@ fn parse_path(path: &str) -> Result<Option<(PolicyLayer, String)>, String> {
 
 fn parse(body: &[u8], layer: PolicyLayer, name: String) -> Result<Policy, String> {
     let mut json: Json =
-        serde_json::from_slice(body).map_err(|error| format!("the body is not JSON: {error}"))?;
+        parse_object(body).map_err(|error| format!("the body is no policy: {error}"))?;
     if let Some(object) = json.as_object_mut() {
         object.insert("name".to_owned(), name.into());
         object.insert("layer".to_owned(), json!(layer));

@@ -7,6 +7,7 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::namespaces::namespace_view::NamespaceView;
@@ -27,7 +28,7 @@ pub async fn respond(request: Request<Incoming>, server: &NamespaceView) -> Resp
 }
 
 fn test(body: &[u8], now: i64) -> Response {
-    let test: Test = match serde_json::from_slice(body) {
+    let test: Test = match parse_object(body) {
         Ok(test) => test,
         Err(error) => {
             let message = "the body is not an object with a rule and a message";

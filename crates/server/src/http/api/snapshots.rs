@@ -22,6 +22,7 @@ use serde_json::{Value as Json, json};
 use super::backups;
 use super::namespaces::{self, ApiError, Key, ask};
 use crate::http::request::body;
+use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::routes::Route;
@@ -179,6 +180,6 @@ async fn read<T: DeserializeOwned>(
     server: &NamespaceView,
 ) -> Result<T, Response> {
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
-    serde_json::from_slice(&body)
+    parse_object(&body)
         .map_err(|error| answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string()))
 }

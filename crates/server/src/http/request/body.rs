@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
+use serde::de::{DeserializeOwned, Error};
 
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
@@ -39,6 +40,15 @@ pub async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<By
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyError::TooLong(limit)),
         Ok(Err(error)) => Err(BodyError::Broken(error.to_string())),
         Err(_) => Err(BodyError::TooLate),
+    }
+}
+
+/// What the JSON object in a body says. serde would take a list of its values as well.
+pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
+    let mut characters = body.iter().filter(|it| !it.is_ascii_whitespace());
+    match characters.next() {
+        Some(b'{') | None => serde_json::from_slice(body),
+        Some(_) => Err(serde_json::Error::custom("it is no JSON object")),
     }
 }
 

@@ -24,6 +24,7 @@ use store::EntityId;
 use tokio::sync::oneshot;
 
 use super::{ApiError, ResourcePath, show};
+use crate::http::request::body::parse_object;
 use crate::shard::shard_client::ShardClient;
 use browse_run::BrowseRun;
 use receive_run::ReceiveRun;
@@ -86,7 +87,7 @@ pub async fn handle(
     let path = resource.messages().map_err(ApiError::Bad)?;
     let request = match &body[..] {
         [] => BulkRequest::default(),
-        body => serde_json::from_slice(body).map_err(|error| ApiError::Bad(error.to_string()))?,
+        body => parse_object(body).map_err(|error| ApiError::Bad(error.to_string()))?,
     };
     let info = show::describe(shard_client, &path).await?;
     let job = Job::new(operation, &request, &info)?;

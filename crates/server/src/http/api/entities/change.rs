@@ -319,7 +319,14 @@ fn read_rule(name: &str, json: Json) -> Result<RuleDescription, ApiError> {
 /// A description as a file has it, with the name that its path says.
 fn read<T: DeserializeOwned>(name: &str, mut json: Json) -> Result<T, ApiError> {
     if let Some(object) = json.as_object_mut() {
-        object.insert("name".to_owned(), name.into());
+        let said = object.insert("name".to_owned(), name.into());
+        let said = said.as_ref().and_then(Json::as_str);
+        if let Some(other) = said.filter(|said| !said.eq_ignore_ascii_case(name)) {
+            return Err(ApiError::Bad(format!(
+                "name is '{}', but the path names '{name}': nothing can be renamed",
+                other.escape_debug()
+            )));
+        }
     }
     serde_json::from_value(json).map_err(|error| ApiError::Bad(error.to_string()))
 }

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use store::SequenceNumber;
 
 use super::{ApiError, ResourcePath, show};
+use crate::http::request::body::parse_object;
 use crate::random::random;
 use crate::server::server_state::ServerState;
 use crate::shard::shard_client::ShardClient;
@@ -21,7 +22,7 @@ pub async fn handle(
     server: &ServerState,
 ) -> Result<(StatusCode, Json), ApiError> {
     let path = resource.messages().map_err(ApiError::Bad)?;
-    let described: MessageDescription = serde_json::from_slice(body)
+    let described: MessageDescription = parse_object(body)
         .map_err(|error| ApiError::Bad(format!("the body is not a message: {error}")))?;
     let queue = show::describe(shard_client, &path).await?.queue;
     let number = send(shard_client, &queue, &described, server).await?;
