@@ -13,6 +13,7 @@ pub mod error;
 mod fields;
 mod format;
 pub mod frame;
+pub mod hexadecimal;
 pub mod items;
 pub mod message;
 pub mod performative;

@@ -6,12 +6,14 @@
 
 use std::borrow::Cow;
 
+use amqp::hexadecimal::uuid_text;
+
 use crate::expression::dialect::Dialect;
 use crate::expression::fields::Fields;
 use crate::expression::needs::Needs;
 use crate::message::Message;
 use crate::message::property::Property;
-use crate::values::value::{Value, guid_text};
+use crate::values::value::Value;
 
 mod index;
 
@@ -205,7 +207,7 @@ impl<'a> Key<'a> {
             }
             Value::Double(value) => Self::Double(value.to_bits()),
             Value::Text(text) => Self::Text(text),
-            Value::Guid(guid) => Self::Text(Cow::Owned(guid_text(&guid))),
+            Value::Guid(guid) => Self::Text(Cow::Owned(uuid_text(&guid))),
             Value::DateTime(ticks) => Self::DateTime(ticks),
             Value::Duration(ticks) => Self::Duration(ticks),
         })

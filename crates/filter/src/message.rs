@@ -13,6 +13,7 @@ pub mod user_properties;
 use std::cell::OnceCell;
 
 use amqp::DecodeError;
+use amqp::hexadecimal::{hexadecimal, uuid_text};
 use amqp::items::{self, Items};
 use amqp::message::{Header, Sections};
 
@@ -21,7 +22,7 @@ use crate::expression::fields::{Fields, PropertyLookup};
 use crate::message::property::Property;
 use crate::message::user_properties::UserProperties;
 use crate::values::ticks;
-use crate::values::value::{Value, guid_text, push_hex};
+use crate::values::value::Value;
 
 /// Annotations that filters see. (docs/spec/amqp.md#4.2)
 pub(crate) const PARTITION_KEY: &str = "x-opt-partition-key";
@@ -309,19 +310,11 @@ fn text_form(item: &[u8]) -> Value<'_> {
         return Value::text(hexadecimal(content));
     }
     match Value::of_item(item) {
-        Value::Guid(guid) => Value::text(guid_text(&guid)),
+        Value::Guid(guid) => Value::text(uuid_text(&guid)),
         Value::Int(number) => Value::text(number.to_string()),
         Value::Unsigned(number) => Value::text(number.to_string()),
         Value::Double(number) => Value::text(number.to_string()),
         text @ Value::Text(_) => text,
         _ => Value::Unknown,
     }
-}
-
-fn hexadecimal(content: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * content.len());
-    for byte in content {
-        push_hex(&mut text, *byte);
-    }
-    text
 }

@@ -3,6 +3,7 @@
 //! Each is made where it happens, and becomes an effect; nothing is kept here. An event is made
 //! only if its namespace has a record, so elsewhere a call costs one look at a switch.
 
+use amqp::hexadecimal::{hexadecimal, uuid_text};
 use amqp::{Value, decode};
 use bytes::Bytes;
 use store::{NamespaceId, SequenceNumber};
@@ -156,15 +157,10 @@ fn id_text(encoded: &Bytes) -> Bytes {
         [0xb1, _, _, _, _, ..] => return encoded.slice(5..),
         _ => {}
     }
-    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|it| format!("{it:02x}")).collect() };
     let text = match decode::value(encoded) {
         Ok(Value::Ulong(number)) => number.to_string(),
-        Ok(Value::Uuid(bytes)) => {
-            let parts = [0..4, 4..6, 6..8, 8..10, 10..16];
-            let parts: Vec<_> = parts.map(|part| hex(&bytes[part])).into();
-            parts.join("-")
-        }
-        Ok(Value::Binary(bytes)) => hex(&bytes),
+        Ok(Value::Uuid(bytes)) => uuid_text(&bytes),
+        Ok(Value::Binary(bytes)) => hexadecimal(&bytes),
         _ => String::new(),
     };
     Bytes::from(text)

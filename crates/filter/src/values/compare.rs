@@ -5,10 +5,12 @@
 
 use std::cmp::Ordering;
 
+use amqp::hexadecimal::uuid_text;
+
 use crate::expression::dialect::Dialect;
 use crate::expression::evaluation::EvaluationError;
 use crate::expression::tree::Comparison;
-use crate::values::value::{Value, guid_text};
+use crate::values::value::Value;
 
 /// How two values relate.
 enum Relation {
@@ -86,10 +88,10 @@ fn relation(left: &Value<'_>, right: &Value<'_>) -> Relation {
         (Value::Text(left), Value::Text(right)) => Relation::Ordered(left.cmp(right)),
         (Value::Guid(left), Value::Guid(right)) => Relation::Ordered(left.cmp(right)),
         (Value::Guid(left), Value::Text(right)) => {
-            Relation::Ordered(guid_text(left).as_str().cmp(right))
+            Relation::Ordered(uuid_text(left).as_str().cmp(right))
         }
         (Value::Text(left), Value::Guid(right)) => {
-            Relation::Ordered((**left).cmp(guid_text(right).as_str()))
+            Relation::Ordered((**left).cmp(uuid_text(right).as_str()))
         }
         (Value::Bool(left), Value::Bool(right)) => Relation::Equal(left == right),
         (Value::DateTime(left), Value::DateTime(right))

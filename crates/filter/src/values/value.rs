@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use amqp::hexadecimal::uuid_text;
 use amqp::items::{self, Item};
 
 use crate::values::decimal;
@@ -163,7 +164,7 @@ impl<'a> Value<'a> {
     pub(crate) fn into_text(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Guid(guid) => Some(Cow::Owned(guid_text(&guid))),
+            Self::Guid(guid) => Some(Cow::Owned(uuid_text(&guid))),
             _ => None,
         }
     }
@@ -188,25 +189,6 @@ fn described<'a>(name: &str, value: Value<'a>) -> Value<'a> {
     }
 }
 
-/// A guid in the form `8-4-4-4-12`.
-pub(crate) fn guid_text(guid: &[u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in guid.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        push_hex(&mut text, *byte);
-    }
-    text
-}
-
-/// Appends `byte` as two hexadecimal digits.
-pub(crate) fn push_hex(text: &mut String, byte: u8) {
-    for digit in [byte >> 4, byte & 15] {
-        text.extend(char::from_digit(digit.into(), 16));
-    }
-}
-
 /// As it is written in an expression; a value without a literal form shows its ticks.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -218,7 +200,7 @@ impl fmt::Display for Value<'_> {
             Self::Unsigned(value) => write!(f, "{value}"),
             Self::Double(value) => write!(f, "{value:?}"),
             Self::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
-            Self::Guid(guid) => write!(f, "'{}'", guid_text(guid)),
+            Self::Guid(guid) => write!(f, "'{}'", uuid_text(guid)),
             Self::DateTime(ticks) => write!(f, "time {ticks}"),
             Self::Duration(ticks) => write!(f, "duration {ticks}"),
         }

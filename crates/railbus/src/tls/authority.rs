@@ -15,6 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use amqp::hexadecimal::hexadecimal;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rcgen::{
@@ -165,10 +166,7 @@ impl Authority {
 fn own_params(key: &KeyPair) -> Result<CertificateParams, Error> {
     let mut params = params(&[], SystemTime::now(), AUTHORITY_LASTS)?;
     // A name of its own distinguishes its certificates from those of another authority.
-    let id: String = key.public_key_raw()[1..5]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let id = hexadecimal(&key.public_key_raw()[1..5]);
     params.distinguished_name = common_name(format!("Railbus local authority {id}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];

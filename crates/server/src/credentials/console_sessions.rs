@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use access::{Credential, Secret};
+use amqp::hexadecimal::hexadecimal;
 use broker::Wall;
 use ring::digest::{SHA256, digest};
 use store::NamespaceId;
@@ -89,10 +90,6 @@ impl ConsoleSessions {
 
 fn key(id: &str) -> Vec<u8> {
     digest(&SHA256, id.as_bytes()).as_ref().to_vec()
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::net::ToSocketAddrs;
 use std::time::Duration;
 
 use amqp::Symbol;
+use amqp::hexadecimal::hexadecimal;
 use load::receiver::SettleMode;
 use load::wire::TrustStore;
 use load::{Peer, STAMP, Token};
@@ -158,9 +159,7 @@ fn check(arguments: &BenchArguments) -> Result<(), &'static str> {
 
 /// What a queue is called that is made for a run.
 fn queue_name(random: &[u8]) -> String {
-    let random = random.iter().take(4);
-    let random: String = random.map(|byte| format!("{byte:02x}")).collect();
-    format!("railbus-bench-{random}")
+    format!("railbus-bench-{}", hexadecimal(&random[..4]))
 }
 
 #[cfg(test)]
