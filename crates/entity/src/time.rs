@@ -16,6 +16,12 @@ pub fn text(at: Wall) -> String {
     text_of_ms(written_ms(at)).unwrap_or_else(|| NEVER.to_owned())
 }
 
+/// A time of the broker's wall clock as text; `None` if it is outside the range of dates.
+#[must_use]
+pub fn checked_text(at: Wall) -> Option<String> {
+    text_of_ms(i64::try_from(at.0).ok()?)
+}
+
 /// Milliseconds since 1970, up to the last that can be written, shortly before the year 10000.
 fn written_ms(at: Wall) -> i64 {
     let last = Timestamp::MAX.as_second() * 1_000;
@@ -85,6 +91,8 @@ mod tests {
         assert_eq!(text(Wall(1_772_359_200_123)), "2026-03-01T10:00:00.123Z");
         assert_eq!(text(Wall(0)), "1970-01-01T00:00:00Z");
         assert_eq!(&text(Wall(u64::MAX))[..9], "9999-12-3");
+        assert_eq!(checked_text(Wall(0)), Some(text(Wall(0))));
+        assert_eq!(checked_text(Wall(u64::MAX)), None);
         assert_eq!(tag(Wall(0)), "621355968000000000");
     }
 

@@ -118,8 +118,7 @@ fn annotations(facts: &mut Object<String, Json>, annotations: &Map) {
         ("x-opt-locked-until", "locked-until"),
     ] {
         let millis = lookup(annotations, key).and_then(Value::as_integer);
-        let moment = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
-        insert(facts, name, moment.map(|moment| moment.to_string()));
+        insert(facts, name, millis.and_then(entity::time::text_of_ms));
     }
 }
 

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use entity::time::checked_text;
 use hyper::body::Incoming;
 use hyper::{Method, Request as HttpRequest, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -141,9 +142,8 @@ fn show(reading: &ClockReading) -> Response {
 }
 
 fn response(reading: &ClockReading) -> Option<String> {
-    let wall = i64::try_from(reading.wall.0).ok()?;
     let response = ClockResponse {
-        now: jiff::Timestamp::from_millisecond(wall).ok()?.to_string(),
+        now: checked_text(reading.wall)?,
         offset: jiff::SignedDuration::from_millis(reading.offset).to_string(),
         frozen: reading.frozen,
     };

@@ -12,6 +12,7 @@ use amqp::performative::Role;
 use broker::{ConnectionId, Wall};
 use dialect::Refusal;
 use endpoint::LinkState;
+use entity::time::checked_text;
 use hyper::{Request, StatusCode};
 use serde_json::{Value as Json, json};
 use tokio::time::{Instant, timeout_at};
@@ -100,7 +101,7 @@ fn row(connection: &OpenConnection, report: Option<ConnectionReport>) -> Json {
         "id": connection.id.0,
         "peer": connection.peer.to_string(),
         "tls": connection.is_tls,
-        "since": rfc3339(connection.since),
+        "since": checked_text(connection.since),
     });
     let (Some(members), Some(report)) = (row.as_object_mut(), report) else {
         return row;
@@ -135,16 +136,10 @@ fn link_row(link: &LinkState, address: Option<&str>) -> Json {
 
 fn error_row(at: Wall, refusal: &Refusal) -> Json {
     json!({
-        "time": rfc3339(at),
+        "time": checked_text(at),
         "condition": refusal.condition.to_string(),
         "text": refusal.text,
     })
-}
-
-/// A moment as JSON has it, unless it is beyond what can be written.
-pub fn rfc3339(at: Wall) -> Option<String> {
-    let millis = i64::try_from(at.0).ok()?;
-    Some(jiff::Timestamp::from_millisecond(millis).ok()?.to_string())
 }
 
 #[cfg(test)]

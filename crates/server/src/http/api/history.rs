@@ -10,13 +10,13 @@
 mod event_json;
 
 use broker::HistoryQuery;
+use entity::time::checked_text;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 use store::SequenceNumber;
 
-use super::connections::rfc3339;
 use super::namespaces::{ApiError, PREFIX, describe};
 use crate::http::request::query;
 use crate::http::response::answer;
@@ -145,7 +145,7 @@ async fn find(question: Question, server: &NamespaceView) -> Result<Json, ApiErr
     Ok(json!({
         "namespace": namespace,
         "recorded": true,
-        "since": rfc3339(history.since),
+        "since": checked_text(history.since),
         "complete": history.is_complete,
         "more": history.more,
         "events": events,

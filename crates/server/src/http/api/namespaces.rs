@@ -12,8 +12,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::{
     Answer, AuthorizationRule, DEFAULT_NAMESPACE, EntityError, NamespaceAnswer,
-    NamespaceDefinition, NamespaceDescription, NamespaceLimits, NamespaceOrder, Order,
+    NamespaceDefinition, NamespaceDescription, NamespaceLimits, NamespaceOrder, Order, Wall,
 };
+use entity::time::checked_text;
 use hyper::body::Incoming;
 use hyper::header::{HOST, IF_NONE_MATCH};
 use hyper::{Method, Request, StatusCode};
@@ -399,10 +400,8 @@ async fn show_all(shard: &mut ShardClient) -> Result<(StatusCode, Json), ApiErro
 fn shown(namespace: &NamespaceDescription) -> Json {
     let definition = &namespace.definition;
     let keys = definition.keys.iter().map(|key| &key.key_name);
-    let created = i64::try_from(namespace.created.0).unwrap_or(i64::MAX);
     // Of a default namespace without entities it is not known.
-    let created = Some(created).filter(|created| *created > 0);
-    let created = created.and_then(|created| jiff::Timestamp::from_millisecond(created).ok());
+    let created = Some(namespace.created).filter(|created| *created > Wall(0));
     json!({
         "name": definition.name,
         "hosts": definition.hosts,
@@ -412,7 +411,7 @@ fn shown(namespace: &NamespaceDescription) -> Json {
         "max-entities": definition.limits.max_entities,
         "max-connections": definition.limits.max_connections,
         "max-bytes": definition.limits.max_bytes,
-        "created": created.map(|at| at.to_string()),
+        "created": created.and_then(checked_text),
     })
 }
 

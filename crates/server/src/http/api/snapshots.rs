@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use broker::{AuthorizationRule, NamespaceAnswer, NamespaceOrder, SnapshotDescription};
+use entity::time::checked_text;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
@@ -126,11 +127,9 @@ async fn carry_out(
 }
 
 fn shown(snapshot: &SnapshotDescription) -> Json {
-    let created = i64::try_from(snapshot.created.0).unwrap_or(i64::MAX);
-    let created = jiff::Timestamp::from_millisecond(created).ok();
     json!({
         "name": snapshot.name,
-        "created": created.map(|at| at.to_string()),
+        "created": checked_text(snapshot.created),
         "entities": snapshot.entities,
         "messages": snapshot.messages,
         "bytes": snapshot.bytes,

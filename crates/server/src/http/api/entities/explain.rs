@@ -8,8 +8,9 @@
 
 use broker::{
     ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityKind, Expiry, LockTime,
-    MessageState, QueueInfo, Status, Subqueue,
+    MessageState, QueueInfo, Status, Subqueue, Wall,
 };
+use entity::time::checked_text;
 use filter::Message;
 use hyper::StatusCode;
 use serde::Serialize;
@@ -450,7 +451,5 @@ fn seconds(ms: u64) -> String {
 }
 
 fn moment(ms: u64) -> String {
-    let moment = i64::try_from(ms).ok();
-    let moment = moment.and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-    moment.map_or_else(|| "the end of time".to_owned(), |it| it.to_string())
+    checked_text(Wall(ms)).unwrap_or_else(|| "the end of time".to_owned())
 }

@@ -1,8 +1,6 @@
 //! Entities and rules as JSON: their properties, and their present state.
 
-use broker::{
-    Answer, EntityInfo, EntityKind, Order, QueueInfo, QueueSettings, RuleDescription, Wall,
-};
+use broker::{Answer, EntityInfo, EntityKind, Order, QueueInfo, QueueSettings, RuleDescription};
 use hyper::StatusCode;
 use serde_json::{Value as Json, json};
 
@@ -10,7 +8,8 @@ use super::{ApiError, ResourcePath};
 use crate::namespaces::namespace;
 use crate::namespaces::namespace::{NamespaceSnapshot, SubscriptionSnapshot};
 use crate::shard::shard_client::ShardClient;
-use entity::{Properties, of_queue, of_rule, of_subscription, of_topic, time};
+use entity::time::checked_text;
+use entity::{Properties, of_queue, of_rule, of_subscription, of_topic};
 
 /// What is at `resource`.
 pub async fn resource(
@@ -178,14 +177,8 @@ fn state(queue: &QueueInfo) -> Json {
         "transfer": queue.transfer,
         "transfer-dead-letter": queue.transfer_dead_letter,
         "bytes": queue.size(),
-        "created": moment(queue.created),
-        "updated": moment(queue.updated),
-        "accessed": queue.accessed.and_then(moment),
+        "created": checked_text(queue.created),
+        "updated": checked_text(queue.updated),
+        "accessed": queue.accessed.and_then(checked_text),
     })
-}
-
-/// In RFC 3339.
-fn moment(at: Wall) -> Option<String> {
-    let at = i64::try_from(at.0).ok()?;
-    time::text_of_ms(at)
 }

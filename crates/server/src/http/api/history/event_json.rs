@@ -3,11 +3,10 @@
 use broker::{
     DropReason, History, HistoryEvent, LockEnd, MessageEvent, MessagePlace, Settlement, Subqueue,
 };
+use entity::time::checked_text;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use store::EntityId;
-
-use crate::http::api::connections::rfc3339;
 
 /// An event. What it does not say is left out.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
@@ -43,7 +42,7 @@ impl EventJson {
 pub fn event_json(event: &HistoryEvent, history: &History) -> EventJson {
     let place = event.place;
     let base = EventJson {
-        at: rfc3339(event.at),
+        at: checked_text(event.at),
         entity: path_of(place.entity, history),
         sequence_number: Some(place.number.0).filter(|number| *number > 0),
         ..EventJson::default()
@@ -72,7 +71,7 @@ pub fn event_json(event: &HistoryEvent, history: &History) -> EventJson {
             session_id,
             due,
         } => {
-            let due = rfc3339(*due).unwrap_or_default();
+            let due = checked_text(*due).unwrap_or_default();
             say(
                 "scheduled",
                 &format!("it was accepted and scheduled for {due}"),
@@ -175,7 +174,7 @@ pub fn event_json(event: &HistoryEvent, history: &History) -> EventJson {
             }
         }
         MessageEvent::Delayed { until } => {
-            let until = rfc3339(*until).unwrap_or_default();
+            let until = checked_text(*until).unwrap_or_default();
             say(
                 "delayed",
                 &format!("it waits until {until} for its next delivery"),
