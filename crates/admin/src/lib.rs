@@ -11,7 +11,7 @@ mod entry;
 mod error;
 mod exchange;
 mod feed;
-mod query;
+pub mod query;
 mod resource;
 mod rule;
 mod settings;

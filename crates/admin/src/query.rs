@@ -1,4 +1,5 @@
-//! Query: the client's protocol version, and the page of a list that it requests.
+//! Query: the fields of a query or a form; of a list, the client's protocol version and the page
+//! that it requests.
 //! (docs/spec/admin.md#3)
 //!
 //! Parameters come in any order; unknown and empty ones are ignored.
@@ -9,6 +10,12 @@ use crate::error::Error;
 
 /// Most entities of one page.
 const MAX_TOP: usize = 100;
+
+/// Names and values in their order, as they were sent. A field without `=` has an empty value.
+pub fn fields(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let fields = query.split('&').filter(|field| !field.is_empty());
+    fields.map(|field| field.split_once('=').unwrap_or((field, "")))
+}
 
 /// The parameters of a query.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -48,8 +55,7 @@ impl Query {
             skip: 0,
             top: MAX_TOP,
         };
-        for parameter in query.split('&') {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        for (name, value) in fields(query) {
             let name = percent_decode_str(name).decode_utf8_lossy().to_lowercase();
             let value = percent_decode_str(value).decode_utf8_lossy();
             if value.is_empty() {
@@ -68,12 +74,10 @@ impl Query {
 
 /// The value of `api-version` as it was sent, for links.
 pub(crate) fn sent_version(query: &str) -> Option<&str> {
-    let mut parameters = query.split('&');
-    parameters.find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        let named = name.eq_ignore_ascii_case("api-version");
-        (named && !value.is_empty()).then_some(value)
-    })
+    let mut fields = fields(query);
+    let is_version = |name: &str| name.eq_ignore_ascii_case("api-version");
+    let version = fields.find(|(name, value)| is_version(name) && !value.is_empty());
+    version.map(|(_, value)| value)
 }
 
 fn number(name: &str, text: &str) -> Result<usize, Error> {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use broker::{LockToken, Subqueue};
 use http::{Method, Uri};
 use percent_encoding::percent_decode_str;
+
+use crate::query::fields;
 use uuid::Uuid;
 
 /// How long a receive waits that does not say so. (docs/spec/admin.md#11)
@@ -117,8 +119,8 @@ const DEAD_LETTER: &str = "$deadletterqueue";
 
 /// In seconds. What is no number means nothing.
 fn timeout(query: &str) -> Duration {
-    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    let seconds = pairs.find(|(name, _)| name.eq_ignore_ascii_case("timeout"));
+    let mut fields = fields(query);
+    let seconds = fields.find(|(name, _)| name.eq_ignore_ascii_case("timeout"));
     let seconds = seconds.and_then(|(_, value)| value.parse().ok());
     seconds
         .map_or(TIMEOUT, Duration::from_secs)

@@ -12,6 +12,7 @@ mod oauth;
 
 use std::sync::Arc;
 
+use admin::query::fields;
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, HeaderValue, ORIGIN};
 use hyper::{Method, Request, StatusCode};
@@ -96,8 +97,7 @@ pub async fn respond(
 
 /// The value of a field in a query or a form.
 fn field(text: &str, name: &str) -> Option<String> {
-    let mut fields = text.split('&').filter_map(|field| field.split_once('='));
-    let (_, value) = fields.find(|(key, _)| *key == name)?;
+    let (_, value) = fields(text).find(|(key, _)| *key == name)?;
     let value = value.replace('+', " ");
     let value = percent_decode_str(&value).decode_utf8().ok()?;
     Some(value.into_owned()).filter(|value| !value.is_empty())

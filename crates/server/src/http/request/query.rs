@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use admin::query::fields;
 use percent_encoding::percent_decode_str;
 
 /// Names and values, in their order. What is empty says nothing.
 pub fn parameters(query: &str) -> impl Iterator<Item = (&str, Result<Cow<'_, str>, String>)> {
-    let parameters = query.split('&').filter(|parameter| !parameter.is_empty());
-    parameters.map(|parameter| {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+    fields(query).map(|(name, value)| {
         let value = percent_decode_str(value).decode_utf8();
         (name, value.map_err(|_| format!("{name} is not UTF-8")))
     })
