@@ -74,7 +74,7 @@ pub use api::node::{
     LifetimePolicy, Node, NodeError, NodeKind, NodeLinkId, NodeRequest, NodeUse, node_at,
     node_of_token, node_path, node_token,
 };
-pub use api::operation::{Operation, Refusal};
+pub use api::operation::{Operation, RefusalReport};
 pub use api::order::{Answer, EntityDescription, EntityPath, Listing, NamespaceInfo, Order};
 pub use api::outcome::{Outcome, RetryTime};
 pub use api::output::{

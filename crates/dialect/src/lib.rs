@@ -30,6 +30,6 @@ pub use link_owner::{LinkContext, LinkOwner, owner_token};
 pub use message_ids::{GivenId, MessageIds};
 pub use namespaces::{KeyOwner, Namespaces, virtual_host};
 pub use pending_requests::PendingRequests;
-pub use refusals::{Origin, Refusal, Refusals, Severity, Subject};
+pub use refusals::{ClientRefusal, Origin, Refusals, Severity, Subject};
 pub use refused_credentials::RefusedCredentials;
 pub use retry_time::{InvalidRetryTime, is_retry_time, retry_time};

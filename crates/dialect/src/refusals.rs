@@ -44,9 +44,9 @@ pub enum Severity {
     Expected,
 }
 
-/// One refusal.
+/// What one client was refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Refusal {
+pub struct ClientRefusal {
     /// The subject.
     pub subject: Subject,
     /// The name of the link, or of the link that the request came by.
@@ -61,7 +61,7 @@ pub struct Refusal {
     pub text: String,
 }
 
-impl Refusal {
+impl ClientRefusal {
     /// Its severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
@@ -81,7 +81,7 @@ impl Refusal {
 #[derive(Debug, Default)]
 pub struct Refusals {
     /// The first of them.
-    pub first: Vec<Refusal>,
+    pub first: Vec<ClientRefusal>,
     /// The number of further refusals.
     pub left_out: u64,
 }
@@ -104,7 +104,7 @@ impl Refusals {
             self.left_out += 1;
             return;
         }
-        self.first.push(Refusal {
+        self.first.push(ClientRefusal {
             subject,
             link: origin.link.map(shortened),
             entity: origin.entity.map(shortened),

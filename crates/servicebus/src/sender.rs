@@ -11,7 +11,7 @@ pub(crate) mod relay;
 
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
-use broker::{Command, Incoming, Operation, Refusal, RequestId, SendError, TransactionId};
+use broker::{Command, Incoming, Operation, RefusalReport, RequestId, SendError, TransactionId};
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
@@ -243,9 +243,9 @@ fn send(
             operation: Box::new(Operation::Send { entity, messages }),
             scope,
             refusal: if settled {
-                Refusal::Unreported
+                RefusalReport::Unreported
             } else {
-                Refusal::Misread
+                RefusalReport::Misread
             },
         },
     }

@@ -22,7 +22,7 @@ use crate::api::id::{
 };
 use crate::api::incoming::Incoming;
 use crate::api::node::{NodeLinkId, NodeRequest, NodeUse};
-use crate::api::operation::{Operation, Refusal};
+use crate::api::operation::{Operation, RefusalReport};
 use crate::api::order::Order;
 use crate::api::outcome::Outcome;
 use crate::api::output::MessageState;
@@ -287,7 +287,7 @@ pub enum Command {
         transaction: TransactionId,
         operation: Box<Operation>,
         scope: Option<EntityId>,
-        refusal: Refusal,
+        refusal: RefusalReport,
     },
     /// An operation of a transaction was refused before it could be enlisted, and its client may
     /// not know: the transaction cannot be committed any more.

@@ -13,9 +13,9 @@ use crate::api::id::{LockToken, SubqueueId};
 use crate::api::incoming::Incoming;
 use crate::api::outcome::Outcome;
 
-/// What the client of an operation learns of its refusal.
+/// How the refusal of an operation is reported to its client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Refusal {
+pub enum RefusalReport {
     /// The refusal is reported, and the client knows that the transaction goes on without the
     /// operation.
     Reported,

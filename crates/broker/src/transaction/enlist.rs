@@ -15,7 +15,7 @@ use super::{partition, states, time_out_if_due};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
 use crate::api::id::{ConnectionId, LockToken, RequestId, TransactionId};
 use crate::api::incoming::Incoming;
-use crate::api::operation::{Operation, Refusal};
+use crate::api::operation::{Operation, RefusalReport};
 use crate::api::outcome::Outcome;
 use crate::api::output::Output;
 use crate::api::settings::TransactionSettings;
@@ -38,7 +38,7 @@ pub(crate) fn enlist(
     id: TransactionId,
     operation: Operation,
     scope: Option<EntityId>,
-    refusal: Refusal,
+    refusal: RefusalReport,
     cx: &mut Context<'_>,
 ) {
     time_out_if_due(directory, id, cx);
@@ -133,7 +133,7 @@ fn note_scope(
     }
 }
 
-impl Refusal {
+impl RefusalReport {
     /// Whether the transaction fails with the operation.
     pub(super) fn fails(self, is_outside: bool) -> bool {
         match self {

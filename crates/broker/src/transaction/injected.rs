@@ -8,7 +8,7 @@ use super::{enter, roll_back, time_out_if_due};
 use crate::api::error::{RequestError, SendError, SettleError, TransactionError};
 use crate::api::id::{RequestId, TransactionId};
 use crate::api::injected_error::InjectedError;
-use crate::api::operation::{Operation, Refusal};
+use crate::api::operation::{Operation, RefusalReport};
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -19,7 +19,7 @@ pub(crate) fn refuse_operation(
     request: RequestId,
     id: TransactionId,
     operation: &Operation,
-    refusal: Refusal,
+    refusal: RefusalReport,
     error: InjectedError,
     cx: &mut Context<'_>,
 ) {
@@ -37,10 +37,10 @@ pub(crate) fn refuse_operation(
 pub(crate) fn fail_unreported(
     request: RequestId,
     id: TransactionId,
-    refusal: Refusal,
+    refusal: RefusalReport,
     cx: &mut Context<'_>,
 ) {
-    if refusal == Refusal::Unreported {
+    if refusal == RefusalReport::Unreported {
         let reason = "a fault rule has kept an operation from being part of it".to_owned();
         mark_failed(request.connection, id, reason, cx);
     }

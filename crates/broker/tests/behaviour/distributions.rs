@@ -3,7 +3,8 @@
 
 use broker::{
     BrokerSettings, Command, Correlation, Ensured, FilterDescription, Incoming, Operation,
-    QueueSettings, Refusal, RequestId, RuleDescription, RuleSnapshot, SubscriptionSettings, Value,
+    QueueSettings, RefusalReport, RequestId, RuleDescription, RuleSnapshot, SubscriptionSettings,
+    Value,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -230,7 +231,7 @@ fn a_transaction_carries_what_was_said_of_its_messages() {
             messages: vec![message(1, Some(&rules)), message(2, Some(&rules))],
         }),
         scope: None,
-        refusal: Refusal::Misread,
+        refusal: RefusalReport::Misread,
     });
     assert_eq!(copies(&world, 1), [0]);
     world.turn(Command::Discharge {

@@ -5,8 +5,8 @@
 use broker::{
     Access, Answer, BrokerSettings, Command, ConnectionId, Ensured, FaultEffect, FaultMatch,
     FaultRule, Incoming, InjectedError, NamespaceAnswer, NamespaceDefinition, NamespaceOrder,
-    Operation, Order, Outcome, Output, QueueSettings, ReceiveMode, Refusal, RetryTime, Subqueue,
-    SubqueueId, TransactionId, Wall,
+    Operation, Order, Outcome, Output, QueueSettings, ReceiveMode, RefusalReport, RetryTime,
+    Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use store::{EntityId, NamespaceId};
@@ -287,7 +287,7 @@ fn a_transaction_times_out_in_one_namespace_alone() {
                 transaction,
                 operation: Box::new(Operation::Send { entity, messages }),
                 scope: None,
-                refusal: Refusal::Reported,
+                refusal: RefusalReport::Reported,
             },
         );
         (request, transaction)

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation, Order,
-    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, Refusal, RequestId, SessionFilter,
-    Status, Subqueue, SubqueueId, TransactionId, Wall,
+    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RefusalReport, RequestId,
+    SessionFilter, Status, Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -516,7 +516,7 @@ impl Run {
             transaction,
             operation: Box::new(operation),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use broker::{
     Broker, BrokerSettings, Browsed, Command, ConnectionId, DeadLetterReason, Delivery, Ensured,
     ForwardError, Incoming, LockToken, MessageState, Mono, Now, Operation, Order, Output,
-    ReadRequest, ReceiveMode, ReceiverId, Refusal, RequestId, Shard, Subqueue, SubqueueId,
+    ReadRequest, ReceiveMode, ReceiverId, RefusalReport, RequestId, Shard, Subqueue, SubqueueId,
     TransactionId, Wall,
 };
 use bytes::{Bytes, BytesMut};
@@ -366,11 +366,11 @@ impl Stage {
             operation: Box::new(operation),
             scope: named(args, "scope=").map(|name| self.named_entity(name)),
             refusal: if args.contains(&"unheard") {
-                Refusal::Unreported
+                RefusalReport::Unreported
             } else if args.contains(&"misread") {
-                Refusal::Misread
+                RefusalReport::Misread
             } else {
-                Refusal::Reported
+                RefusalReport::Reported
             },
         }]);
     }

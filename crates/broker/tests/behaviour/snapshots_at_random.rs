@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use broker::{
     Access, Answer, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken,
     NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Operation, Order, Outcome, Output,
-    Priorities, QueueSettings, ReceiveMode, Refusal, RuleDescription, Subqueue, SubqueueId,
+    Priorities, QueueSettings, ReceiveMode, RefusalReport, RuleDescription, Subqueue, SubqueueId,
     SubscriptionSettings, TransactionId, Wall,
 };
 use bytes::Bytes;
@@ -318,7 +318,7 @@ impl Run {
                 messages: vec![message; 2],
             }),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
         self.transactions.push(transaction);
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     Access, BrokerSettings, Command, ConnectionId, Ensured, Incoming, LockToken, Operation,
-    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, Refusal, RequestId, SettleError,
+    Outcome, Output, QueueSettings, ReceiveMode, ReceiverId, RefusalReport, RequestId, SettleError,
     Subqueue, SubqueueId, TransactionError, TransactionId, TransactionSettings, Wall,
 };
 use bytes::Bytes;
@@ -320,7 +320,7 @@ impl Model {
                 messages: ids.iter().map(|id| message(Some(*id))).collect(),
             }),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
     }
 
@@ -343,7 +343,7 @@ impl Model {
                 on_rollback: None,
             }),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
     }
 
@@ -364,7 +364,7 @@ impl Model {
                 messages: vec![scheduled; count],
             }),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
     }
 
@@ -387,7 +387,7 @@ impl Model {
                 numbers: vec![SequenceNumber(number)],
             }),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
     }
 

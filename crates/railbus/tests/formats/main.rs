@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use broker::{
     Command, Delivery, Ensured, FilterDescription, Incoming, Operation, Order, Outcome, Output,
-    QueueSettings, ReceiveMode, Refusal, RuleDescription, SessionFilter, Subqueue, SubqueueId,
-    SubscriptionSettings, Wall,
+    QueueSettings, ReceiveMode, RefusalReport, RuleDescription, SessionFilter, Subqueue,
+    SubqueueId, SubscriptionSettings, Wall,
 };
 use bytes::Bytes;
 use rocks::{Options, RocksStore};
@@ -226,7 +226,7 @@ fn leave_open(shop: &mut Shop) {
             messages: vec![incoming("never", b"small")],
         }),
         scope: None,
-        refusal: Refusal::Reported,
+        refusal: RefusalReport::Reported,
     });
 }
 

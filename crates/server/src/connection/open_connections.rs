@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use broker::{ConnectionId, Wall};
-use dialect::{ConnectionState, Refusal};
+use dialect::{ClientRefusal, ConnectionState};
 use tokio::sync::{Notify, oneshot};
 
 use crate::server::server_state::ServerState;
@@ -29,7 +29,7 @@ pub struct ConnectionReport {
     /// The number of errors that the client was given.
     pub errors: u64,
     /// The last of them that the log has, and when it was.
-    pub last_error: Option<(Wall, Refusal)>,
+    pub last_error: Option<(Wall, ClientRefusal)>,
 }
 
 /// What is known of a connection without asking it, and the way to ask.

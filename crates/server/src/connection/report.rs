@@ -1,7 +1,7 @@
 //! Report: what counters, logs, operators and other tasks of the server learn of a connection.
 
 use broker::Wall;
-use dialect::{Dialect, ForcedClose, Refusal};
+use dialect::{ClientRefusal, Dialect, ForcedClose};
 
 use super::Connection;
 use super::phase::{DrainReason, Phase};
@@ -15,7 +15,7 @@ const SHOWN_LINKS: usize = 100;
 #[derive(Debug, Default)]
 pub struct GivenErrors {
     count: u64,
-    last: Option<Box<(Wall, Refusal)>>,
+    last: Option<Box<(Wall, ClientRefusal)>>,
 }
 
 impl<S: Stream, D: Dialect> Connection<S, D> {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use broker::ConnectionId;
-use dialect::{Refusal, Refusals, Severity, Subject};
+use dialect::{ClientRefusal, Refusals, Severity, Subject};
 use hyper::{Method, StatusCode, Uri};
 use tracing::Level;
 
@@ -182,7 +182,7 @@ fn log_suppressed(ended: &[(Peer, u64)]) {
     }
 }
 
-fn write_amqp(peer: SocketAddr, id: ConnectionId, refused: &Refusal, severity: Severity) {
+fn write_amqp(peer: SocketAddr, id: ConnectionId, refused: &ClientRefusal, severity: Severity) {
     let shown = |name: &Option<String>| name.as_deref().map(|name| printable(name, NAME));
     let (link, entity) = (shown(&refused.link), shown(&refused.entity));
     let text = printable(&refused.text, SENTENCE);
@@ -265,8 +265,8 @@ mod tests {
         page.lines()
     }
 
-    fn refused(subject: Subject, condition: amqp::Symbol, text: &str) -> Refusal {
-        Refusal {
+    fn refused(subject: Subject, condition: amqp::Symbol, text: &str) -> ClientRefusal {
+        ClientRefusal {
             subject,
             link: Some("cbs\nWARN a link".to_owned()),
             entity: Some("orders".to_owned()),
@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    fn log_times(log: &Arc<RefusalLog>, refused: &Refusal, times: usize) {
+    fn log_times(log: &Arc<RefusalLog>, refused: &ClientRefusal, times: usize) {
         let refusals = Refusals {
             first: vec![refused.clone(); times],
             left_out: 0,
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn in_json_each_field_is_one() {
-        let refused = Refusal {
+        let refused = ClientRefusal {
             operation: Some("com.microsoft:peek-message"),
             link: None,
             ..refused(

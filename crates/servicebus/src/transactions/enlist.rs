@@ -1,8 +1,8 @@
 //! Enlist: makes commands and dispositions part of a transaction. (docs/spec/amqp.md#8)
 
 use broker::{
-    Command, LockToken, Operation, Outcome, Refusal, SettleError, SubqueueId, TransactionError,
-    TransactionId,
+    Command, LockToken, Operation, Outcome, RefusalReport, SettleError, SubqueueId,
+    TransactionError, TransactionId,
 };
 use endpoint::LinkId;
 use store::EntityId;
@@ -69,7 +69,7 @@ pub(crate) fn enlist_command(
         transaction,
         operation: Box::new(operation),
         scope,
-        refusal: Refusal::Reported,
+        refusal: RefusalReport::Reported,
     }
 }
 
@@ -113,9 +113,9 @@ impl Client {
             operation: Box::new(operation),
             scope,
             refusal: if disposition.settled {
-                Refusal::Unreported
+                RefusalReport::Unreported
             } else {
-                Refusal::Reported
+                RefusalReport::Reported
             },
         });
     }

@@ -3,7 +3,7 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::QueueSettings;
-use dialect::{Dialect, ForcedClose, Refusal, Severity, Subject};
+use dialect::{ClientRefusal, Dialect, ForcedClose, Severity, Subject};
 
 use crate::sessions;
 use crate::world::{KEY, LISTEN_KEY, Login, Request, World, message, receiver, sender, token};
@@ -12,7 +12,7 @@ const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const ORDERS: &str = "amqps://host/Orders";
 
 /// What was refused since the last call.
-fn taken(world: &mut World) -> Vec<Refusal> {
+fn taken(world: &mut World) -> Vec<ClientRefusal> {
     let Some(refusals) = world.server.take_refusals() else {
         return Vec::new();
     };
@@ -22,7 +22,7 @@ fn taken(world: &mut World) -> Vec<Refusal> {
 }
 
 /// The same, which must be one.
-fn one(world: &mut World) -> Refusal {
+fn one(world: &mut World) -> ClientRefusal {
     let mut refusals = taken(world);
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     refusals.remove(0)
@@ -30,7 +30,7 @@ fn one(world: &mut World) -> Refusal {
 
 /// Compares what a refusal says besides its text.
 fn check(
-    refused: &Refusal,
+    refused: &ClientRefusal,
     subject: Subject,
     link: Option<&str>,
     entity: Option<&str>,

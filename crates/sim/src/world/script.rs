@@ -3,7 +3,7 @@
 
 use broker::{
     Access, Command, ConnectionId, Incoming, LockToken, Operation, ReceiveMode, ReceiverId,
-    Refusal, RequestId, SessionFilter, Subqueue, SubqueueId, TransactionId, Wall,
+    RefusalReport, RequestId, SessionFilter, Subqueue, SubqueueId, TransactionId, Wall,
 };
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
@@ -383,7 +383,7 @@ impl Script {
             transaction,
             operation: Box::new(operation),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         }])
     }
 

@@ -2,8 +2,8 @@
 
 use broker::{
     Command, ConnectionId, DisconnectTime, FaultEffect, FaultMatch, FaultOperation, InjectedEnd,
-    InjectedError, LockToken, Operation, Outcome, Output, Refusal, RequestId, Requester, SendError,
-    SettleError, TransactionError, TransactionId,
+    InjectedError, LockToken, Operation, Outcome, Output, RefusalReport, RequestId, Requester,
+    SendError, SettleError, TransactionError, TransactionId,
 };
 use store::NamespaceId;
 
@@ -46,7 +46,7 @@ fn enlist(
     world: &mut World,
     transaction: TransactionId,
     operation: Operation,
-    refusal: Refusal,
+    refusal: RefusalReport,
 ) -> Vec<Output> {
     world.turn(Command::Enlist {
         request: asking(11),
@@ -120,7 +120,7 @@ fn a_refused_commit_or_rollback_rolls_back() {
     ] {
         let mut world = world();
         let transaction = begin(&mut world);
-        enlist(&mut world, transaction, a_send(), Refusal::Reported);
+        enlist(&mut world, transaction, a_send(), RefusalReport::Reported);
         inject(&mut world, operation, BUSY);
         let said = discharge(&mut world, transaction, fail);
         let refused = Err(TransactionError::Injected(INJECTED));
@@ -159,7 +159,7 @@ fn a_commit_whose_answer_is_lost_was_done() {
     for (time, stored) in [(DisconnectTime::Before, 0), (DisconnectTime::After, 1)] {
         let mut world = world();
         let transaction = begin(&mut world);
-        enlist(&mut world, transaction, a_send(), Refusal::Reported);
+        enlist(&mut world, transaction, a_send(), RefusalReport::Reported);
         let effect = FaultEffect::Disconnect(time);
         inject(&mut world, FaultOperation::Commit, effect);
         let connection = asking(12).connection;
@@ -175,14 +175,14 @@ fn a_commit_whose_answer_is_lost_was_done() {
 fn an_operation_of_a_transaction_fails_as_outside_of_it() {
     let mut world = under(of(FaultOperation::Send), BUSY);
     let transaction = begin(&mut world);
-    let said = enlist(&mut world, transaction, a_send(), Refusal::Reported);
+    let said = enlist(&mut world, transaction, a_send(), RefusalReport::Reported);
     let refused = Err(SendError::Injected(INJECTED));
     assert!(
         matches!(&said[..], [Output::Sent { result, .. }] if *result == refused),
         "{said:?}"
     );
     replace(&mut world, "default", Vec::new()).unwrap();
-    enlist(&mut world, transaction, a_send(), Refusal::Reported);
+    enlist(&mut world, transaction, a_send(), RefusalReport::Reported);
     assert_eq!(
         *discharged(&discharge(&mut world, transaction, false)),
         Ok(())
@@ -196,7 +196,7 @@ fn an_operation_of_a_transaction_fails_as_outside_of_it() {
         &mut world,
         transaction,
         completion(token),
-        Refusal::Reported,
+        RefusalReport::Reported,
     );
     let refused = Err(SettleError::Injected(INJECTED));
     assert!(
@@ -212,7 +212,7 @@ fn a_transaction_fails_with_what_its_client_does_not_know_of() {
     for (effect, answers) in [(BUSY, 1), (FaultEffect::Detach(error), 1)] {
         let mut world = under(of(FaultOperation::Send), effect);
         let transaction = begin(&mut world);
-        let said = enlist(&mut world, transaction, a_send(), Refusal::Unreported);
+        let said = enlist(&mut world, transaction, a_send(), RefusalReport::Unreported);
         assert_eq!(said.len(), answers, "{said:?}");
         replace(&mut world, "default", Vec::new()).unwrap();
         let said = discharge(&mut world, transaction, false);
@@ -232,7 +232,7 @@ fn commands_of_a_transaction_are_not_delayed() {
     for operation in operations {
         let mut world = under(of(operation), FaultEffect::DelayMs(500));
         let transaction = begin(&mut world);
-        for refusal in [Refusal::Reported, Refusal::Unreported] {
+        for refusal in [RefusalReport::Reported, RefusalReport::Unreported] {
             let said = enlist(&mut world, transaction, a_send(), refusal);
             assert!(matches!(&said[..], [Output::Sent { result: Ok(_), .. }]));
         }
@@ -271,7 +271,7 @@ fn a_lock_is_lost_before_its_completion_becomes_part_of_a_transaction() {
         &mut world,
         transaction,
         completion(token),
-        Refusal::Reported,
+        RefusalReport::Reported,
     );
     let lost = Err(SettleError::LockLost);
     let is_lost =
@@ -295,7 +295,7 @@ fn a_message_completed_in_a_transaction_can_come_again() {
         &mut world,
         transaction,
         completion(token),
-        Refusal::Reported,
+        RefusalReport::Reported,
     );
     assert!(matches!(
         &said[..],
@@ -318,7 +318,7 @@ fn a_lock_that_a_transaction_is_to_end_is_lost_all_the_same() {
         &mut world,
         transaction,
         completion(token),
-        Refusal::Reported,
+        RefusalReport::Reported,
     );
     inject(&mut world, FaultOperation::Renew, FaultEffect::LoseLock);
     let said = world.turn(Command::Renew {
@@ -342,7 +342,7 @@ fn a_lock_that_a_transaction_is_to_end_is_lost_all_the_same() {
 fn a_refused_commit_that_comes_too_late_is_told_so_once() {
     let mut world = world();
     let transaction = begin(&mut world);
-    enlist(&mut world, transaction, a_send(), Refusal::Reported);
+    enlist(&mut world, transaction, a_send(), RefusalReport::Reported);
     inject(&mut world, FaultOperation::Commit, BUSY);
     world.mono += 10 * 60_000;
     let said = discharge(&mut world, transaction, false);

@@ -1,7 +1,7 @@
 //! The limit of bytes of a namespace: all that its entities hold together, whatever happens to it.
 
 use broker::{
-    Access, Operation, Outcome, ReceiveMode, Refusal, Subqueue, SubqueueId, TransactionId,
+    Access, Operation, Outcome, ReceiveMode, RefusalReport, Subqueue, SubqueueId, TransactionId,
 };
 
 use super::*;
@@ -193,7 +193,7 @@ fn a_transaction_needs_room_for_all_that_it_sends() {
                 messages: vec![message(); count],
             }),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         });
     };
     let commit = |world: &mut World, transaction: TransactionId| {

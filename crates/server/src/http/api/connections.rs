@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use amqp::performative::Role;
 use broker::{ConnectionId, Wall};
-use dialect::Refusal;
+use dialect::ClientRefusal;
 use endpoint::LinkState;
 use entity::time::checked_text;
 use hyper::{Request, StatusCode};
@@ -134,7 +134,7 @@ fn link_row(link: &LinkState, address: Option<&str>) -> Json {
     })
 }
 
-fn error_row(at: Wall, refusal: &Refusal) -> Json {
+fn error_row(at: Wall, refusal: &ClientRefusal) -> Json {
     json!({
         "time": checked_text(at),
         "condition": refusal.condition.to_string(),

@@ -24,7 +24,7 @@ const DEFAULT: &str = "/.default";
 
 /// Why a client gets no token, as the standard names it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Refusal {
+enum TokenError {
     InvalidRequest,
     UnsupportedGrantType,
     InvalidClient,
@@ -49,7 +49,7 @@ pub async fn token(
     let body = Limited::new(body, MAX_FORM).collect();
     let body = tokio::time::timeout(server.limits().handshake, body).await;
     let Ok(Ok(body)) = body else {
-        return refused(Refusal::InvalidRequest);
+        return refused(TokenError::InvalidRequest);
     };
     let form = String::from_utf8(body.to_bytes().to_vec()).unwrap_or_default();
     let asked = read(&form, &head.headers, |secret| issuer.admits(secret));
@@ -69,21 +69,25 @@ pub async fn token(
     }
 }
 
-fn read(form: &str, headers: &HeaderMap, admits: impl Fn(&[u8]) -> bool) -> Result<Asked, Refusal> {
-    let grant = field(form, "grant_type").ok_or(Refusal::InvalidRequest)?;
+fn read(
+    form: &str,
+    headers: &HeaderMap,
+    admits: impl Fn(&[u8]) -> bool,
+) -> Result<Asked, TokenError> {
+    let grant = field(form, "grant_type").ok_or(TokenError::InvalidRequest)?;
     if grant != "client_credentials" {
-        return Err(Refusal::UnsupportedGrantType);
+        return Err(TokenError::UnsupportedGrantType);
     }
     let (client_id, shown) = basic(headers)
         .or_else(|| Some((field(form, "client_id")?, field(form, "client_secret")?)))
-        .ok_or(Refusal::InvalidClient)?;
+        .ok_or(TokenError::InvalidClient)?;
     if !admits(shown.as_bytes()) {
-        return Err(Refusal::InvalidClient);
+        return Err(TokenError::InvalidClient);
     }
-    let scope = field(form, "scope").ok_or(Refusal::InvalidScope)?;
+    let scope = field(form, "scope").ok_or(TokenError::InvalidScope)?;
     let resource = scope.strip_suffix(DEFAULT).filter(|it| !it.is_empty());
     Ok(Asked {
-        resource: resource.ok_or(Refusal::InvalidScope)?.to_owned(),
+        resource: resource.ok_or(TokenError::InvalidScope)?.to_owned(),
         client_id,
     })
 }
@@ -98,24 +102,24 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     Some((plain(name), plain(shown)))
 }
 
-fn refused(refusal: Refusal) -> Response {
+fn refused(refusal: TokenError) -> Response {
     let (status, error, text) = match refusal {
-        Refusal::InvalidRequest => (
+        TokenError::InvalidRequest => (
             StatusCode::BAD_REQUEST,
             "invalid_request",
             "The body is a form with grant_type, client_id, client_secret and scope.",
         ),
-        Refusal::UnsupportedGrantType => (
+        TokenError::UnsupportedGrantType => (
             StatusCode::BAD_REQUEST,
             "unsupported_grant_type",
             "The only grant type is client_credentials.",
         ),
-        Refusal::InvalidClient => (
+        TokenError::InvalidClient => (
             StatusCode::UNAUTHORIZED,
             "invalid_client",
             "The client secret is not what `railbus identity env` prints.",
         ),
-        Refusal::InvalidScope => (
+        TokenError::InvalidScope => (
             StatusCode::BAD_REQUEST,
             "invalid_scope",
             "The scope is a resource and /.default, as https://servicebus.azure.net/.default.",
@@ -154,7 +158,7 @@ mod tests {
 
     const SCOPE: &str = "scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
 
-    fn check(form: &str, basic: Option<&str>, expected: Result<(&str, &str), Refusal>) {
+    fn check(form: &str, basic: Option<&str>, expected: Result<(&str, &str), TokenError>) {
         let mut headers = HeaderMap::new();
         if let Some(text) = basic {
             let value = format!("Basic {}", STANDARD.encode(text));
@@ -183,17 +187,17 @@ mod tests {
     fn a_client_is_told_what_is_wrong() {
         let grant = "grant_type=client_credentials";
         let shown = "client_id=me&client_secret=hush";
-        check("", None, Err(Refusal::InvalidRequest));
+        check("", None, Err(TokenError::InvalidRequest));
         let code = format!("grant_type=authorization_code&{shown}&{SCOPE}");
-        check(&code, None, Err(Refusal::UnsupportedGrantType));
+        check(&code, None, Err(TokenError::UnsupportedGrantType));
         let nobody = format!("{grant}&{SCOPE}");
-        check(&nobody, None, Err(Refusal::InvalidClient));
-        check(&nobody, Some("me:wrong"), Err(Refusal::InvalidClient));
+        check(&nobody, None, Err(TokenError::InvalidClient));
+        check(&nobody, Some("me:wrong"), Err(TokenError::InvalidClient));
         let wrong = format!("{grant}&client_id=me&client_secret=wrong&{SCOPE}");
-        check(&wrong, None, Err(Refusal::InvalidClient));
+        check(&wrong, None, Err(TokenError::InvalidClient));
         let none = format!("{grant}&{shown}");
-        check(&none, None, Err(Refusal::InvalidScope));
+        check(&none, None, Err(TokenError::InvalidScope));
         let other = format!("{grant}&{shown}&scope=openid");
-        check(&other, None, Err(Refusal::InvalidScope));
+        check(&other, None, Err(TokenError::InvalidScope));
     }
 }

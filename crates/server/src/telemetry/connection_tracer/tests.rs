@@ -3,7 +3,7 @@
 use amqp::Value;
 use amqp::message::{descriptor, encode_map_section};
 use broker::{
-    self as core, ConnectionId, Incoming, Publication, Refusal, Subqueue, SubqueueId,
+    self as core, ConnectionId, Incoming, Publication, RefusalReport, Subqueue, SubqueueId,
     TransactionError,
 };
 use bytes::BytesMut;
@@ -55,7 +55,7 @@ impl Setup {
             transaction: TRANSACTION,
             operation: Box::new(operation),
             scope: None,
-            refusal: Refusal::Reported,
+            refusal: RefusalReport::Reported,
         }]);
     }
 

@@ -1,7 +1,7 @@
 //! Transactions: what is taken in is about one entity.
 
 use broker::{
-    Command, Incoming, Operation, Output, Refusal, RequestId, SendError, TransactionError,
+    Command, Incoming, Operation, Output, RefusalReport, RequestId, SendError, TransactionError,
     TransactionId,
 };
 use store::{EntityId, SequenceNumber};
@@ -46,7 +46,7 @@ fn enlist(fake: &mut FakeBroker, scope: u64) -> (RequestId, Command) {
             messages,
         }),
         scope: Some(EntityId(scope)),
-        refusal: Refusal::Reported,
+        refusal: RefusalReport::Reported,
     };
     (request, enlist)
 }
