@@ -151,7 +151,7 @@ fn a_certificate_from_files_is_read_again_when_it_changes() {
     let mut before = try_connect(&broker, &first, "localhost").expect("it is trusted");
     assert!(before.try_open());
     replace(&files.key, "no key");
-    while !broker.log().contains("the TLS certificate in use stays") {
+    while !broker.log().contains("the current TLS certificate is kept") {
         check(&broker, &first);
     }
     let second = files.renew();
@@ -176,7 +176,7 @@ fn the_names_of_a_new_certificate_are_the_brokers_and_those_of_the_old_one_are_n
     };
     assert_eq!((ask("old.example"), ask("new.example")), (200, 401));
     replace(&files.certificate, "no certificate");
-    broker.wait_for_log("the TLS certificate in use stays");
+    broker.wait_for_log("the current TLS certificate is kept");
     files.renew_for(&["localhost", "new.example"]);
     broker.wait_for_log("reloaded: the names of the broker are localhost, new.example");
     assert_eq!((ask("old.example"), ask("new.example")), (401, 200));

@@ -280,11 +280,11 @@ fn what_can_not_change_refuses_the_whole() {
     for (text, sentence) in [
         (
             "durability = 'buffered'\n",
-            "durability cannot change while the broker runs; restart it for that",
+            "durability cannot change while the broker runs; restart the broker to change it",
         ),
         (
             "limits.reserve-bytes = 5\n",
-            "limits.reserve-bytes cannot change while the broker runs; restart it for that",
+            "limits.reserve-bytes cannot change while the broker runs; restart the broker to change it",
         ),
         (
             "[[queues]]\nname = 'orders'\nrequires-duplicate-detection = true\n",

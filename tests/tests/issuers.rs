@@ -134,7 +134,7 @@ fn keys_in_a_file_are_replaced_while_the_broker_runs_and_a_broken_file_changes_n
     let (old, new) = (token(&first, &claims), token(&second, &claims));
     assert_eq!(bearer(&broker, &new).0, 401);
     fs::write(setup.directory().join("keys.json"), "<html>").unwrap();
-    broker.wait_for_log("the issuer's keys stay as they were");
+    broker.wait_for_log("the issuer's keys are kept unchanged");
     assert_eq!(bearer(&broker, &old).0, 200);
     write_keys(setup.directory(), &second);
     broker.wait_for_log("the issuer's keys are replaced");

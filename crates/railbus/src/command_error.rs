@@ -70,7 +70,7 @@ pub enum CommandError {
         "{path} is damaged (places found: {places}): restore a backup, or purge the messages that are named"
     )]
     Damaged { path: PathBuf, places: usize },
-    #[error("the system cannot give what the broker needs to start: {0}")]
+    #[error("a resource that the broker needs to start is not available: {0}")]
     System(std::io::Error),
     #[error(transparent)]
     ConnectionString(#[from] connection_string::Error),

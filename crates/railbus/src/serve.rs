@@ -73,7 +73,7 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
     warn_about_durability(&settings);
     if settings.server.virtual_clock {
         tracing::warn!(
-            "the clock is virtual: locks, time to live and all else by broker time go as it is moved"
+            "the clock is virtual: locks, time to live and everything else that uses broker time follow it"
         );
     }
     let directory = DataDirectory::open(settings.data.clone())?;
@@ -157,7 +157,7 @@ fn warn_about_durability(settings: &Settings) {
             Location::Lasting(_) => "but not a power cut",
         };
         tracing::warn!(
-            "durability is buffered: accepted messages survive the death of the process, {place}"
+            "durability is buffered: accepted messages survive a crash of the process, {place}"
         );
     }
 }
@@ -195,6 +195,6 @@ fn raise_file_limit() {
             maximum: limit.maximum,
         },
     ) {
-        tracing::warn!(%error, "the limit of open files stays at {:?}", limit.current);
+        tracing::warn!(%error, "the limit of open files could not be raised and is {:?}", limit.current);
     }
 }

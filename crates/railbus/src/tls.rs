@@ -70,7 +70,7 @@ pub enum Error {
         path: PathBuf,
         error: std::io::Error,
     },
-    #[error("no TLS certificate can hold for `{0}`, which is neither a host name nor an address")]
+    #[error("`{0}` cannot be in a TLS certificate: it must be a host name or an IP address")]
     Name(String),
     #[error("the local certificate authority can make no certificate: {0}")]
     Make(#[from] rcgen::Error),

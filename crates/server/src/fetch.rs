@@ -34,15 +34,15 @@ const MAX_BYTES: usize = 1 << 20;
 /// Why there is no document.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    #[error("it is not a URL of https, nor one of http on this machine")]
+    #[error("the URL must begin with https, or with http and a host of this machine")]
     Url,
-    #[error("it is of http, and its host has no loopback address")]
+    #[error("the URL begins with http, but its host has no loopback address")]
     NotLoopback,
     #[error("no connection: {0}")]
     Connect(#[from] std::io::Error),
     #[error("the certificate cannot be checked: {0}")]
     Tls(#[from] rustls::Error),
-    #[error("no answer of HTTP: {0}")]
+    #[error("no HTTP response: {0}")]
     Http(#[from] hyper::Error),
     #[error("the answer is {0}")]
     Status(StatusCode),

@@ -35,12 +35,12 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 enum ReloadError {
     #[error(transparent)]
     Settings(#[from] CommandError),
-    #[error("{0} cannot change while the broker runs; restart it for that")]
+    #[error("{0} cannot change while the broker runs; restart the broker to change it")]
     Fixed(String),
     #[error("{} is empty or not there any more; restart the broker to do without it", .0.display())]
     Gone(PathBuf),
     #[error(
-        "there is no key in the configuration any more, and a running broker does not go back to the development key; restart it for that"
+        "the configuration has no key any more, and a running broker cannot return to the development key; restart the broker to do so"
     )]
     NoKey,
     #[error("{0}")]

@@ -209,7 +209,7 @@ impl CertificateReloader {
                 (self, found)
             });
             let Ok((reloader, found)) = looked.await else {
-                tracing::error!("the TLS certificate is not looked after any more");
+                tracing::error!("the TLS certificate is no longer watched for changes");
                 return;
             };
             self = reloader;
@@ -217,7 +217,7 @@ impl CertificateReloader {
                 CheckResult::Nothing => {}
                 CheckResult::New(config) => self.show(config),
                 CheckResult::Unusable(error) => {
-                    tracing::error!("{error}; the TLS certificate in use stays");
+                    tracing::error!("{error}; the current TLS certificate is kept");
                 }
             }
         }

@@ -88,7 +88,7 @@ impl FirstTries {
             let missing: Vec<&str> = missing.map(|issuer| issuer.name.as_str()).collect();
             tracing::warn!(
                 issuers = missing.join(", "),
-                "started without the keys of these issuers, which did not come within {} s",
+                "started without the keys of these issuers, which were not loaded within {} s",
                 FIRST_WAIT.as_secs()
             );
         }
@@ -290,7 +290,7 @@ impl Loader {
                         tracing::error!(
                             issuer = self.issuer.name,
                             error,
-                            "the issuer's keys stay as they were"
+                            "the issuer's keys are kept unchanged"
                         );
                     }
                 }

@@ -39,7 +39,7 @@ pub enum ShardError {
     #[error("the broker is stopping")]
     Stopping,
     /// A fault rule of the namespace has the request lost.
-    #[error("a fault rule has the request lost; it may have been carried out")]
+    #[error("a fault rule drops the request; it may have been carried out")]
     Dropped,
     /// The shard is alive, and its disk may be stuck.
     #[error(

@@ -73,7 +73,7 @@ pub type HttpQuestion = (HttpRequest, oneshot::Sender<Option<HttpFault>>);
 
 /// The connection is dropped instead of an answer.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("a fault rule has the connection dropped")]
+#[error("a fault rule drops the connection")]
 pub struct Dropped;
 
 /// Carries out the rule for a request, if there is one. Returns whether its answer will be lost.
@@ -158,7 +158,7 @@ async fn read<T: DeserializeOwned>(
 ) -> Result<T, Response> {
     let body = body::read_own(request, BODY_BYTES, server.limits().handshake).await?;
     parse_object(&body).map_err(|error| {
-        let text = "the body is no fault rule, or no list of them";
+        let text = "the body must be a fault rule or a list of fault rules";
         answer::error_quoting(StatusCode::BAD_REQUEST, text, &error.to_string())
     })
 }

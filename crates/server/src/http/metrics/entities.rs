@@ -31,38 +31,38 @@ pub fn add(page: &mut Page, report: &Report, names: NameOf<'_>) {
     add_contents(page, &report.entities, names);
     page.counters(
         "entity_arrivals",
-        "Messages that came into a state, from wherever",
+        "Messages that entered a state: sent, forwarded, copied, dead-lettered, activated",
         all().flat_map(|queue| traffic(queue, names, move |part| queue.traffic.arrived(part))),
     );
     page.counters(
         "entity_departures",
-        "Messages that left a state, to wherever",
+        "Messages that left a state: completed, expired, moved, deleted",
         all().flat_map(|queue| traffic(queue, names, move |part| queue.traffic.departed(part))),
     );
     page.counters(
         "entity_deliveries",
-        "Messages handed to receivers, each time",
+        "Messages delivered to receivers, redeliveries included",
         all().map(|queue| (labels(queue, names), queue.traffic.delivered)),
     );
     page.counters(
         "entity_completions",
-        "Messages that receivers were done with",
+        "Messages completed, or received in receive-and-delete mode",
         all().map(|queue| (labels(queue, names), queue.traffic.completed)),
     );
     page.counters(
         "entity_expirations",
-        "Messages whose time to live was over",
+        "Messages whose time to live ended",
         all().map(|queue| (labels(queue, names), queue.traffic.expired)),
     );
     page.metric(
         "entity_delivery_time",
-        "From the enqueued time of messages to their first delivery",
+        "Time from the enqueued time of a message to its first delivery",
         Some(Unit::Seconds),
         latencies(report, names, |queue| queue.traffic.delivery_time),
     );
     page.metric(
         "entity_completion_time",
-        "From the enqueued time of messages to their completion",
+        "Time from the enqueued time of a message to its completion",
         Some(Unit::Seconds),
         latencies(report, names, |queue| queue.traffic.completion_time),
     );
@@ -74,7 +74,7 @@ pub fn add(page: &mut Page, report: &Report, names: NameOf<'_>) {
     );
     page.gauge(
         "entities_unmeasured",
-        "Those that have no metrics of their own, being too many",
+        "Entities without metrics of their own, because the limit of measured entities is reached",
         None,
         report.unmeasured as u64,
     );
@@ -101,7 +101,7 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo], names: NameOf<'_>) {
     );
     page.gauges(
         "entity_size",
-        "What an entity's messages and session states take",
+        "Bytes of an entity's messages and session states, as its quota counts them",
         Some(Unit::Bytes),
         queues
             .iter()
@@ -109,7 +109,7 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo], names: NameOf<'_>) {
     );
     page.gauges(
         "entity_oldest_message_age",
-        "How long ago the next available message was enqueued, where that is in memory",
+        "Time since the next available message was enqueued; missing if that message is not in memory",
         Some(Unit::Seconds),
         queues
             .iter()
@@ -117,7 +117,7 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo], names: NameOf<'_>) {
     );
     page.gauges(
         "entity_receivers",
-        "Receivers attached to an entity's messages",
+        "Receivers of an entity's messages, over AMQP and waiting over HTTP",
         None,
         queues
             .iter()
@@ -125,7 +125,7 @@ fn add_contents(page: &mut Page, queues: &[QueueInfo], names: NameOf<'_>) {
     );
     page.gauges(
         "entity_schedule_lag",
-        "How long ago the next scheduled message was due",
+        "Time since the next scheduled message was due; 0 unless the broker is behind",
         Some(Unit::Seconds),
         queues
             .iter()

@@ -59,7 +59,7 @@ pub fn add(page: &mut Page, report: &Report, server: &ServerState) {
     let limits = limits(server).into_iter();
     page.gauges(
         "limit",
-        "What the limits of the configuration are, by their names there; times in seconds",
+        "Limits of the configuration, by name; times in seconds",
         None,
         limits.map(|(limit, value)| (LimitLabel { limit }, value)),
     );
@@ -70,20 +70,20 @@ fn add_connections(page: &mut Page, report: &Report, server: &ServerState) {
     let inside = server.connection_limiter.open_connections() as u64;
     page.gauge(
         "connections",
-        "Open connections of whatever protocol",
+        "Open connections of all protocols",
         None,
         inside,
     );
     let listeners = report.connections as u64;
     page.gauge(
         "amqp_connections",
-        "Open connections of AMQP",
+        "Open AMQP connections",
         None,
         listeners,
     );
     page.counters(
         "connections_opened",
-        "Connections by what they spoke; AMQP within WebSocket within TLS counts in each",
+        "Connections opened, by protocol; AMQP within WebSocket within TLS counts in each",
         counts
             .served
             .iter()
@@ -93,19 +93,19 @@ fn add_connections(page: &mut Page, report: &Report, server: &ServerState) {
     let (received, sent) = (counts.received_bytes.get(), counts.sent_bytes.get());
     page.counter(
         "amqp_received",
-        "What AMQP connections sent us",
+        "Bytes received from AMQP connections",
         bytes(),
         received,
     );
     page.counter(
         "amqp_sent",
-        "What was written to AMQP connections",
+        "Bytes written to AMQP connections",
         bytes(),
         sent,
     );
     page.counters(
         "http_responses",
-        "Answers to HTTP requests by the class of their status",
+        "Responses to HTTP requests, by class of status",
         counts
             .responses
             .iter()
@@ -117,7 +117,7 @@ fn add_refusals(page: &mut Page, server: &ServerState) {
     let counts = &server.counts;
     page.counters(
         "connections_refused",
-        "Connections that were refused before they spoke AMQP or HTTP",
+        "Connections refused before AMQP or HTTP began, by reason",
         counts
             .refused
             .iter()
@@ -125,7 +125,7 @@ fn add_refusals(page: &mut Page, server: &ServerState) {
     );
     page.counters(
         "amqp_errors",
-        "Connections, sessions and links that were refused or ended with an error of ours",
+        "Connections, sessions and links that the broker refused or ended with an error",
         counts
             .error_counters
             .iter()
@@ -137,24 +137,24 @@ fn add_refusals(page: &mut Page, server: &ServerState) {
     ];
     page.counters(
         "credentials_refused",
-        "Keys and tokens that were not accepted, and HTTP requests without a right",
+        "Keys and tokens refused, and HTTP requests refused for lack of a right",
         refused.map(|(protocol, count)| (ProtocolLabel { protocol }, count)),
     );
     page.counter(
         "refusals_delayed",
-        "Answers to wrong keys and tokens that were delayed, their address having shown too many",
+        "Responses to wrong keys and tokens that were delayed because their address had shown too many",
         None,
         counts.delayed_refusals.get(),
     );
     page.counter(
         "read_pauses",
-        "Times that a connection was left unread for what it had unanswered or unwritten",
+        "Times that reading a connection paused because its unanswered or unwritten bytes were at their limit",
         None,
         counts.pauses.get(),
     );
     page.counter(
         "partial_messages_shed",
-        "Times that a connection lost unfinished messages, all together having too many",
+        "Times that a connection lost unfinished messages because all connections together had too many",
         None,
         counts.shed.get(),
     );
@@ -168,14 +168,14 @@ fn add_memory(page: &mut Page, server: &ServerState) {
     ];
     page.gauges(
         "incoming_message",
-        "Messages on their way in: with the core and not answered, or not whole yet",
+        "Bytes of incoming messages that are not answered, or not complete",
         Some(Unit::Bytes),
         kinds.map(|(kind, value)| (KindLabel { kind }, value)),
     );
     if let Some(resident) = resident_bytes() {
         page.gauge(
             "resident_memory",
-            "What the process has in memory",
+            "Resident memory of the process",
             Some(Unit::Bytes),
             resident,
         );

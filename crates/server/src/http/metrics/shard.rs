@@ -7,36 +7,36 @@ pub fn add(page: &mut Page, report: &Report) {
     let usage = &report.usage;
     page.seconds(
         "shard_busy",
-        "How long the core was at work; as much as has passed, and it is the bottleneck",
+        "Time that the shard was at work; a rate near 1 with several clients means that it is the bottleneck",
         usage.busy,
     );
     page.seconds(
         "shard_processor",
-        "Processor time of the core",
+        "Processor time of the shard, estimated from one round of sixteen",
         usage.processor,
     );
     page.counter("shard_rounds", "Rounds of the core", None, usage.rounds);
     page.counter(
         "shard_commands",
-        "Commands that the core has decided",
+        "Commands that the shard has carried out",
         None,
         usage.commands,
     );
     page.gauge(
         "undecided_batches",
-        "Batches of commands that wait for the core",
+        "Batches of commands that wait for the shard",
         None,
         report.undecided as u64,
     );
     page.gauge(
         "fault_rules",
-        "Rules by which operations fail on purpose",
+        "Fault rules in force, in all namespaces",
         None,
         report.fault_rules.values().sum::<usize>() as u64,
     );
     page.counter(
         "injected_faults",
-        "Operations that have failed by such a rule",
+        "Operations that failed by a fault rule",
         None,
         report.injected_faults,
     );

@@ -12,7 +12,7 @@ pub fn add(page: &mut Page, report: &Report) {
     let commits = &report.commits;
     page.metric(
         "commit_duration",
-        "From taking a group of write sets up to its being durable",
+        "Time from taking a group of write sets until it is durable",
         Some(Unit::Seconds),
         Log2Histogram {
             counts: commits.commit_us,
@@ -24,7 +24,7 @@ pub fn add(page: &mut Page, report: &Report) {
     );
     page.metric(
         "commit_group_size",
-        "Write sets that became durable together",
+        "Write sets that became durable with one sync",
         None,
         Log2Histogram {
             counts: commits.group_sets,
@@ -36,30 +36,30 @@ pub fn add(page: &mut Page, report: &Report) {
     );
     page.seconds(
         "commit_sync",
-        "How long commits waited for the disk",
+        "Time that commits waited for the disk",
         Duration::from_micros(commits.sync_us_sum),
     );
     page.counter(
         "commit_size",
-        "Written to the log",
+        "Bytes written to the journal",
         Some(Unit::Bytes),
         commits.bytes,
     );
     page.counter(
         "commit_messages",
-        "Bodies among what was committed",
+        "Message bodies written to the journal",
         None,
         commits.messages,
     );
     page.counter(
         "store_damage",
-        "Places of the store that were found damaged since the start",
+        "Damaged places found in the store since the start",
         None,
         commits.damaged,
     );
     page.counter(
         "store_scrubbed",
-        "What the scrubber read of the store",
+        "Bytes at rest that the scrubber read",
         Some(Unit::Bytes),
         commits.scrubbed,
     );
@@ -72,7 +72,7 @@ pub fn add(page: &mut Page, report: &Report) {
     );
     page.gauge(
         "reads",
-        "Reads of the disk under way",
+        "Reads of the disk in progress",
         None,
         report.reads as u64,
     );

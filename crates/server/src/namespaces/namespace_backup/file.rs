@@ -26,15 +26,15 @@ const MAX_RECORD: u32 = 256 << 20;
 /// Why a file is no backup, or cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("it is no backup of a namespace")]
+    #[error("the file is not a backup of a namespace")]
     NoBackup,
-    #[error("a newer version of this program has made this backup")]
+    #[error("this backup was made by a newer version of this program")]
     Newer,
-    #[error("the backup is damaged in front of byte {0}")]
+    #[error("the backup is damaged before byte {0}")]
     Damaged(u64),
     #[error("the backup is not complete: it ends after {0} bytes")]
     CutShort(u64),
-    #[error("the file system refused: {0}")]
+    #[error("the backup cannot be read or written: {0}")]
     Io(#[from] io::Error),
 }
 

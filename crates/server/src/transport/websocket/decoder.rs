@@ -24,7 +24,7 @@ pub enum Violation {
     ReservedBits,
     #[error("a frame of the client is not masked")]
     Unmasked,
-    #[error("a text message came, and AMQP takes binary ones alone")]
+    #[error("a text message was received, but AMQP requires binary messages")]
     Text,
     #[error("a frame is out of order, or of an unknown kind")]
     Order,

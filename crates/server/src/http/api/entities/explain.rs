@@ -83,7 +83,7 @@ pub async fn show(
     let path = resource.messages().map_err(ApiError::Bad)?;
     let queue = show::describe(shard_client, &path).await?.queue;
     if queue.kind == EntityKind::Topic {
-        let text = "a topic delivers nothing; its subscriptions do";
+        let text = "a topic delivers no messages; its subscriptions do";
         return Err(ApiError::Bad(text.to_owned()));
     }
     let activity = shard_client.activity(queue.id, MOST).await?;
@@ -343,7 +343,7 @@ impl Place<'_> {
             add("no-credit", text);
         } else if receivers.iter().all(|it| it.credit == 0 || it.is_blocked) {
             let text =
-                "the connections of all receivers with credit do not read what they are sent";
+                "the connections of all receivers with credit do not read their input";
             add("blocked", text.to_owned());
         } else if let Some(text) = message.and_then(|message| filtered(&receivers, message)) {
             add("filtered", text);

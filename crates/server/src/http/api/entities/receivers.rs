@@ -21,7 +21,7 @@ pub async fn show(
     let path = resource.messages().map_err(ApiError::Bad)?;
     let queue = show::describe(shard_client, &path).await?.queue;
     if queue.kind == EntityKind::Topic {
-        let text = "a topic has no receivers; its subscriptions have";
+        let text = "a topic has no receivers; its subscriptions do";
         return Err(ApiError::Bad(text.to_owned()));
     }
     let activity = shard_client.activity(queue.id, MOST).await?;

@@ -87,7 +87,7 @@ impl SettleRequest {
         );
         let text = match self.outcome {
             _ if queue.kind == EntityKind::Topic => {
-                "a topic has no messages to settle; its subscriptions have"
+                "a topic has no messages to settle; its subscriptions do"
             }
             _ if self.part == MessagePart::Scheduled => {
                 "a scheduled message cannot be received; a purge cancels it"
@@ -98,7 +98,7 @@ impl SettleRequest {
                 "message: a dead letter of a subscription cannot be replaced, since only its topic writes to it"
             }
             WantedOutcome::Redrive => return Ok(()),
-            _ if self.message.is_some() => "message goes with the outcome redrive",
+            _ if self.message.is_some() => "message is allowed only with the outcome redrive",
             _ => return Ok(()),
         };
         Err(ApiError::Bad(text.to_owned()))
