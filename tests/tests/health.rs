@@ -49,7 +49,10 @@ fn a_request_that_is_broken_or_endless_is_refused() {
 fn the_program_asks_for_the_health_of_another() {
     let broker = Setup::new().start();
     let address = broker.address().to_string();
-    let string = format!("Endpoint=sb://{address};UseDevelopmentEmulator=true");
+    let string = format!(
+        "Endpoint=sb://{address};SharedAccessKeyName=RootManageSharedAccessKey;\
+         SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true"
+    );
     let health = |name: &str, value: &str| {
         let mut command = Command::new(program());
         command.args(["health", name, value]);

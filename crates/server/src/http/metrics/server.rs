@@ -75,12 +75,7 @@ fn add_connections(page: &mut Page, report: &Report, server: &ServerState) {
         inside,
     );
     let listeners = report.connections as u64;
-    page.gauge(
-        "amqp_connections",
-        "Open AMQP connections",
-        None,
-        listeners,
-    );
+    page.gauge("amqp_connections", "Open AMQP connections", None, listeners);
     page.counters(
         "connections_opened",
         "Connections opened, by protocol; AMQP within WebSocket within TLS counts in each",

@@ -342,8 +342,7 @@ impl Place<'_> {
             let text = format!("none of {count} receivers has credit: they ask for no message");
             add("no-credit", text);
         } else if receivers.iter().all(|it| it.credit == 0 || it.is_blocked) {
-            let text =
-                "the connections of all receivers with credit do not read their input";
+            let text = "the connections of all receivers with credit do not read their input";
             add("blocked", text.to_owned());
         } else if let Some(text) = message.and_then(|message| filtered(&receivers, message)) {
             add("filtered", text);
