@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 
 #[allow(dead_code)]
-#[path = "../../crates/server/src/websocket/decoder.rs"]
+#[path = "../../crates/server/src/transport/websocket/decoder.rs"]
 mod decoder;
 
 use decoder::Decoder;
