@@ -71,7 +71,7 @@ impl Span {
         match self.operation {
             Operation::Receive { delivery_count } => {
                 let key = "messaging.servicebus.message.delivery_count";
-                attributes.push(integer(key, delivery_count.into()));
+                attributes.push(integer(key, delivery_count));
             }
             Operation::Settle(name) => {
                 attributes.push(text("messaging.servicebus.disposition_status", name));
