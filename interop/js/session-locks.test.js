@@ -33,6 +33,20 @@ testWithBroker("a message of a session is locked without an end", "sessions", as
   await holder.completeMessage(deferred);
 });
 
+testWithBroker("a holder has no messages of another session of its connection", "sessions", async (queue, { client }) => {
+  const holder = await holdOf(queue, client, ["one"]);
+  const received = await receiveOne(holder);
+  await holder.deferMessage(received);
+  const { sequenceNumber } = received;
+  await queue.send(message("two", { sessionId: "b" }));
+  const other = await client.acceptSession(queue.name, "b", quiet);
+  await assert.rejects(other.receiveDeferredMessages(sequenceNumber), { code: "MessageNotFound" });
+  const [deferred] = await holder.receiveDeferredMessages(sequenceNumber);
+  await assert.rejects(other.completeMessage(deferred), { code: "MessageLockLost" });
+  await holder.completeMessage(deferred);
+  await other.completeMessage(await receiveOne(other));
+});
+
 testWithBroker("a handler of a session keeps its lock", "brief-sessions", async (queue, { broker, client }) => {
   await broker.freeze();
   // The SDK's own default: it renews the lock of a session for five minutes.

@@ -69,6 +69,23 @@ fn lock_lost(queue: &Queue, asker: &Asker, cx: &Context<'_>) -> SettleError {
     }
 }
 
+/// Whether a lock is of another session than the one that the asker names and holds.
+fn is_of_another_session(
+    queue: &Queue,
+    (subqueue, number): (Subqueue, SequenceNumber),
+    asker: &Asker,
+    cx: &Context<'_>,
+) -> bool {
+    let named = asker.session.as_ref().zip(queue.sessions.as_ref());
+    let named = named.and_then(|((connection, session), sessions)| {
+        let held = sessions.held_session(*connection, session, cx.now.mono);
+        held.ok()
+    });
+    let lock = queue.sub(subqueue).locks.get(number);
+    let of_lock = lock.and_then(|lock| lock.session);
+    named.zip(of_lock).is_some_and(|(named, own)| named != own)
+}
+
 /// Where the lock is that a token names, if it lives.
 pub(crate) fn find_lock(
     queue: &Queue,
@@ -97,6 +114,9 @@ pub(crate) fn find_free_lock(
 ) -> Result<(Subqueue, SequenceNumber), SettleError> {
     let (subqueue, number) =
         find_lock(queue, token, cx).ok_or_else(|| lock_lost(queue, asker, cx))?;
+    if is_of_another_session(queue, (subqueue, number), asker, cx) {
+        return Err(SettleError::LockLost);
+    }
     if queue.sub(subqueue).locks.is_enlisted(number) {
         return Err(SettleError::Enlisted);
     }

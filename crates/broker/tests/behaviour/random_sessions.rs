@@ -418,7 +418,10 @@ impl Model {
             _ => SettleError::SessionLockLost,
         };
         let held = self.messages.get_mut(&number);
-        let expected = match held.filter(|m| m.lock == Some(token)) {
+        // The holder of the named session has no say in messages of another one.
+        let is_other = |session| lost == SettleError::LockLost && session != named;
+        let found = held.filter(|m| m.lock == Some(token) && !is_other(m.session));
+        let expected = match found {
             None => Err(lost),
             Some(message) => {
                 message.lock = None;

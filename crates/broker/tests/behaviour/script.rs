@@ -409,18 +409,19 @@ impl Stage {
             .collect();
         let outcome = outcome::outcome(verb, args);
         let unheard = args.contains(&"unheard");
-        let request = self.request(&format!("{verb} {}", args.join(" ")));
+        let who = named(args, "session=").map_or("r0", |_| args[0]);
+        let request = self.request_of(who, &format!("{verb} {}", args.join(" ")));
         let (entity, subqueue) = (self.entity(args), subqueue(args));
         self.turn(vec![match tokens[..] {
             [token] => Command::Settle {
                 request: (!unheard).then_some(request),
-                session: None,
+                session: named(args, "session=").map(|it| it.to_owned().into()),
                 subqueue: SubqueueId { entity, subqueue },
                 token,
                 outcome,
             },
             _ => Command::SettleMany {
-                session: None,
+                session: named(args, "session=").map(|it| it.to_owned().into()),
                 request,
                 subqueue: SubqueueId { entity, subqueue },
                 tokens,

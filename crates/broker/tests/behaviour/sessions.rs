@@ -470,24 +470,33 @@ fn messages_that_expire_under_a_held_session_are_not_delivered() {
 }
 
 #[test]
-fn a_session_that_is_named_has_no_deferred_message_of_another_one() {
+fn a_session_that_is_named_has_nothing_of_another_one_of_the_connection() {
     check(
         "
         0s queue sessions
-        0s send a:A b:B
+        0s send a:A b:B c:A
         0s accept r1 A
+        0s accept r1/1 B
         0s limit r1 5
         0s defer r1 #1
         1s fetch r1 #1 session=B
         1s fetch r1 #1 session=a
+        1s complete r1 #1 session=B
+        1s complete r1 #1 #3 session=B
+        1s complete r1 #1 #3 session=A
         ",
         expect![[r#"
             0s sent from #1
             0s r1 holds A until 30s
+            0s r1/1 holds B until 30s
             0s r1 gets #1 a until 30s
+            0s r1 gets #3 c until 30s
             0s defer r1 #1: done
             1s fetch r1 #1 session=B: message #1 is not there
             1s fetch r1 #1 session=a: #1 a count 1 Deferred until 30s
+            1s complete r1 #1 session=B: the lock is not held
+            1s complete r1 #1 #3 session=B: the lock is not held
+            1s complete r1 #1 #3 session=A: done
         "#]],
     );
 }
