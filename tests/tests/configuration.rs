@@ -253,7 +253,7 @@ fn a_file_that_says_nothing_any_more_takes_no_key_away() {
     fs::remove_file(&file).expect("it is there");
     check("is empty or not there any more");
     write(&setup, "railbus.toml", "# no rules\n");
-    check("there is no key in the configuration any more");
+    check("the configuration has no key any more");
     write(&setup, "railbus.toml", &rule);
     check("reloaded: nothing has changed");
 }

@@ -145,7 +145,7 @@ fn a_backup_that_is_not_whole_is_refused_and_changes_nothing() {
         (&whole[..whole.len() - 1], "not complete"),
         (&whole[..whole.len() / 2], "not complete"),
         (&damaged[..], "damaged"),
-        (b"something else that is no backup", "no backup"),
+        (b"something else that is no backup", "not a backup"),
     ] {
         fs::write(backup_file(&setup, "tuesday"), content).expect("it is written");
         let body = json!({ "backup": "tuesday" });

@@ -582,6 +582,11 @@ fn another_name_and_a_path_that_is_no_resource_are_refused() {
         let (status, _) = ask(method, "entities/orders", r#"{"name": "Orders"}"#);
         assert_eq!(status, 200);
     }
+    // A list of the values in their order is no object.
+    let (status, error) = ask("POST", "entities/orders/purge", "[]");
+    assert_eq!(status, 400, "{error}");
+    let (status, error) = ask("POST", "entities/orders/messages", r#"["id", "other"]"#);
+    assert_eq!(status, 400, "{error}");
     for path in ["", "nowhere"] {
         let (status, error) = ask("GET", path, "");
         assert_eq!(status, 404, "{error}");

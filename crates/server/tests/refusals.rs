@@ -653,7 +653,7 @@ async fn each_violation_of_websocket_is_one_line() {
         (b"\xc2\x80\0\0\0\0", 1002, "a frame has reserved bits"),
         (b"\x80\x80\0\0\0\0", 1002, "a frame is out of order"),
         (b"\x09\x80\0\0\0\0", 1002, "a control frame is fragmented"),
-        (b"\x81\x80\0\0\0\0", 1003, "a text message came"),
+        (b"\x81\x80\0\0\0\0", 1003, "a text message was received"),
         (
             b"\x82\xff\0\0\x01\0\0\0\0\0\0\0\0\0",
             1009,

@@ -31,9 +31,9 @@ impl SenderProperties {
     pub(super) fn parse(text: &str) -> Result<Self, Error> {
         let bad = || Error::bad("Bad Request. The header BrokerProperties is not understood");
         // serde would take a list of the values as well.
-        match text.trim_start().starts_with('{') {
-            true => serde_json::from_str(text).map_err(|error| bad().quoting(error)),
-            false => Err(bad().quoting("it is no JSON object")),
+        match text.trim_start().starts_with('[') {
+            true => Err(bad().quoting("a list, expected an object")),
+            false => serde_json::from_str(text).map_err(|error| bad().quoting(error)),
         }
     }
 

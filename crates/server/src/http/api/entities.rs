@@ -32,7 +32,6 @@ use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
 use crate::http::request::body;
-use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::routes::Route;
@@ -215,7 +214,7 @@ async fn parse_request(
     if let Some(operation) = operation {
         return Ok(EntityRequest::Bulk(operation, body, change));
     }
-    let json = parse_object(&body)
+    let json = serde_json::from_slice(&body)
         .map_err(|error| ApiError::Bad(format!("the body is not JSON: {error}")))?;
     Ok(match method {
         Method::PUT => EntityRequest::Put(json, may_be_there, targets),

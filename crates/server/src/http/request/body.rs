@@ -47,8 +47,8 @@ pub async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<By
 pub fn parse_object<T: DeserializeOwned>(body: &[u8]) -> serde_json::Result<T> {
     let mut characters = body.iter().filter(|it| !it.is_ascii_whitespace());
     match characters.next() {
-        Some(b'{') | None => serde_json::from_slice(body),
-        Some(_) => Err(serde_json::Error::custom("it is no JSON object")),
+        Some(b'[') => Err(serde_json::Error::custom("a list, expected an object")),
+        _ => serde_json::from_slice(body),
     }
 }
 
