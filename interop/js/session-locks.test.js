@@ -42,7 +42,6 @@ testWithBroker("a holder has no messages of another session of its connection", 
   const other = await client.acceptSession(queue.name, "b", quiet);
   await assert.rejects(other.receiveDeferredMessages(sequenceNumber), { code: "MessageNotFound" });
   const [deferred] = await holder.receiveDeferredMessages(sequenceNumber);
-  await assert.rejects(other.completeMessage(deferred), { code: "MessageLockLost" });
   await holder.completeMessage(deferred);
   await other.completeMessage(await receiveOne(other));
 });
