@@ -98,6 +98,8 @@ export interface Question {
   title: string;
   text: string;
   action: string;
+  /** The button that does nothing, if not "Cancel". */
+  dismiss?: string;
   detail?: ComponentChildren;
   /** What the reader may say about it. */
   fields?: string[];
@@ -137,7 +139,7 @@ export function Ask({ question, close }: { question: Question; close: (said?: st
       <Failure error={error} />
       <footer>
         <button type="button" onClick={() => close()}>
-          Cancel
+          {question.dismiss ?? "Cancel"}
         </button>
         <button type="button" class={question.isHarmless ? "primary" : "danger"} disabled={isBusy} onClick={run}>
           {question.action}

@@ -2,7 +2,8 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { agree, deadLetter, entity, send, test, visit } = require("./support.js");
+const { readFileSync } = require("node:fs");
+const { agree, api, deadLetter, entity, receive, send, test, visit } = require("./support.js");
 
 test("a queue is made, changed and deleted", async ({ broker, open }) => {
   const page = await open();
@@ -41,7 +42,7 @@ test("a message is sent, found, opened, sent again, edited and completed", async
   await visit(page, broker, entity("orders", "messages"));
   await page.getByLabel("Filter in SQL").fill("color = 'blue'");
   await page.getByRole("button", { name: "Search" }).click();
-  await page.getByText("No message of those looked at fits.").waitFor();
+  await page.getByText("No message fits.").waitFor();
   await page.getByLabel("Filter in SQL").fill("color = 'red' AND sys.MessageId = 'first'");
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByRole("button", { name: "1", exact: true }).click();
@@ -206,6 +207,9 @@ test("the namespace is exported, planned and applied", async ({ broker, open }) 
   await page.waitForFunction(() => document.querySelector("textarea").value !== "");
   await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByText("Nothing would change.").waitFor();
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  assert.equal(readFileSync(await (await download).path(), "utf8"), await file.inputValue());
   const namespace = JSON.parse(await file.inputValue());
   namespace.queues.push({ name: "planned" });
   await file.fill(JSON.stringify(namespace));
@@ -217,6 +221,64 @@ test("the namespace is exported, planned and applied", async ({ broker, open }) 
   await page.getByRole("status").getByText("1 change applied.").waitFor();
   await visit(page, broker, "entities?search=planned");
   await page.getByRole("link", { name: "planned" }).waitFor();
+});
+
+test("a file that is too large to be shown is chosen, planned and applied", async ({ broker, open }) => {
+  const queues = Array.from({ length: 4_000 }, (_, n) => ({ name: `queue-${n}-${"x".repeat(60)}` }));
+  const buffer = Buffer.from(JSON.stringify({ queues }));
+  const page = await open();
+  await visit(page, broker, "settings");
+  await page.getByLabel("A file of this computer").setInputFiles({ name: "a.json", mimeType: "application/json", buffer });
+  await page.getByText("too many to be edited here", { exact: false }).waitFor();
+  assert.equal(await page.locator("textarea").count(), 0);
+  await page.getByLabel("Delete what the file does not have").check();
+  await page.getByRole("button", { name: "Show the plan" }).click();
+  await page.getByText("queue orders").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText(/of which [1-9][0-9]* deletions/).waitFor();
+  await agree(page, "Apply");
+  await page.getByRole("status").getByText("changes applied.", { exact: false }).waitFor();
+  const { queues: left } = await api(broker, "GET", "entities");
+  assert.equal(left.length, 4_000);
+});
+
+test("a scheduled message is cancelled, and one message is redriven", async ({ broker, client, open }) => {
+  const sender = client.createSender("orders");
+  const later = new Date(Date.now() + 3_600_000);
+  const [number] = await sender.scheduleMessages({ body: "later" }, later);
+  await sender.close();
+  const page = await open();
+  await visit(page, broker, entity("orders", "messages", "part=scheduled"));
+  await page.getByRole("button", { name: String(number) }).click();
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await agree(page, "Keep it", `Cancel message ${number}`);
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await agree(page, "Cancel the message", `Cancel message ${number}`);
+  await page.getByText(`Message ${number} is cancelled.`).waitFor();
+  await page.getByText("There are no scheduled messages.").waitFor();
+  await send(client, "orders", { body: "again" });
+  await deadLetter(client, "orders", 1, "Refused");
+  await visit(page, broker, entity("orders", "messages", "part=dead-letter"));
+  await page.getByRole("row", { name: /again/ }).getByRole("button").first().click();
+  await page.getByRole("button", { name: "Redrive" }).click();
+  await agree(page, "Redrive", /^Redrive message/);
+  await page.getByText(/Message \d+ is redriven/).waitFor();
+  const receiver = client.createReceiver("orders");
+  assert.equal((await receive(receiver, 1))[0].body, "again");
+  await receiver.close();
+});
+
+test("a rule is tested with a message of a queue", async ({ broker, client, open }) => {
+  await send(client, "orders", { body: "a", subject: "red", applicationProperties: { share: 1.5, n: 3 } });
+  const page = await open();
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByRole("row", { name: /red/ }).getByRole("button").first().click();
+  await page.getByRole("link", { name: "Test a rule" }).click();
+  await page.getByLabel("Filter in SQL").fill("sys.Label = 'red' AND share = 1.5 AND n = 3");
+  await page.locator(".result").getByText("match", { exact: true }).waitFor();
+  await page.getByLabel("Action in SQL").fill("SET share = = 2");
+  await page.locator("mark").waitFor();
+  assert.equal(await page.locator("mark").textContent(), "=");
 });
 
 test("a connection is shown with its links and closed, and its client connects again", async ({ broker, client, open }) => {
@@ -247,6 +309,8 @@ test("the clock is advanced, frozen and runs on", async ({ broker, open }) => {
   await visit(page, broker, "clock");
   await page.getByLabel("Duration in ISO 8601").fill("PT2H");
   await page.getByRole("button", { name: "Advance" }).click();
+  await page.getByText("PT2H pass at once in all namespaces", { exact: false }).waitFor();
+  await agree(page, "Advance");
   await page.getByText("PT2H", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Freeze" }).click();
   await page.getByText("frozen").waitFor();

@@ -101,7 +101,11 @@ test("streams are bounded: a further viewer is told so, and one that leaves make
   const viewers = [];
   for (;;) {
     const viewer = await open();
-    if (viewer.answer.status === 503) break;
+    if (viewer.answer.status === 503) {
+      // Those that are told so do not use up the connections of their address.
+      assert.equal(viewer.answer.headers.get("connection"), "close");
+      break;
+    }
     assert.equal(viewer.answer.status, 200);
     viewers.push(viewer);
   }

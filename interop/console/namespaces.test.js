@@ -263,6 +263,7 @@ test("a namespace is chosen, and every page is about it alone", async ({ broker,
   await visit(page, broker, "@shop/clock");
   await page.getByLabel("Duration in ISO 8601").fill("PT3H");
   await page.getByRole("button", { name: "Advance" }).click();
+  await agree(page, "Advance");
   await page.getByText("PT3H", { exact: true }).waitFor();
   assert.equal(await page.getByRole("button", { name: "Freeze" }).count(), 0);
   assert.equal((await api(broker, "GET", "clock")).offset, "PT0S");
@@ -274,6 +275,7 @@ test("a namespace is chosen, and every page is about it alone", async ({ broker,
   await visit(page, broker, "clock");
   await page.getByLabel("Whose clock").selectOption("The namespace default alone");
   await page.getByRole("button", { name: "Advance" }).click();
+  await agree(page, "Advance");
   await page.getByText("PT1H", { exact: true }).waitFor();
   await visit(page, broker, "@nowhere/entities");
   await page.getByRole("alert").getByText("there is no namespace of that name").waitFor();

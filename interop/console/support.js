@@ -112,7 +112,9 @@ function traffic(client) {
 /** Notes as faults what axe finds on the page. */
 async function checkAccess(page, what) {
   await page.evaluate(axe.source);
-  const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  // WCAG 2.2's size of targets is a rule that has to be asked for.
+  const options = { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } };
+  const result = await page.evaluate((options) => globalThis.axe.run(document, options), options);
   const found = (one) => `${what}: ${one.id}: ${one.nodes.map((node) => node.html.slice(0, 300)).join(" ")}`;
   page.faults.push(...result.violations.map(found));
 }
@@ -149,7 +151,7 @@ async function openPage(browser, url, options = {}) {
   });
   page.on("request", (request) => {
     const address = request.url();
-    if (!address.startsWith(url) && !address.startsWith("data:")) page.faults.push(`a request left: ${address}`);
+    if (!address.startsWith(url) && !/^(data|blob):/.test(address)) page.faults.push(`a request left: ${address}`);
   });
   page.setDefaultTimeout(30_000);
   return page;

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { call, get, namespacePath } from "../api";
 import { useData } from "../data";
 import { time } from "../format";
-import { Failure, Figure, Panel } from "../ui";
+import { Failure, Figure, Panel, useAsk } from "../ui";
 import { DEFAULT } from "./namespaces";
 
 interface Reading {
@@ -19,12 +19,23 @@ export function Clock({ name }: { name: string }) {
   const page = useData<Reading>((signal) => get(path, signal), [path], true);
   const [span, setSpan] = useState("PT1H");
   const [error, setError] = useState<string | null>(null);
+  const { ask, view } = useAsk();
   const change = (body: unknown) => {
     setError(null);
     call("POST", path, body)
       .then(() => page.reload())
       .catch((error: Error) => setError(error.message));
   };
+  const advance = () =>
+    ask({
+      title: "Advance the clock",
+      text: `${span} pass at once ${isAlone ? `in the namespace ${name}` : "in all namespaces"}: locks end, messages expire and schedules fall due. This cannot be undone.`,
+      action: "Advance",
+      run: async () => {
+        await call("POST", path, { advance: span });
+        page.reload();
+      },
+    });
   const reading = page.value;
   return (
     <>
@@ -41,6 +52,7 @@ export function Clock({ name }: { name: string }) {
           </select>
         </div>
       )}
+      {view}
       <Failure error={page.error ?? error} />
       {reading && (
         <>
@@ -57,7 +69,7 @@ export function Clock({ name }: { name: string }) {
               class="toolbar"
               onSubmit={(event) => {
                 event.preventDefault();
-                change({ advance: span });
+                advance();
               }}
             >
               <input

@@ -15,6 +15,8 @@ export interface Action {
   /** What the message is then. */
   done: string;
   fields?: string[];
+  /** The button that does it, where the name alone could mean the question. */
+  confirm?: string;
   run: (place: MessagePlace, typed: Record<string, string>) => Promise<void>;
 }
 
@@ -64,6 +66,7 @@ const REDRIVE: Action = {
 /** Nobody receives a scheduled message: it is taken back. */
 const CANCEL: Action = {
   name: "Cancel",
+  confirm: "Cancel the message",
   text: "The message is removed before it is enqueued. This cannot be undone.",
   done: "cancelled",
   run: async ({ path, part, number }) => {

@@ -15,6 +15,21 @@ const PREVIEW = 120;
 
 const PARTS = ["active", "scheduled", "deferred", "dead-letter", "transfer-dead-letter"] as const;
 
+interface Found {
+  messages: Message[];
+  next: number | null;
+}
+
+/** A page of messages. The broker looks at a bounded number at a time: goes on until one fits. */
+async function search(path: string, query: URLSearchParams, signal: AbortSignal): Promise<Found> {
+  const asked = new URLSearchParams(query);
+  for (;;) {
+    const found = await get<Found>(entityPath(path, `/messages?${queryText(asked)}`), signal);
+    if (found.messages.length > 0 || found.next === null) return found;
+    asked.set("from", String(found.next));
+  }
+}
+
 interface Props {
   session: Session;
   path: string;
@@ -31,8 +46,8 @@ export function Messages({ session, path, counts, parameters }: Props) {
   const { ask, say, view } = useAsk();
   const query = new URLSearchParams({ part, from, count: String(ROWS), body: String(PREVIEW) });
   if (filter) query.set("filter", filter);
-  const page = useData<{ messages: Message[]; next: number | null }>(
-    (signal) => get(entityPath(path, `/messages?${queryText(query)}`), signal),
+  const page = useData<Found>(
+    (signal) => search(path, query, signal),
     [path, query.toString()],
     from === "1" && !filter,
   );
@@ -92,7 +107,7 @@ export function Messages({ session, path, counts, parameters }: Props) {
       <Panel title="Messages">
         <MessageTable
           messages={page.value?.messages ?? []}
-          empty={page.value && (filter ? "No message of those looked at fits." : `There are no ${part} messages.`)}
+          empty={page.value ? (filter ? "No message fits." : `There are no ${part} messages.`) : filter && "Searching…"}
           open={setOpen}
         />
         <Pager

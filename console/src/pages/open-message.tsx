@@ -38,7 +38,8 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
     ask({
       title: `${action.name} message ${number}`,
       text: action.text,
-      action: action.name,
+      action: action.confirm ?? action.name,
+      dismiss: action.confirm && "Keep it",
       fields: action.fields,
       run: async (typed) => {
         await action.run({ path, part, number }, typed);
@@ -82,6 +83,9 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
             )}
             <a class="button" href={link(["entity", path, "why"], { sequence: String(number), part: subqueue })}>
               Why
+            </a>
+            <a class="button" href={link(["rules"])} onClick={() => keepDraft(message)}>
+              Test a rule
             </a>
             {!session["entities-only"] && (
               <a class="button" href={link(["lineage"], { entity: path, sequence: String(number) })}>

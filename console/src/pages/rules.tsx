@@ -1,10 +1,13 @@
-// A tester of rules: a filter and an action against a message, while they are typed.
+// A tester of rules: a filter and an action against a message, while they are typed. The message is a sample, or the
+// one that was open when the page was asked for.
 import { useEffect, useState } from "preact/hooks";
 import type { Typed } from "../api";
+import { stringifyExact } from "../exact";
 import { typed } from "../format";
 import { testRule } from "../rule-test";
 import { Table } from "../table";
 import { Badge, Failure, Panel } from "../ui";
+import { takeDraft } from "./draft";
 
 const SAMPLE = `{
   "subject": "order",
@@ -26,7 +29,10 @@ interface Report {
 export function Rules() {
   const [filter, setFilter] = useState("color = 'red' AND quantity > 3");
   const [action, setAction] = useState("SET priority = 'high'");
-  const [message, setMessage] = useState(SAMPLE);
+  const [message, setMessage] = useState(() => {
+    const kept = takeDraft()?.message;
+    return kept ? stringifyExact(kept, 2) : SAMPLE;
+  });
   const [report, setReport] = useState<Report | null>(null);
   useEffect(() => {
     const controller = new AbortController();

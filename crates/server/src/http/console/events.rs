@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
 use store::NamespaceId;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -132,7 +132,11 @@ pub fn respond(server: &NamespaceView) -> Response {
              besides the default one, {OF_OTHERS} of all of these and {OF_READERS} of keys of \
              single entities"
         );
-        return answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
+        let mut response = answer::error(StatusCode::SERVICE_UNAVAILABLE, &text);
+        // A client that is turned away holds no connection of its address.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+        return response;
     };
     if is_first {
         tokio::spawn(run(Arc::clone(server.server())));
