@@ -13,8 +13,8 @@ use super::traffic::{QUEUE, Traffic, Work};
 use crate::disk_faults::{CUT, DiskFaults, Fault, calls};
 use crate::{Broker, Peer, Setup, http};
 
-/// More than there can be at a time.
-const ALL: u32 = 100_000;
+/// Messages that one connection takes.
+const PART: u32 = 4_000;
 /// More messages than this are purged after a cycle.
 const MANY: usize = 1_000;
 /// Messages of a cycle, at most.
@@ -180,9 +180,18 @@ impl Site {
         let broker = started.map_err(|(status, log)| {
             format!("the next start ended with {status} and said:\n{log}")
         })?;
-        let mut peer = Peer::connect(broker.address());
-        let link = peer.receiver(QUEUE, 0);
-        let bodies = peer.drain(link, ALL);
+        // A connection has a bound of unsettled deliveries, which ends a drain: each takes a part.
+        let mut peers = Vec::new();
+        let mut bodies = Vec::new();
+        let mut is_last = false;
+        while !is_last {
+            let mut peer = Peer::connect(broker.address());
+            let link = peer.receiver(QUEUE, 0);
+            let part = peer.drain(link, PART);
+            is_last = part.is_empty();
+            bodies.extend(part);
+            peers.push(peer);
+        }
         let numbers: Result<Vec<_>, _> = bodies
             .iter()
             .map(|received| book::number_of(&received.body()))
