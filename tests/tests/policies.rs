@@ -210,6 +210,63 @@ fn rabbitmqs_interface_answers_as_rabbitmq_does() {
 }
 
 #[test]
+fn rabbitmqs_tools_get_what_they_can_read() {
+    let broker = Setup::new().start();
+    let check = |method: &str, path: &str, body: Value, status: u16| {
+        let (found, answer) = api(&broker, method, path, &body);
+        assert_eq!(found, status, "{method} {path}: {answer}");
+        answer
+    };
+    let read = |path: &str| check("GET", path, Value::Null, 200);
+    // Tools that print all values as texts, flags too.
+    let flags = json!({"durable": "true", "auto_delete": "false"});
+    check("PUT", "queues/%2F/q", flags.clone(), 201);
+    check("PUT", "exchanges/%2F/x", flags, 201);
+    let wrong = check("PUT", "queues/%2F/r", json!({"auto_delete": "yes"}), 400);
+    assert_eq!(wrong["reason"], "[\"not_boolean\",\"yes\"]");
+    // What RabbitMQ has and this broker has not, to a client with the right password.
+    for path in ["nodes", "users/guest", "health/checks/alarms", "whoami"] {
+        let missing = check("GET", path, Value::Null, 404);
+        assert_eq!(missing["error"], "Object Not Found", "{path}");
+    }
+    // Policies of what RabbitMQ's tools do not know.
+    for kind in ["topics", "subscriptions"] {
+        let policy = json!({"pattern": "t", "definition": {"message-ttl": 5}, "apply-to": kind});
+        let path = format!("policies/%2F/{kind}");
+        check("PUT", &path, policy, 201);
+        assert_eq!(read(&path)["apply-to"], kind);
+    }
+    assert_eq!(read("policies"), json!([]));
+    let definitions = read("definitions");
+    assert_eq!(definitions["policies"], json!([]));
+    assert_eq!(definitions["users"], json!([]));
+    check("POST", "definitions", definitions, 204);
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("q");
+    assert_eq!(peer.send(sender, b"a"), DeliveryState::Accepted);
+    let overview = read("overview");
+    let queues = read("queues").as_array().map(Vec::len);
+    assert_eq!(json!(queues), overview["object_totals"]["queues"]);
+    assert_eq!(overview["queue_totals"]["messages_ready"], 1);
+}
+
+#[test]
+fn a_queue_with_dead_letters_is_not_empty() {
+    let broker = Setup::new().start();
+    assert_eq!(railbus(&broker, &["queue", "create", "q"]).code, 0);
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("q");
+    assert_eq!(peer.send(sender, b"a"), DeliveryState::Accepted);
+    let receiver = peer.receiver("q", 1);
+    let received = peer.receive(receiver);
+    drop(peer.settle(&received, DeliveryState::Rejected(None)));
+    let ask = |method: &str, path: &str| api(&broker, method, path, &Value::Null);
+    assert_eq!(ask("GET", "queues/%2F/q").1["messages"], 0);
+    assert_eq!(ask("DELETE", "queues/%2F/q?if-empty=true").0, 400);
+    assert_eq!(ask("DELETE", "queues/%2F/q").0, 204);
+}
+
+#[test]
 fn rabbitmqs_interface_needs_the_right_to_manage() {
     let rules = "[[auth.rules]]\nname = 'm'\nprimary-key = 'k7f31c0a95d2'\nrights = ['manage']\n\
                  [[auth.rules]]\nname = 's'\nprimary-key = 'k7f31c0a95d2'\nrights = ['send']\n";

@@ -45,6 +45,37 @@ const RESOURCES: [&str; 8] = [
     "overview",
     "vhosts",
 ];
+/// Others that RabbitMQ has: not found here, and no entities whose name begins `api/`.
+const UNKNOWN: [&str; 28] = [
+    "aliveness-test",
+    "auth",
+    "channels",
+    "cluster-name",
+    "connections",
+    "consumers",
+    "deprecated-features",
+    "extensions",
+    "feature-flags",
+    "federation-links",
+    "global-parameters",
+    "hash_password",
+    "health",
+    "login",
+    "nodes",
+    "parameters",
+    "permissions",
+    "queue-totals",
+    "rebalance",
+    "reset",
+    "shovels",
+    "stream",
+    "topic-permissions",
+    "user-limits",
+    "users",
+    "vhost-limits",
+    "whoami",
+    "version",
+];
 /// What a token is for that is shown here, as to the broker's own interface.
 const SCOPE: &str = "/$railbus";
 /// Room for the definitions of many queues.
@@ -55,7 +86,7 @@ const BODY_BYTES: usize = 16 << 20;
 pub fn is_call<T>(request: &Request<T>) -> bool {
     let rest = request.uri().path().strip_prefix(PREFIX);
     let resource = rest.and_then(|rest| rest.split('/').next());
-    resource.is_some_and(|resource| RESOURCES.contains(&resource))
+    resource.is_some_and(|it| RESOURCES.contains(&it) || UNKNOWN.contains(&it))
 }
 
 /// A request that has been read.
@@ -192,7 +223,8 @@ async fn handle(server: &Arc<NamespaceView>, call: &Call) -> Answered {
     let segments: Vec<_> = call.segments.iter().map(String::as_str).collect();
     let (resource, rest) = segments.split_first().ok_or_else(not_found)?;
     match (*resource, rest) {
-        ("overview", []) if is_read(&call.method) => Ok((StatusCode::OK, Some(overview()))),
+        (resource, _) if !RESOURCES.contains(&resource) => Err(not_found()),
+        ("overview", []) if is_read(&call.method) => overview(server, call).await,
         ("overview", []) => Err(not_allowed()),
         ("overview", _) => Err(not_found()),
         ("vhosts", rest) => virtual_hosts::handle(server, call, rest),
@@ -234,12 +266,37 @@ async fn handle_in(host: &mut VirtualHost, resource: &str, call: &Call, rest: &[
     }
 }
 
-fn overview() -> Json {
-    json!({
+/// The broker, and the totals of the queues of all virtual hosts of the client.
+async fn overview(server: &Arc<NamespaceView>, call: &Call) -> Answered {
+    let of_kind = |listed: Option<Json>| match listed {
+        Some(Json::Array(listed)) => listed,
+        _ => Vec::new(),
+    };
+    let queues = of_kind(list_all(server, "queues", call).await?.1);
+    let exchanges = of_kind(list_all(server, "exchanges", call).await?.1);
+    let sum = |member: &str| -> u64 {
+        let values = queues.iter().filter_map(|queue| queue[member].as_u64());
+        values.sum()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let overview = json!({
         "product_name": "Railbus",
-        "product_version": env!("CARGO_PKG_VERSION"),
+        "product_version": version,
+        "rabbitmq_version": version,
+        "cluster_name": NODE,
         "node": NODE,
-    })
+        "object_totals": {
+            "queues": queues.len(),
+            "exchanges": exchanges.len(),
+            "consumers": sum("consumers"),
+        },
+        "queue_totals": {
+            "messages": sum("messages"),
+            "messages_ready": sum("messages_ready"),
+            "messages_unacknowledged": sum("messages_unacknowledged"),
+        },
+    });
+    Ok((StatusCode::OK, Some(overview)))
 }
 
 /// The name of the one node.
@@ -253,6 +310,22 @@ fn not_allowed() -> Failure {
     let reason = "Method Not Allowed".to_owned();
     let status = StatusCode::METHOD_NOT_ALLOWED;
     Failure::Refused((status, "Method Not Allowed", reason))
+}
+
+/// A member that is true, false, or one of these as a text, as older tools send it; false without
+/// it.
+fn flag(given: &serde_json::Map<String, Json>, name: &str) -> Result<bool, Failure> {
+    let shown = match given.get(name) {
+        None => return Ok(false),
+        Some(Json::Bool(value)) => return Ok(*value),
+        Some(Json::String(text)) => match text.as_str() {
+            "true" => return Ok(true),
+            "false" => return Ok(false),
+            other => other.to_owned(),
+        },
+        Some(other) => other.to_string(),
+    };
+    Err(bad_request(format!("[\"not_boolean\",\"{shown}\"]")))
 }
 
 /// The body of a request, which has to be an object.

@@ -83,6 +83,15 @@ async fn export_all(server: &Arc<NamespaceView>) -> Result<Map<String, Json>, Fa
     let mut exported = head();
     let named = names.iter().map(|name| json!({ "name": name }));
     exported.insert("vhosts".to_owned(), named.collect());
+    // Rights are the configuration's. Tools that transform a file want these lists.
+    for none in [
+        "users",
+        "permissions",
+        "topic_permissions",
+        "global_parameters",
+    ] {
+        exported.insert(none.to_owned(), Json::Array(Vec::new()));
+    }
     for (kind, list) in KINDS.into_iter().zip(all) {
         exported.insert(kind.to_owned(), list.into());
     }
@@ -93,6 +102,7 @@ fn head() -> Map<String, Json> {
     let product = [
         ("product_name", "Railbus"),
         ("product_version", env!("CARGO_PKG_VERSION")),
+        ("rabbitmq_version", env!("CARGO_PKG_VERSION")),
     ];
     let entries = product.into_iter();
     entries
@@ -125,9 +135,11 @@ async fn export(host: &mut VirtualHost) -> Result<[Vec<Json>; KINDS.len()], Shar
     let own = bindings.iter().filter(|it| it.source != DEFAULT_ROUTER);
     let bindings: Vec<_> = own.map(|it| bindings::definition(it, &vhost)).collect();
     let user = list_policies(&mut host.shard, PolicyLayer::User).await?;
-    let user = user.iter().map(|it| policies::shown(it, &vhost).into());
+    let user = user.iter().filter(|it| policies::is_known(it));
+    let user = user.map(|it| policies::shown(it, &vhost).into());
     let operator = list_policies(&mut host.shard, PolicyLayer::Operator).await?;
-    let operator = operator.iter().map(|it| parameter(it, &vhost));
+    let operator = operator.iter().filter(|it| policies::is_known(it));
+    let operator = operator.map(|it| parameter(it, &vhost));
     Ok([
         queues,
         user.collect(),

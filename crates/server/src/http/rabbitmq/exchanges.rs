@@ -14,7 +14,8 @@ use serde_json::{Map as Object, Value as Json, json};
 
 use super::virtual_hosts::VirtualHost;
 use super::{
-    Answered, Call, Failure, bad_request, bindings, has_flag, is_read, made, not_found, object,
+    Answered, Call, Failure, bad_request, bindings, flag, has_flag, is_read, made, not_found,
+    object,
 };
 use crate::shard::shard_client::ShardError;
 
@@ -113,17 +114,7 @@ pub(super) fn read(given: &Object<String, Json>) -> Result<RouterSettings, Failu
     let text = |text: &str| Value::from(text);
     let mut body = Map::new();
     for property in PROPERTIES {
-        let value = match given.get(property) {
-            None => false,
-            Some(Json::Bool(value)) => *value,
-            Some(other) => {
-                let shown = other
-                    .as_str()
-                    .map_or_else(|| other.to_string(), str::to_owned);
-                return Err(bad_request(format!("[\"not_boolean\",\"{shown}\"]")));
-            }
-        };
-        body.push((text(property), Value::Bool(value)));
+        body.push((text(property), Value::Bool(flag(given, property)?)));
     }
     match given.get("type") {
         None => {}
@@ -215,7 +206,7 @@ mod tests {
             "arguments should be an object"
         );
         let given = json!({
-            "type": "topic", "durable": true, "anything": [1],
+            "type": "topic", "durable": "true", "internal": "false", "anything": [1],
             "arguments": {"alternate-exchange": "other", "n": 5}
         });
         let Ok(settings) = read(given.as_object().unwrap()) else {

@@ -18,9 +18,8 @@ pub(super) async fn handle(
     match (&call.method, rest) {
         (method, [] | [_]) if is_read(method) => {
             let policies = list_policies(&mut host.shard, layer).await?;
-            let shown = policies
-                .iter()
-                .map(|policy| Json::Object(shown(policy, &host.name)));
+            let known = policies.iter().filter(|policy| is_known(policy));
+            let shown = known.map(|policy| Json::Object(shown(policy, &host.name)));
             Ok((StatusCode::OK, Some(shown.collect())))
         }
         (method, [_, name]) if is_read(method) => {
@@ -61,6 +60,12 @@ pub(super) async fn put(host: &mut VirtualHost, policy: Policy) -> Result<bool, 
         Err(EntityError::Invalid(text)) => Err(invalid(&text, layer)),
         Err(error) => Err(host.refusal(&error)),
     }
+}
+
+/// Whether RabbitMQ's tools know what a policy applies to. They refuse a whole list that has one of
+/// topics or of subscriptions, which mean nothing to them.
+pub(super) fn is_known(policy: &Policy) -> bool {
+    !matches!(policy.apply_to, ApplyTo::Topics | ApplyTo::Subscriptions)
 }
 
 /// A policy as RabbitMQ shows it.

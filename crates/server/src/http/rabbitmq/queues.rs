@@ -5,15 +5,15 @@
 
 use broker::{
     Answer, BindingDestination, Command, EntityDescription, EntityError, EntityInfo, EntityKind,
-    EntityPath, Order, Output, QueueArguments, Resource, StoreOnlyProperties, Subqueue, SubqueueId,
-    Wall,
+    EntityPath, Order, Output, QueueArguments, QueueInfo, Resource, StoreOnlyProperties, Subqueue,
+    SubqueueId, Wall,
 };
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
 
 use super::virtual_hosts::VirtualHost;
 use super::{
-    Answered, Call, Failure, NODE, bad_request, bindings, has_flag, is_read, made, not_found,
+    Answered, Call, Failure, NODE, bad_request, bindings, flag, has_flag, is_read, made, not_found,
     object,
 };
 use crate::namespaces::namespace::list_queues;
@@ -120,21 +120,15 @@ fn read(
         return Err(Failure::Refused((status, "not_authorised", reason)));
     }
     broker::check_path(name).map_err(|error| bad_request(error.to_string()))?;
-    for flag in ["durable", "auto_delete"] {
-        if let Some(value) = given.get(flag).filter(|value| !value.is_boolean()) {
-            let shown = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            return Err(bad_request(format!("[\"not_boolean\",\"{shown}\"]")));
-        }
-    }
+    // Every queue is durable, whatever it says.
+    flag(given, "durable")?;
+    let auto_delete = flag(given, "auto_delete")?;
     let arguments = match given.get("arguments") {
         None => Map::new(),
         Some(Json::Object(arguments)) => arguments.clone(),
         Some(_) => return Err(bad_request("arguments should be an object")),
     };
     let arguments = QueueArguments::read(arguments, queue).map_err(bad_request)?;
-    let auto_delete = given.get("auto_delete") == Some(&Json::Bool(true));
     if auto_delete && arguments.kind() != "classic" {
         let text = format!("invalid property 'auto-delete' for {queue}");
         return Err(bad_request(text));
@@ -174,7 +168,16 @@ fn shown(info: &EntityInfo, vhost: &str) -> Json {
 
 async fn delete(host: &mut VirtualHost, name: &str, query: &str) -> Answered {
     let found = describe(host, name).await?.ok_or_else(not_found)?;
-    if has_flag(query, "if-empty") && found.queue.active > 0 {
+    let QueueInfo {
+        active,
+        scheduled,
+        deferred,
+        dead_letter,
+        ..
+    } = found.queue;
+    // Messages that RabbitMQ does not know are messages too.
+    let is_empty = [active, scheduled, deferred, dead_letter] == [0; 4];
+    if has_flag(query, "if-empty") && !is_empty {
         return Err(bad_request(format!("{} not empty", host.queue(name))));
     }
     if has_flag(query, "if-unused") && found.queue.receivers > 0 {
@@ -236,5 +239,8 @@ mod tests {
         let arguments = json!({"arguments": {"x-expires": 0}});
         assert_eq!(refusal("q", arguments), (400, why.to_owned()));
         assert_eq!(refusal("q", json!({"durable": false})).0, 200);
+        assert_eq!(refusal("q", json!({"durable": "true"})).0, 200);
+        let kept = json!({"auto_delete": "true", "arguments": {"x-queue-type": "quorum"}});
+        assert_eq!(refusal("q", kept).0, 400);
     }
 }
