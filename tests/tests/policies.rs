@@ -4,7 +4,7 @@
 use amqp::DeliveryState;
 use e2e::cli::railbus;
 use e2e::http::{rabbitmq as api, rabbitmq_as as api_as};
-use e2e::{Peer, Setup};
+use e2e::{Peer, Setup, http};
 use serde_json::{Value, json};
 
 #[test]
@@ -293,4 +293,20 @@ fn rabbitmqs_interface_needs_the_right_to_manage() {
     let guest = ["Authorization: Basic Z3Vlc3Q6Z3Vlc3Q="];
     let answer = api_as(&development, "GET", "policies", &guest, &Value::Null);
     assert_eq!(answer, (200, json!([])));
+}
+
+#[test]
+fn entities_may_be_called_as_parts_of_rabbitmqs_interface_are() {
+    let broker = Setup::new().start();
+    for queue in ["api", "api/users"] {
+        let said = railbus(&broker, &["queue", "create", queue]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let path = format!("/{queue}/messages");
+        let (status, answer) = http::request(broker.address(), "POST", &path, &[], "a");
+        assert_eq!(status, 201, "{answer}");
+        let path = format!("/{queue}?api-version=2021-05");
+        let (status, answer) = http::get(broker.address(), &path);
+        assert_eq!(status, 200, "{answer}");
+        assert!(answer.contains("QueueDescription"), "{answer}");
+    }
 }

@@ -350,6 +350,11 @@ async fn respond(
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
     }
+    // After messages: an entity may have such a name too.
+    if rabbitmq::is_unknown(&request) && !is_management {
+        let change = change();
+        return audited(change, rabbitmq::respond(request, caller, server).await);
+    }
     if operation == Operation::Administer {
         let change = change();
         return audited(change, admin::respond(request, caller, server).await);

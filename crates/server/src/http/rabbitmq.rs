@@ -45,7 +45,7 @@ const RESOURCES: [&str; 8] = [
     "overview",
     "vhosts",
 ];
-/// Others that RabbitMQ has: not found here, and no entities whose name begins `api/`.
+/// Others that RabbitMQ has: not found here. Messages of an entity with such a name go before.
 const UNKNOWN: [&str; 28] = [
     "aliveness-test",
     "auth",
@@ -84,9 +84,17 @@ const BODY_BYTES: usize = 16 << 20;
 /// Whether a path is one of this interface. An entity may be called `api` too: clients of
 /// management name a version.
 pub fn is_call<T>(request: &Request<T>) -> bool {
-    let rest = request.uri().path().strip_prefix(PREFIX);
-    let resource = rest.and_then(|rest| rest.split('/').next());
-    resource.is_some_and(|it| RESOURCES.contains(&it) || UNKNOWN.contains(&it))
+    resource(request).is_some_and(|it| RESOURCES.contains(&it))
+}
+
+/// Whether a path is one that RabbitMQ has and this interface has not.
+pub fn is_unknown<T>(request: &Request<T>) -> bool {
+    resource(request).is_some_and(|it| UNKNOWN.contains(&it))
+}
+
+fn resource<T>(request: &Request<T>) -> Option<&str> {
+    let rest = request.uri().path().strip_prefix(PREFIX)?;
+    rest.split('/').next()
 }
 
 /// A request that has been read.

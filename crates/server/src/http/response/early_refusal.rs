@@ -32,5 +32,8 @@ pub fn in_form_of<T>(request: &Request<T>, server: &ServerState, refusal: Respon
 /// Whether clients of the request's path read errors in JSON.
 pub fn is_json<T>(request: &Request<T>) -> bool {
     let path = request.uri().path().replace("%24", "$");
-    path.starts_with(OWN) || path == METRICS || rabbitmq::is_call(request)
+    path.starts_with(OWN)
+        || path == METRICS
+        || rabbitmq::is_call(request)
+        || rabbitmq::is_unknown(request)
 }
