@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use broker::{Browsed, EntityKind, Mono, Policy, PolicyLayer, QueueInfo, Wall};
 use bytes::Bytes;
 use serde_json::Value;
+use store::EntityId;
 
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -37,11 +38,15 @@ pub(super) struct Model {
     wall: u64,
     max_wall: u64,
     mono: u64,
+    /// When an entity was last asked for.
+    asked: u64,
 }
 
 /// An entity.
 #[derive(Debug)]
 pub(super) struct Place {
+    /// As it was last seen.
+    id: Option<EntityId>,
     pub kind: EntityKind,
     pub is_sure: bool,
     /// Of a subscription that consumers share.
@@ -60,6 +65,23 @@ impl Place {
     /// Whether it is there for certain.
     pub(super) fn stays(&self) -> bool {
         self.is_sure && !self.is_going
+    }
+
+    /// It is not there any more as it was at `now`: whether it has expired.
+    fn passed(&self, path: &str, now: u64) -> Result<bool, Violation> {
+        let may_expire = now >= self.made.saturating_add(self.lease);
+        if self.stays() && !may_expire {
+            let what = format!("{path} is gone without a request for that");
+            return Err(Violation::new("I1", what));
+        }
+        Ok(self.stays())
+    }
+
+    /// Another entity has its name.
+    fn renew(&mut self, made: u64, lease: u64) {
+        (self.made, self.lease) = (made, lease);
+        let all = self.messages.values_mut();
+        all.for_each(|sent| sent.is_sure = false);
     }
 }
 
@@ -135,7 +157,9 @@ impl Model {
         let own_lease = if path == LEASED { LEASE } else { u64::MAX };
         let lease = self.rules(path, kind).lease.min(own_lease);
         let made = self.mono;
+        self.asked = made;
         self.places.entry(path.to_owned()).or_insert(Place {
+            id: None,
             kind,
             is_sure: false,
             is_shared,
@@ -250,25 +274,25 @@ impl Model {
 
     /// What is there is known, and what is known to be there is. Returns how many have expired.
     pub(super) fn check_places(&mut self, infos: &[QueueInfo]) -> Result<u64, Violation> {
-        let there: BTreeSet<_> = infos.iter().map(|info| info.path.as_str()).collect();
-        if let Some(path) = there.iter().find(|path| !self.places.contains_key(**path)) {
-            let what = format!("{path} is there and was not made, or it should be gone");
-            return Err(Violation::new("I13", what));
-        }
+        let mut there: BTreeMap<_, _> = infos.iter().map(|it| (it.path.as_str(), it)).collect();
         let mut expired = 0;
         let mut gone = Vec::new();
         for (path, place) in &mut self.places {
-            if there.contains(path.as_str()) {
-                place.is_sure = true;
+            let Some(info) = there.remove(path.as_str()) else {
+                expired += u64::from(place.passed(path, self.mono)?);
+                gone.push(path.clone());
                 continue;
+            };
+            // It may expire between a look and the request that makes another one.
+            if place.id.replace(info.id).is_some_and(|id| id != info.id) {
+                expired += u64::from(place.passed(path, self.mono)?);
+                place.renew(self.asked, info.in_force().expires);
             }
-            let may_expire = self.mono >= place.made.saturating_add(place.lease);
-            if place.stays() && !may_expire {
-                let what = format!("{path} is gone without a request for that");
-                return Err(Violation::new("I1", what));
-            }
-            expired += u64::from(place.stays());
-            gone.push(path.clone());
+            place.is_sure = true;
+        }
+        if let Some(path) = there.keys().next() {
+            let what = format!("{path} is there and was not made, or it should be gone");
+            return Err(Violation::new("I13", what));
         }
         gone.iter().for_each(|path| self.end(path));
         Ok(expired)
