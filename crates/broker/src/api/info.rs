@@ -41,6 +41,8 @@ pub struct QueueInfo {
     pub active: u64,
     /// Of the active ones those that are not available.
     pub locked: u64,
+    /// Bytes of the active ones that are available.
+    pub available_bytes: u64,
     pub dead_letter: u64,
     pub deferred: u64,
     pub scheduled: u64,

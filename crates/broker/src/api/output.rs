@@ -70,6 +70,7 @@ pub struct Browsed {
     pub was_scheduled: bool,
     /// `None` when it is not locked, also when it was received and deleted.
     pub lock: Option<LockTime>,
+    /// When it is due, of one that is scheduled or waits for its next delivery.
     pub enqueued: Wall,
     /// Effective, milliseconds; `None` is for ever.
     pub ttl_ms: Option<u64>,

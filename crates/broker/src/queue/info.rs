@@ -28,6 +28,7 @@ pub(crate) fn info(directory: &Directory, queue: &Queue, now: Now) -> QueueInfo 
         policy: queue.governed.as_ref().map(|it| Arc::clone(&it.applied)),
         active: count(Subqueue::Main.part()),
         locked: queue.sub(Subqueue::Main).locks.on_available() as u64,
+        available_bytes: queue.available_bytes(),
         dead_letter: count(Subqueue::DeadLetter.part())
             + count(Subqueue::DeadLetter.deferred_part()),
         deferred: count(Subqueue::Main.deferred_part()),

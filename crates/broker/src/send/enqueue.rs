@@ -198,8 +198,8 @@ pub(crate) fn check_sizes(
         sum = sum.saturating_add(size);
     }
     let size = queue.bytes().saturating_add(held);
-    let limit = queue.settings.max_size;
-    if size.saturating_add(sum) > limit {
+    if !queue.settings.has_room(size, sum) {
+        let limit = queue.settings.max_size;
         return Err(SendError::QuotaExceeded { size, limit });
     }
     Ok(())

@@ -12,7 +12,6 @@ use store::SequenceNumber;
 use crate::api::error::SendError;
 use crate::api::id::Subqueue;
 use crate::api::incoming::Incoming;
-use crate::api::settings::Overflow;
 use crate::api::time::Wall;
 use crate::context::Context;
 use crate::expire;
@@ -35,8 +34,7 @@ impl Queue {
     /// Whether new messages are refused at the limit.
     fn rejects(&self) -> bool {
         match self.kind {
-            Kind::Queue if self.sessions.is_some() => true,
-            Kind::Queue => self.settings.overflow != Overflow::DropHead,
+            Kind::Queue => self.settings.rejects_at_length(),
             Kind::Topic(_) | Kind::Subscription(_) | Kind::Transfer { .. } => false,
         }
     }
@@ -46,15 +44,16 @@ impl Queue {
         let locks = &self.sub(Subqueue::Main).locks;
         let part = self.rows.head.part(Subqueue::Main.part());
         let ready = part.count.saturating_sub(locks.on_available() as u64);
-        let ready_bytes = part.bytes.saturating_sub(locks.bytes_on_available());
-        let (length, size) = (
-            ready.saturating_add(count),
-            ready_bytes.saturating_add(bytes),
-        );
-        let too_many = self.settings.max_length.filter(|limit| length > *limit);
-        let too_large = self.settings.max_length_bytes.filter(|limit| size > *limit);
-        let too_many = too_many.map(|limit| ("max-length", limit));
-        too_many.or(too_large.map(|limit| ("max-length-bytes", limit)))
+        let bytes = self.available_bytes().saturating_add(bytes);
+        self.settings
+            .exceeded_length(ready.saturating_add(count), bytes)
+    }
+
+    /// Bytes of its available messages.
+    pub(crate) fn available_bytes(&self) -> u64 {
+        let locks = &self.sub(Subqueue::Main).locks;
+        let part = self.rows.head.part(Subqueue::Main.part());
+        part.bytes.saturating_sub(locks.bytes_on_available())
     }
 }
 

@@ -61,6 +61,7 @@ mod redriving;
 mod removal;
 mod restarts;
 mod retrying;
+mod room;
 mod routers;
 mod routers_at_random;
 mod rules_in_bulk;

@@ -203,6 +203,7 @@ mod tests {
             policy: None,
             active: 3,
             locked: 0,
+            available_bytes: 0,
             dead_letter: 2,
             deferred: 1,
             scheduled: 7,
