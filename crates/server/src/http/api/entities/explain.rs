@@ -7,8 +7,8 @@
 //! says was so at one moment.
 
 use broker::{
-    ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityKind, Expiry, LockTime,
-    MessageState, QueueInfo, Status, Subqueue, Wall,
+    ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityInfo, EntityKind, Expiry,
+    LockTime, MessageState, QueueInfo, Status, Subqueue, Wall,
 };
 use entity::time::checked_text;
 use filter::Message;
@@ -90,28 +90,26 @@ pub async fn show(
     let activity = activity.ok_or(EntityError::NotFound)?;
     let target = match queue.in_force().forward_to {
         Some(target) => match show::describe(shard_client, &target).await {
-            Ok(info) => Some(Ok(info.queue)),
+            Ok(info) => Some(Ok(info)),
             Err(ApiError::Entity(EntityError::NotFound)) => Some(Err(target)),
             Err(error) => return Err(error),
         },
         None => None,
     };
+    // What may not be received may not be browsed either.
+    let next = match queue.in_force().status.allows_receive() {
+        true => browse(shard_client, queue.id, question.part(), 1, 1).await?,
+        false => Vec::new(),
+    };
     let place = Place {
         queue: &queue,
         subqueue: question.subqueue,
         activity: &activity,
+        next: next.first(),
         target,
     };
     let reasons = match question.number {
-        None => {
-            let part = question.part();
-            // What may not be received may not be browsed either.
-            let next = match queue.in_force().status.allows_receive() {
-                true => browse(shard_client, queue.id, part, 1, 1).await?,
-                false => Vec::new(),
-            };
-            place.next_message(next.first())
-        }
+        None => place.next_message(),
         Some(number) => match find(shard_client, &queue, question.subqueue, number).await? {
             Some(message) => place.message(&message),
             None => vec![missing(shard_client, &queue, question.subqueue, number).await?],
@@ -191,14 +189,15 @@ struct Place<'a> {
     queue: &'a QueueInfo,
     subqueue: Subqueue,
     activity: &'a Activity,
+    /// The first message that is not deferred or scheduled.
+    next: Option<&'a Browsed>,
     /// Where its messages are forwarded to, or the path of what is not there.
-    target: Option<Result<QueueInfo, String>>,
+    target: Option<Result<EntityInfo, String>>,
 }
 
 impl Place<'_> {
-    /// Why the next message is not delivered, of which this is the first one that is not deferred
-    /// or scheduled.
-    fn next_message(&self, first: Option<&Browsed>) -> Vec<Reason> {
+    /// Why the next message is not delivered.
+    fn next_message(&self) -> Vec<Reason> {
         let queue = self.queue;
         let count = match self.subqueue {
             Subqueue::Main => queue.active,
@@ -228,7 +227,7 @@ impl Place<'_> {
                 text: format!("all {count} messages are locked"),
             });
         }
-        let unlocked = first.filter(|message| message.lock.is_none());
+        let unlocked = self.next.filter(|message| message.lock.is_none());
         reasons.extend(unlocked.and_then(|message| self.expiry(message)));
         reasons.extend(self.receivers(None, unlocked));
         reasons
@@ -242,11 +241,13 @@ impl Place<'_> {
         let text = |name: &str| facts.get(name).and_then(Json::as_str);
         match message.state {
             MessageState::Scheduled => {
-                let due = text("scheduled-enqueue-time").filter(|_| message.delivery_count == 0);
-                let text = due.map_or_else(
-                    || "it waits for its next delivery, after one has failed".to_owned(),
-                    |due| format!("it is scheduled for {due}"),
-                );
+                let due = moment(message.enqueued.0);
+                let text = match message.delivery_count {
+                    0 => format!("it is scheduled for {due}"),
+                    _ => {
+                        format!("it waits until {due} for its next delivery, after one has failed")
+                    }
+                };
                 return one("scheduled", text);
             }
             MessageState::Deferred => {
@@ -325,7 +326,7 @@ impl Place<'_> {
         }
         if self.subqueue == Subqueue::Main {
             if let Some(target) = &self.target {
-                add("forwarded", forwarded(target));
+                add("forwarded", forwarded(target, self.next));
                 return reasons;
             }
             if settings.requires_session {
@@ -429,15 +430,16 @@ fn add_session(
     );
 }
 
-fn forwarded(target: &Result<QueueInfo, String>) -> String {
+/// Where messages go, and why the next one has not gone yet.
+fn forwarded(target: &Result<EntityInfo, String>, next: Option<&Browsed>) -> String {
     match target {
         Err(path) => format!("it is forwarded to '{path}', which does not exist"),
         Ok(target) => {
-            let settings = target.in_force();
-            let path = &target.path;
-            let why = match settings.status {
+            let path = &target.queue.path;
+            let is_full = next.is_some_and(|next| target.is_full_for(next.payload.len() as u64));
+            let why = match target.queue.in_force().status {
                 Status::Disabled | Status::SendDisabled => ", which is disabled for sending",
-                _ if target.bytes >= settings.max_size => ", which is full",
+                _ if is_full => ", which is full",
                 _ => "",
             };
             format!("it is forwarded to '{path}'{why}")
