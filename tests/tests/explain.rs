@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use amqp::DeliveryState;
+use amqp::{DeliveryState, Value};
 use e2e::cli::railbus;
 use e2e::{Broker, PATIENCE, Peer, Setup};
 
@@ -99,6 +99,95 @@ fn what_an_entity_does_to_its_messages_is_explained() {
         &["queue", "update", "target", "--status", "active"],
     );
     said(&broker, &["queue", "delete", "target"]);
+}
+
+#[test]
+fn what_a_forwarded_message_waits_for_is_explained() {
+    let broker = Setup::new().start();
+    for arguments in [
+        &["queue", "create", "target", "--max-size-in-megabytes", "1"][..],
+        &["queue", "create", "via", "--forward-to", "target"],
+    ] {
+        said(&broker, arguments);
+    }
+    // Five fit into the target; the sixth, and what is behind it, waits.
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("via");
+    for _ in 0..7 {
+        let accepted = peer.send(sender, &[b'x'; 200_000]);
+        assert_eq!(accepted, DeliveryState::Accepted);
+    }
+    let full = "forwarded: it is forwarded to 'target', which is full\n";
+    eventually(&broker, &["via"], full);
+    check(&broker, &["via", "--sequence", "7"], full);
+    said(&broker, &["queue", "update", "via", "--status", "disabled"]);
+    check(&broker, &["via"], "disabled: ");
+    said(&broker, &["queue", "update", "via", "--status", "active"]);
+    said(&broker, &["purge", "target"]);
+    eventually(&broker, &["via"], "empty: ");
+}
+
+#[test]
+fn what_a_receiver_has_done_with_a_message_is_explained() {
+    let broker = Setup::new().arguments(&["--virtual-clock"]).start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    for body in [b"a", b"b"] {
+        assert_eq!(peer.send(sender, body), DeliveryState::Accepted);
+    }
+    let receiver = peer.receiver("orders", 2);
+    let modified = |fields: &[(&str, Value)], is_deferred| DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: is_deferred,
+        message_annotations: Some(
+            fields
+                .iter()
+                .map(|(name, value)| ((*name).into(), value.clone()))
+                .collect(),
+        ),
+    };
+    let received = peer.receive(receiver);
+    _ = peer.settle(&received, modified(&[], true));
+    let received = peer.receive(receiver);
+    let delay = [("x-opt-delivery-delay", Value::Ulong(3_600_000))];
+    _ = peer.settle(&received, modified(&delay, false));
+    let deferred = "deferred: it is deferred: only a receive by its sequence number gets it\n";
+    check(&broker, &["orders", "--sequence", "1"], deferred);
+    check(
+        &broker,
+        &["orders"],
+        "empty: no message is available; 1 are scheduled; 1 are deferred\n",
+    );
+    let explained = said(&broker, &["explain", "orders", "--sequence", "2"]);
+    let due = explained.strip_prefix("scheduled: it waits until 2");
+    let due = due.is_some_and(|due| due.contains(" for its next delivery, after one has failed"));
+    assert!(due, "{explained}");
+
+    said(
+        &broker,
+        &["queue", "create", "sessions", "--requires-session"],
+    );
+    for id in ["s", "t"] {
+        said(&broker, &["send", "sessions", "c", "--session-id", id]);
+    }
+    let holder = peer.next_session_receiver("sessions", 0);
+    let one = ["sessions", "--sequence", "1"];
+    eventually(
+        &broker,
+        &one,
+        "session-held: its session 's' is held by connection ",
+    );
+    let explained = said(&broker, &["explain", "sessions", "--sequence", "1"]);
+    assert!(
+        explained.contains("has 0 messages of it locked and no credit"),
+        "{explained}"
+    );
+    peer.credit(holder, 2);
+    _ = peer.receive(holder);
+    check(&broker, &one, "locked: ");
+    let free =
+        "session-free: its session is held by no receiver: 1 sessions are, 0 receivers wait\n";
+    check(&broker, &["sessions", "--sequence", "2"], free);
 }
 
 #[test]
