@@ -184,7 +184,11 @@ fn what_a_receiver_has_done_with_a_message_is_explained() {
     );
     peer.credit(holder, 2);
     _ = peer.receive(holder);
-    check(&broker, &one, "locked: ");
+    let explained = said(&broker, &["explain", "sessions", "--sequence", "1"]);
+    assert!(
+        explained.contains("has 1 messages of it locked and credit"),
+        "{explained}"
+    );
     let free =
         "session-free: its session is held by no receiver: 1 sessions are, 0 receivers wait\n";
     check(&broker, &["sessions", "--sequence", "2"], free);

@@ -66,7 +66,7 @@ impl EntityAddress {
 impl Node {
     /// The node that `address` names, whether it exists or not.
     pub(crate) fn parse(address: &str) -> Self {
-        let path = normalise(address);
+        let path = normalise(jms_name(address).unwrap_or(address));
         if path.eq_ignore_ascii_case(CBS) {
             return Self::Cbs;
         }
@@ -92,6 +92,13 @@ impl Node {
     pub(crate) fn key(&self) -> String {
         self.name().to_lowercase()
     }
+}
+
+/// The name in `queue://NAME` or `topic://NAME`, as JMS components write destinations: there is no
+/// host in them.
+fn jms_name(address: &str) -> Option<&str> {
+    let (scheme, name) = address.split_once("://")?;
+    matches!(scheme, "queue" | "topic").then_some(name)
 }
 
 #[cfg(test)]

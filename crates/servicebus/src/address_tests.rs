@@ -33,6 +33,8 @@ fn every_form_of_an_address_names_its_node() {
             entity("orders", Subqueue::Main),
         ),
         ("host:5671/orders", entity("orders", Subqueue::Main)),
+        ("queue://orders", entity("orders", Subqueue::Main)),
+        ("topic://a/b", entity("a/b", Subqueue::Main)),
         ("/order%20s", entity("order s", Subqueue::Main)),
         ("amqps://host", entity("", Subqueue::Main)),
         ("", entity("", Subqueue::Main)),

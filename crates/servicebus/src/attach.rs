@@ -451,7 +451,7 @@ fn requested_node(attach: &Attach) -> Result<Node, Error> {
         .and_then(Value::as_text)
         .ok_or_else(errors::no_address)?;
     match Node::parse(address) {
-        // Of `topic://orders` the name is taken for a host. The refusal tells what was written.
+        // Of `amqp://orders` the name is taken for a host. The refusal tells what was written.
         Node::Entity(entity) if entity.path().is_empty() && !address.is_empty() => {
             Err(errors::entity_missing(address))
         }

@@ -27,7 +27,7 @@ class CamelTest {
     private static final String EVENTS_TOPIC = "azure-servicebus:frameworks-camel-events?serviceBusType=topic";
     private static final String SESSIONS = "azure-servicebus:frameworks-camel-sessions?serviceBusType=queue";
     private static final String PLAIN_QUEUE = "amqp:queue:frameworks-camel-plain";
-    private static final String PLAIN_TOPIC = "amqp:queue:frameworks-camel-events";
+    private static final String PLAIN_TOPIC = "amqp:topic:frameworks-camel-events";
     private static final String PLAIN_SUBSCRIPTION = "amqp:queue:frameworks-camel-events/Subscriptions/plain";
     private static final int PATIENCE_S = 60;
     private static final String REQUESTS = "amqp:queue:frameworks-camel-requests?requestTimeout=" + PATIENCE_S * 1_000;
