@@ -46,9 +46,10 @@ pub use api::entity_error::EntityError;
 pub use api::error::{
     Eviction, RequestError, SendError, SessionError, SettleError, TransactionError,
 };
+pub use api::fault::check::check_faults;
 pub use api::fault::{
     ClientNames, DisconnectTime, FaultDescription, FaultEffect, FaultMatch, FaultOperation,
-    FaultRule, HttpFault, HttpRequest, InjectedEnd, MAX_FAULTS, Requester, check_faults,
+    FaultRule, HttpFault, HttpRequest, InjectedEnd, MAX_FAULTS, Requester,
 };
 pub use api::forward_error::{DeadLetterReason, DescribeForwardError, ForwardError};
 pub use api::id::{

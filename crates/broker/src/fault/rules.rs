@@ -10,9 +10,10 @@ use store::NamespaceId;
 
 use crate::api::command::Command;
 use crate::api::entity_error::EntityError;
+use crate::api::fault::check::check_faults;
 use crate::api::fault::{
     ClientNames, FaultDescription, FaultEffect, FaultMatch, FaultRule, HttpFault, HttpRequest,
-    Requester, check_faults,
+    Requester,
 };
 use crate::api::http_pattern::HttpPattern;
 use crate::api::id::ConnectionId;
