@@ -6,6 +6,8 @@
 
 pub(crate) mod check;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use store::NamespaceId;
 
@@ -289,15 +291,24 @@ impl FaultEffect {
 
     /// Whether it can be had on that operation.
     pub(crate) fn is_possible(self, operation: FaultOperation) -> bool {
-        use FaultOperation::{Abandon, AcceptSession, Attach, Complete, DeadLetter, Defer, Renew};
+        match self.scope() {
+            Scope::Only(possible) => possible.contains(&operation),
+            Scope::AllBut(impossible) => !impossible.contains(&operation),
+        }
+    }
+
+    fn scope(self) -> Scope {
+        use FaultOperation::{
+            Abandon, AcceptSession, Attach, Commit, Complete, DeadLetter, Declare, Defer, Renew,
+            Rollback,
+        };
         match self {
-            Self::DeliverAgain => operation == Complete,
-            Self::LoseLock => {
-                matches!(operation, Complete | Abandon | Defer | DeadLetter | Renew)
-            }
-            // Credit for a receiver that is not there yet would be lost.
+            Self::DeliverAgain => Scope::Only(&[Complete]),
+            Self::LoseLock => Scope::Only(&[Complete, Abandon, Defer, DeadLetter, Renew]),
+            // Credit for a receiver that is not there yet would be lost, and commands of a
+            // transaction keep their order.
             Self::DelayMs(_) | Self::ThrottlePerSecond(_) => {
-                !matches!(operation, Attach | AcceptSession)
+                Scope::AllBut(&[Attach, AcceptSession, Declare, Commit, Rollback])
             }
             Self::Refuse(_)
             | Self::WithholdCreditMs(_)
@@ -305,7 +316,35 @@ impl FaultEffect {
             | Self::Disconnect(_)
             | Self::Detach(_)
             | Self::End(_)
-            | Self::Close(_) => true,
+            | Self::Close(_) => Scope::AllBut(&[]),
         }
     }
+}
+
+/// The operations that an effect can be had on.
+enum Scope {
+    Only(&'static [FaultOperation]),
+    AllBut(&'static [FaultOperation]),
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, operations) = match self {
+            Self::Only(possible) => ("possible for only", possible),
+            Self::AllBut(impossible) => ("possible for all but", impossible),
+        };
+        write!(f, "{start} {}", list(operations))
+    }
+}
+
+impl fmt::Display for FaultOperation {
+    /// As JSON has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+fn list(operations: &[FaultOperation]) -> String {
+    let names = operations.iter().map(FaultOperation::to_string);
+    names.collect::<Vec<_>>().join(", ")
 }

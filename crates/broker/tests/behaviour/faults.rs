@@ -1,6 +1,7 @@
 //! Faults on purpose: operations that fail as a rule says, and nothing else.
 
 mod administration;
+mod checks;
 mod clients;
 mod http;
 mod rates;

@@ -1,13 +1,16 @@
 //! Check: whether fault rules make sense, before a namespace has them.
 //!
-//! An error names the rule, the member, its value and what is allowed.
+//! A rule that no operation can match is refused: it would be a test that tests nothing. An error
+//! names the rule, the member, its value and what is allowed.
 
 use std::fmt::Display;
 
 use filter::Selector;
 
 use crate::api::entity_error::EntityError;
-use crate::api::fault::{FaultEffect, FaultMatch, FaultRule, HttpFault, MAX_FAULTS};
+use crate::api::fault::{
+    FaultEffect, FaultMatch, FaultOperation, FaultRule, HttpFault, MAX_FAULTS, list,
+};
 use crate::api::http_pattern::HttpPattern;
 
 /// The most bytes of a rule's name, and of what it compares with.
@@ -18,6 +21,18 @@ const MAX_FILTER: usize = 1_024;
 const MAX_DELAY: u64 = 3_600_000;
 /// The highest rate of a throttle.
 const MAX_RATE: u32 = 1_000_000;
+/// The operations that bring messages.
+const SENDING: &[FaultOperation] = &[
+    FaultOperation::Send,
+    FaultOperation::Schedule,
+    FaultOperation::Publish,
+];
+/// The operations of the namespace and of no entity.
+const WITHOUT_ENTITY: &[FaultOperation] = &[
+    FaultOperation::Declare,
+    FaultOperation::Commit,
+    FaultOperation::Rollback,
+];
 
 /// Whether the rules can be those of a namespace.
 ///
@@ -82,8 +97,15 @@ impl FaultRule {
         if !(0.0..=1.0).contains(&matches.probability) {
             return invalid("probability is from 0 to 1".to_owned());
         }
-        if matches.every == 0 {
-            return invalid("every is at least 1".to_owned());
+        for (member, count) in [("every", Some(matches.every)), ("times", matches.times)] {
+            if count == Some(0) {
+                return invalid(outside(member, 0, u64::MAX));
+            }
+        }
+        if let (Some(from), Some(until)) = (matches.from, matches.until)
+            && from >= until
+        {
+            return invalid(format!("until: {until} is not after from, which is {from}"));
         }
         match *effect {
             FaultEffect::DelayMs(delay) if delay > MAX_DELAY => {
@@ -102,10 +124,70 @@ impl FaultRule {
             _ => {}
         }
         let mut operations = matches.operations.iter();
-        if operations.any(|operation| !effect.is_possible(*operation)) {
-            return invalid("its effect cannot be had on all of its operations".to_owned());
+        if let Some(operation) = operations.find(|operation| !effect.is_possible(**operation)) {
+            let scope = effect.scope();
+            return invalid(format!(
+                "operations: {operation} is not possible; the effect is {scope}"
+            ));
         }
-        Ok(())
+        check_place(matches).or_else(invalid)?;
+        check_messages(matches, *effect).or_else(invalid)
+    }
+}
+
+/// Whether an operation can be on the entity and by the client that a rule names.
+fn check_place(matches: &FaultMatch) -> Result<(), String> {
+    for (member, text) in [("client", &matches.client), ("key", &matches.key)] {
+        if text.as_ref().is_some_and(String::is_empty) {
+            return Err(format!(
+                "{member}: '' is empty; it has 1 to {MAX_TEXT} bytes"
+            ));
+        }
+    }
+    let Some(entity) = &matches.entity else {
+        return Ok(());
+    };
+    if entity.split('/').any(str::is_empty) {
+        return Err(format!(
+            "entity: '{entity}' is no path: between its slashes are one or more names"
+        ));
+    }
+    if let Some((path, "$deadletterqueue")) = entity.to_lowercase().rsplit_once('/') {
+        let path = &entity[..path.len()];
+        return Err(format!(
+            "entity: '{entity}': a rule for '{path}' is for its dead-letter queues too"
+        ));
+    }
+    let mut operations = matches.operations.iter();
+    let has_entity = operations.any(|operation| !WITHOUT_ENTITY.contains(operation));
+    match matches.operations.is_empty() || has_entity {
+        true => Ok(()),
+        false => Err(format!(
+            "entity: its operations are on no entity: {}",
+            list(&matches.operations)
+        )),
+    }
+}
+
+/// Whether a rule that compares messages is for an operation that brings some.
+fn check_messages(matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
+    let is_chosen = |operation: &FaultOperation| {
+        effect.is_possible(*operation)
+            && (matches.operations.is_empty() || matches.operations.contains(operation))
+    };
+    if SENDING.iter().any(is_chosen) {
+        return Ok(());
+    }
+    let members = [
+        ("message-id", matches.message_id.is_some()),
+        ("filter", matches.filter.is_some()),
+    ];
+    match members.iter().find(|(_, is_said)| *is_said) {
+        None => Ok(()),
+        Some((member, _)) => Err(format!(
+            "{member}: none of the rule's operations brings a message; those that do are {}",
+            list(SENDING)
+        )),
     }
 }
 

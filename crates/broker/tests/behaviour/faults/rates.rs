@@ -137,7 +137,8 @@ fn rates_and_times_out_of_range_are_refused_with_the_range() {
         (
             attaches,
             FaultEffect::ThrottlePerSecond(1),
-            "cannot be had on",
+            "operations: attach is not possible; the effect is possible for all but attach, \
+             accept-session, declare, commit, rollback",
         ),
     ] {
         let refused = replace(&mut world, "default", vec![rule(matches, effect)]);

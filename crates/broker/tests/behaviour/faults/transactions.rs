@@ -224,13 +224,8 @@ fn a_transaction_fails_with_what_its_client_does_not_know_of() {
 
 #[test]
 fn commands_of_a_transaction_are_not_delayed() {
-    let operations = [
-        FaultOperation::Declare,
-        FaultOperation::Send,
-        FaultOperation::Commit,
-    ];
-    for operation in operations {
-        let mut world = under(of(operation), FaultEffect::DelayMs(500));
+    for matches in [FaultMatch::default(), of(FaultOperation::Send)] {
+        let mut world = under(matches, FaultEffect::DelayMs(500));
         let transaction = begin(&mut world);
         for refusal in [RefusalReport::Reported, RefusalReport::Unreported] {
             let said = enlist(&mut world, transaction, a_send(), refusal);
