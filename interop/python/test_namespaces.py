@@ -97,6 +97,7 @@ def test_bad_requests_change_nothing(broker):
         ("PUT", "/there", {"like": "default"}, 409),
         ("PUT", "/new", {"size": 1}, 400),
         ("PUT", "/new", {"hosts": ["there.localhost"]}, 400),
+        ("PUT", "/new", {"hosts": ["localhost"]}, 400),
         ("DELETE", "/nobody", None, 404),
         ("DELETE", "/default", None, 400),
         ("POST", "/nobody/reset", {}, 404),

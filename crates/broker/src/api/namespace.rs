@@ -301,15 +301,28 @@ fn check_name(name: &str) -> Result<(), EntityError> {
     ))
 }
 
+/// Every client may name the broker by `localhost` or an address, so neither tells one namespace
+/// from another: all clients that know no other name would be locked out of theirs.
 fn check_host(host: &str) -> Result<(), EntityError> {
-    if host.len() <= MAX_HOST && host.split('.').all(is_label) {
-        return Ok(());
+    if host.len() > MAX_HOST || !host.split('.').all(is_label) {
+        return invalid(format!(
+            "host '{}': a host name has 1 to {MAX_HOST} lower-case letters, digits, '-' and '.', \
+             and no port",
+            host.escape_debug()
+        ));
     }
-    invalid(format!(
-        "host '{}': a host name has 1 to {MAX_HOST} lower-case letters, digits, '-' and '.', \
-         and no port",
-        host.escape_debug()
-    ))
+    // A name whose last label is a number is an address. [WHATWG URL 3.5]
+    let is_address = host
+        .rsplit('.')
+        .next()
+        .is_some_and(|label| label.bytes().all(|byte| byte.is_ascii_digit()));
+    if host == "localhost" || is_address {
+        return invalid(format!(
+            "host '{host}': it leads to all namespaces; the host of one is a name of its own, \
+             such as 'shop.example.com'"
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a text can be a label of a host name.
@@ -365,9 +378,12 @@ mod tests {
 
     #[test]
     fn hosts_have_no_port_and_are_listed_once() {
-        check("a", &["orders.example.com", "localhost"], None);
+        check("a", &["orders.example.com", "local-host"], None);
         for host in ["", "a:5672", "A.b", "a..b", "a/b"] {
             check("a", &[host], Some("a host name has"));
+        }
+        for host in ["localhost", "127.0.0.1", "127.1", "42"] {
+            check("a", &[host], Some("it leads to all namespaces"));
         }
         check("a", &["b", "b"], Some("listed twice"));
         check("a", &["b"; 33], Some("can have 32"));
