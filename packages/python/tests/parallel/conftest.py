@@ -3,7 +3,7 @@
 import pytest
 import railbus
 
-ENTITIES = {"queues": [{"name": "orders", "lock-duration": "PT1M"}]}
+ENTITIES = {"queues": [{"name": "orders", "lock-duration": "PT1M"}, {"name": "timed"}]}
 
 
 def pytest_configure(config):

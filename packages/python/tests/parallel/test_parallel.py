@@ -1,13 +1,16 @@
-"""A suite of 200 tests that run at the same time on one broker, with the same queue and the same message ids.
+"""Two suites of 200 tests that run at the same time on one broker, with the same queues and the same message ids.
 
-Each of the first hundred has a namespace of its own. The others use one namespace for each worker, which is reset before every test.
+Each test of the first has a namespace of its own. The others use one namespace for each worker, which is reset before every test. Each
+lets hours pass, and others than its neighbours.
 """
+
+from datetime import timedelta
 
 import pytest
 import railbus
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 
-EACH = range(100)
+EACH = range(200)
 
 
 @pytest.fixture
@@ -45,11 +48,26 @@ def sees_only_its_own_messages(namespace, test):
             assert [message.dead_letter_reason for message in receiver.peek_messages(10)] == [test]
 
 
+def sees_only_its_own_time(namespace, number):
+    """Lets a time to live end, and another not."""
+    hours = timedelta(hours=number + 1)
+    times = {"short": hours, "long": hours + timedelta(hours=1)}
+    with ServiceBusClient.from_connection_string(namespace.connection_string) as client:
+        with client.get_queue_sender("timed") as sender:
+            sender.send_messages([ServiceBusMessage(body, time_to_live=time) for body, time in times.items()])
+        with client.get_queue_receiver("timed") as receiver:
+            assert [str(message) for message in receiver.peek_messages(10)] == ["short", "long"]
+            namespace.advance(hours)
+            assert [str(message) for message in receiver.peek_messages(10, sequence_number=1)] == ["long"]
+
+
 @pytest.mark.parametrize("number", EACH)
 def test_in_a_namespace_of_its_own(own, number):
     sees_only_its_own_messages(own, f"own {number}")
+    sees_only_its_own_time(own, number)
 
 
 @pytest.mark.parametrize("number", EACH)
 def test_after_a_reset(after_reset, number):
     sees_only_its_own_messages(after_reset, f"reset {number}")
+    sees_only_its_own_time(after_reset, number)

@@ -1,0 +1,3 @@
+import { fiftyAfterResets } from "./resets.mjs";
+
+fiftyAfterResets(50);
