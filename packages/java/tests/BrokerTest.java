@@ -5,15 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.Proxy;
+import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtensionContext;
 
 /** What a broker of this package promises. */
 class BrokerTest {
@@ -47,6 +55,33 @@ class BrokerTest {
             assertTrue(error.getMessage().contains("exit code 2 before it was ready"), error.getMessage());
             assertTrue(error.getMessage().contains(address), error.getMessage());
         }
+    }
+
+    @Test
+    void aFailedTestShowsWhatTheBrokerLogged() throws Exception {
+        var shown = shownAfter(Optional.of(new AssertionError("no")));
+        assertTrue(shown.startsWith("log of railbus:\n") && shown.contains("/nowhere"), shown);
+        assertEquals("", shownAfter(Optional.empty()));
+    }
+
+    /** What is printed after a test that has asked the broker for what is not there. */
+    private static String shownAfter(Optional<Throwable> failure) throws Exception {
+        var extension = new RailbusExtension();
+        extension.beforeEach(null);
+        var missing = URI.create("http://" + extension.broker().address() + "/$railbus/nowhere").toURL();
+        assertEquals(404, ((HttpURLConnection) missing.openConnection()).getResponseCode());
+        // Of its context an extension asks only why the test has failed.
+        var context = (ExtensionContext) Proxy.newProxyInstance(ExtensionContext.class.getClassLoader(),
+                new Class<?>[] {ExtensionContext.class}, (proxy, method, arguments) -> failure);
+        var printed = new ByteArrayOutputStream();
+        var before = System.err;
+        System.setErr(new PrintStream(printed, true, StandardCharsets.UTF_8));
+        try {
+            extension.afterEach(context);
+        } finally {
+            System.setErr(before);
+        }
+        return printed.toString(StandardCharsets.UTF_8);
     }
 
     @Test
