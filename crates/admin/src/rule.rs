@@ -59,7 +59,12 @@ fn read_filter(filter: &Element) -> Result<FilterDescription, Error> {
     match kind {
         "TrueFilter" => Ok(FilterDescription::True),
         "FalseFilter" => Ok(FilterDescription::False),
-        "SqlFilter" => Ok(FilterDescription::Sql(expression(filter, "Filter")?)),
+        "SqlFilter" => {
+            let text = filter.child("SqlExpression");
+            let text =
+                text.ok_or_else(|| Error::value("Filter", "the SqlExpression is missing"))?;
+            Ok(FilterDescription::Sql(text.text.clone()))
+        }
         "CorrelationFilter" => {
             let mut correlation = Box::new(Correlation::default());
             for field in CorrelationField::ALL {
@@ -80,19 +85,16 @@ fn read_action(action: &Element) -> Result<Option<String>, Error> {
     let kind = action.kind.as_deref().unwrap_or("EmptyRuleAction");
     match kind {
         "EmptyRuleAction" => Ok(None),
-        "SqlRuleAction" => expression(action, "Action").map(Some),
+        // One without an expression is none, as over AMQP. (docs/spec/amqp.md#7.4)
+        "SqlRuleAction" => {
+            let text = action.child("SqlExpression").map(|child| &child.text);
+            Ok(text.filter(|text| !text.trim().is_empty()).cloned())
+        }
         _ => Err(Error::value(
             "Action",
             format!("the type '{kind}' is not known"),
         )),
     }
-}
-
-fn expression(element: &Element, property: &str) -> Result<String, Error> {
-    let text = element
-        .child("SqlExpression")
-        .map(|child| child.text.clone());
-    text.ok_or_else(|| Error::value(property, "the SqlExpression is missing"))
 }
 
 /// Keys and values, and how the values were written.

@@ -222,6 +222,25 @@ fn a_new_subscription_has_the_default_rule_or_the_given_one_alone() {
 }
 
 #[test]
+fn an_action_without_an_expression_is_none() {
+    let mut world = world();
+    for (index, inner) in [
+        "",
+        "<SqlExpression/>",
+        "<SqlExpression> </SqlExpression>",
+        r#"<SqlExpression i:nil="true"/>"#,
+    ]
+    .iter()
+    .enumerate()
+    {
+        let action = format!(r#"<Action i:type="SqlRuleAction">{inner}</Action>"#);
+        let made = world.put(&format!("{RULES}/r{index}"), &rule(&action));
+        assert_eq!(made.status, 201, "{inner}: {made:?}");
+        assert!(made.body.contains(NO_ACTION), "{inner}: {made:?}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused_with_its_reason() {
     let mut world = world();
     let mut refused = |inner: &str, reason: &str| {
