@@ -1,6 +1,6 @@
 //! The log: each refusal is one line, with what the broker knows of it and without secrets.
 
-use amqp::{Role, Value};
+use amqp::{DeliveryState, Role, Value};
 use e2e::{Broker, Credentials, Peer, Setup, http, request_node, secrets};
 
 const RULES: &str = "
@@ -85,6 +85,20 @@ fn each_refusal_over_amqp_is_one_line_and_holds_no_secret() {
     ];
     line(&broker, &words);
 
+    let orders = owner.sender("orders");
+    let large = owner.send(orders, &vec![0; 300 * 1024]);
+    let DeliveryState::Rejected(Some(error)) = large else {
+        panic!("{large:?}");
+    };
+    let text = error.description.expect("it says why");
+    let expected = format!("a message is rejected: {text} ");
+    let words = [
+        expected.as_str(),
+        &peer,
+        "entity=\"orders\" condition=amqp:link:message-size-exceeded",
+    ];
+    line(&broker, &words);
+
     let signature = "bm90LXRoZS1zaWduYXR1cmU";
     secrets::note(signature);
     let token =
@@ -139,12 +153,19 @@ fn each_error_over_http_is_one_line_and_holds_no_secret() {
     ];
     line(&broker, &words);
 
+    // What a client reports leads to the line.
+    let (status, answer) = http::request(address, "GET", "/orders/messages", &[BASIC], "");
+    assert_eq!(status, 400, "{answer}");
+    let (_, behind) = answer.split_once("TrackingId:").expect("a tracking id");
+    let (id, _) = behind.split_once(',').expect("more behind it");
+    line(&broker, &["status=400", &format!("tracking_id=\"{id}\"")]);
+
     assert_eq!(
         http::request(address, "GET", "/metrics", &[BASIC], "").0,
         200
     );
     let refused = "an HTTP request is refused: ";
-    assert_eq!(broker.log().matches(refused).count(), 2);
+    assert_eq!(broker.log().matches(refused).count(), 3);
 }
 
 #[test]

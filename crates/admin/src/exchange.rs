@@ -25,12 +25,17 @@ use crate::{description, rule};
 use call::{Call, Destination, Put};
 use respond::ResponseBuilder;
 
-/// A response with its whole body. One that refuses has its [`Error`] among its extensions.
+/// A response with its whole body. One that refuses has its [`Error`] and its [`TrackingId`] among
+/// its extensions.
 pub type Response = http::Response<Bytes>;
 
 /// The reason phrase of a response's status line, among its extensions; printable ASCII alone.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ReasonPhrase(pub String);
+
+/// The id by which the text of a refusal names its exchange, among the response's extensions.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TrackingId(pub String);
 
 /// The inputs of an exchange besides the request.
 pub struct RequestContext<'a> {

@@ -19,7 +19,7 @@ mod typed;
 mod xml;
 
 pub use error::Error;
-pub use exchange::{Exchange, ReasonPhrase, RequestContext, Response, Step};
+pub use exchange::{Exchange, ReasonPhrase, RequestContext, Response, Step, TrackingId};
 pub use settings::Settings;
 
 /// More than any description that is accepted; longer bodies are not looked at.

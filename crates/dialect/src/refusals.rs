@@ -2,7 +2,7 @@
 //!
 //! A framework often shows its user less than the broker has said, so the server logs what is
 //! collected here: errors that end the connection, a session or a link, refused attaches, logins
-//! and tokens, and failed requests. Rejected messages are not included. An entry holds no token,
+//! and tokens, failed requests, rejected messages and refused settlements. An entry holds no token,
 //! key or message, but its names are the client's own. A bounded number is kept until the server
 //! takes them; the rest is counted.
 
@@ -29,8 +29,12 @@ pub enum Subject {
     Link,
     /// A token is not accepted.
     Token,
-    /// A request to a node is not done.
+    /// A request to a node or a coordinator is not done.
     Request,
+    /// A message is not taken.
+    Message,
+    /// A settlement is not done.
+    Settlement,
 }
 
 /// The severity of a refusal.
@@ -68,7 +72,10 @@ impl ClientRefusal {
         let is = |condition: Symbol| self.condition == condition;
         match self.subject {
             Subject::Connection if is(condition::CONNECTION_FORCED) => Severity::Notice,
-            Subject::Link if is(condition::SESSION_LOCK_LOST) => Severity::Notice,
+            Subject::Link | Subject::Settlement if is(condition::SESSION_LOCK_LOST) => {
+                Severity::Notice
+            }
+            Subject::Settlement if is(condition::MESSAGE_LOCK_LOST) => Severity::Notice,
             Subject::Link if is(condition::DETACH_FORCED) => Severity::Notice,
             Subject::Attach if is(condition::TIMEOUT) => Severity::Expected,
             Subject::Request if is(condition::MESSAGE_NOT_FOUND) => Severity::Expected,
@@ -135,12 +142,16 @@ mod tests {
 
     #[test]
     fn what_a_client_expects_now_and_then_weighs_less() {
-        use Subject::{Attach, Connection, Link, Request, Session, Token};
+        use Subject::{Attach, Connection, Link, Message, Request, Session, Settlement, Token};
         check(Attach, condition::TIMEOUT, Severity::Expected);
         check(Request, condition::MESSAGE_NOT_FOUND, Severity::Expected);
         check(Connection, condition::CONNECTION_FORCED, Severity::Notice);
         check(Link, condition::SESSION_LOCK_LOST, Severity::Notice);
         check(Link, condition::DETACH_FORCED, Severity::Notice);
+        check(Settlement, condition::MESSAGE_LOCK_LOST, Severity::Notice);
+        check(Settlement, condition::SESSION_LOCK_LOST, Severity::Notice);
+        check(Settlement, condition::DECODE_ERROR, Severity::Warning);
+        check(Message, condition::DECODE_ERROR, Severity::Warning);
         check(Request, condition::SESSION_LOCK_LOST, Severity::Warning);
         check(Attach, condition::NOT_FOUND, Severity::Warning);
         check(Link, condition::NOT_FOUND, Severity::Warning);

@@ -12,7 +12,7 @@ use broker::{
     Subqueue,
 };
 use bytes::Bytes;
-use dialect::{CreditWindow, LinkContext, owner_token};
+use dialect::{CreditWindow, LinkContext, Subject, owner_token};
 use endpoint::{Event, LinkId, SessionId};
 use store::EntityId;
 
@@ -418,6 +418,12 @@ impl Links {
             Outcome::State(state) => (state, None),
             Outcome::Detach(state, error) => (state, Some(error)),
         };
+        if let DeliveryState::Rejected(Some(error)) = &state
+            && let Some(known) = self.links.get(&pending.link)
+        {
+            let entity = pending.queue.as_deref().or(known.entity());
+            cx.note(Subject::Message, &known.name, entity, error);
+        }
         if !pending.settled {
             let (session, id) = (pending.session, pending.delivery_id);
             cx.connection.dispose_received(session, id, state, true);

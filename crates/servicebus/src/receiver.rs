@@ -12,7 +12,7 @@ use broker::{
     Command, Delivery, LockToken, Outcome, ReceiveMode, ReceiverId, RequestId, SettleError,
     Subqueue, SubqueueId, TransactionId,
 };
-use dialect::{ClockReading, CreditUpdate};
+use dialect::{ClockReading, CreditUpdate, Subject};
 use endpoint::{LinkId, NoCredit, Outgoing};
 use store::EntityId;
 
@@ -298,13 +298,14 @@ impl Client {
             return;
         };
         let session = receiver.session;
+        let (outcome, settlement) = receiver.default_settlement();
+        let error = self.refused(Subject::Settlement, disposition.link, None, error);
         if !disposition.settled {
-            let state = DeliveryState::Rejected(Some(self.tracked(error)));
+            let state = DeliveryState::Rejected(Some(error));
             self.connection
                 .settle_sent(session, disposition.delivery_id, state, true);
             return;
         }
-        let (outcome, settlement) = receiver.default_settlement();
         self.settle(disposition, outcome, settlement);
         if let Some(transaction) = transaction {
             self.command(Command::FailTransaction {
@@ -324,7 +325,7 @@ impl Client {
             Some(PendingRequest::Settle(pending)) => {
                 let (state, settled) = match result {
                     Ok(()) => (pending.settlement.state(), true),
-                    Err(error) => self.refused_settlement(&error),
+                    Err(error) => self.refused_settlement(pending.link, &error),
                 };
                 self.connection
                     .settle_sent(pending.session, pending.delivery_id, state, settled);
@@ -344,13 +345,17 @@ impl Client {
     /// The state of a refused settlement, and whether it settles the delivery: not if it can be
     /// settled another time. One that names an ended transaction settles it.
     /// (docs/spec/amqp.md#8.1)
-    pub(crate) fn refused_settlement(&mut self, error: &SettleError) -> (DeliveryState, bool) {
+    pub(crate) fn refused_settlement(
+        &mut self,
+        link: LinkId,
+        error: &SettleError,
+    ) -> (DeliveryState, bool) {
         let again = match error {
             SettleError::Enlisted => true,
             SettleError::Transaction(_) => !enlist::is_about_transaction(error),
             _ => false,
         };
-        let error = self.tracked(errors::settle(error));
+        let error = self.refused(Subject::Settlement, link, None, errors::settle(error));
         (DeliveryState::Rejected(Some(error)), !again)
     }
 }

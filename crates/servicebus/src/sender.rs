@@ -12,6 +12,7 @@ pub(crate) mod relay;
 use amqp::error::condition;
 use amqp::{DeliveryState, Error};
 use broker::{Command, Incoming, Operation, RefusalReport, RequestId, SendError, TransactionId};
+use dialect::Subject;
 use store::{EntityId, SequenceNumber};
 
 use crate::client::Client;
@@ -61,12 +62,7 @@ impl Client {
             relayed_to,
         } = match self.destination_of(delivery, limit) {
             Ok(destination) => destination,
-            // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
-            Err(error) if settled => {
-                self.refuse_send(&pending, error.clone());
-                return self.detach(link, error);
-            }
-            Err(error) => return self.refuse_send(&pending, error),
+            Err(error) => return self.refuse_or_detach(&pending, error),
         };
         pending.relayed_to = relayed_to;
         let (format, payload) = (delivery.message_format, &delivery.payload);
@@ -129,7 +125,22 @@ impl Client {
     }
 
     /// Refuses a delivery that the broker has not seen.
-    pub(crate) fn refuse_send(&mut self, pending: &PendingSend, error: Error) {
+    fn refuse_send(&mut self, pending: &PendingSend, error: Error) {
+        self.fail_transaction(pending, &error);
+        self.answer_send(pending, Err(error));
+    }
+
+    /// The same. The link of a settled one is detached: its client would not hear of it otherwise.
+    /// (docs/spec/amqp.md#3.9)
+    pub(crate) fn refuse_or_detach(&mut self, pending: &PendingSend, error: Error) {
+        if !pending.settled {
+            return self.refuse_send(pending, error);
+        }
+        self.fail_transaction(pending, &error);
+        self.detach(pending.link, error);
+    }
+
+    fn fail_transaction(&mut self, pending: &PendingSend, error: &Error) {
         if let Some(transaction) = pending.transaction {
             self.command(Command::FailTransaction {
                 connection: self.id,
@@ -137,7 +148,6 @@ impl Client {
                 reason: error.condition.as_str().to_owned(),
             });
         }
-        self.answer_send(pending, Err(error));
     }
 
     /// The broker has answered a send.
@@ -160,10 +170,10 @@ impl Client {
                 let error = self.send_error(&pending, &error);
                 let is_missing = error.condition == condition::NOT_FOUND;
                 let is_unheard = pending.settled && pending.relayed_to.is_some() && is_missing;
-                self.answer_send(&pending, Err(error.clone()));
-                // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
-                if is_unheard {
-                    self.detach(pending.link, error);
+                match is_unheard {
+                    // The client would not hear of it otherwise. (docs/spec/amqp.md#3.9)
+                    true => self.detach(pending.link, error),
+                    false => self.answer_send(&pending, Err(error)),
                 }
             }
         }
@@ -180,8 +190,10 @@ impl Client {
     /// end there is no answer, unless it was detached without being closed.
     /// (docs/spec/amqp.md#3.8)
     fn answer_send(&mut self, pending: &PendingSend, result: Result<(), Error>) {
+        let entity = pending.relayed_to.as_deref();
+        let result =
+            result.map_err(|error| self.refused(Subject::Message, pending.link, entity, error));
         if !pending.settled {
-            let result = result.map_err(|error| self.tracked(error));
             let state = pending.state(result);
             self.connection
                 .dispose_received(pending.session, pending.delivery_id, state, true);

@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, StatusCode};
 
 use super::denied::{self, Denial};
-use super::{ReasonPhrase, Response};
+use super::{ReasonPhrase, Response, TrackingId};
 use crate::description::{Extent, View};
 use crate::entry::{self, Content};
 use crate::error::Error;
@@ -176,15 +176,15 @@ impl ResponseBuilder {
         response(StatusCode::OK, FEED, body)
     }
 
-    /// The error itself is among the response's extensions.
+    /// The error itself and the id that its text has are among the response's extensions.
     pub(super) fn error(&self, error: &Error) -> Response {
         let sub_code = error.sub_code.map(|code| format!("SubCode={code}. "));
         let time = time::text(Wall(self.now.0 / 1_000 * 1_000));
+        let tracking = format!("{}_G2", self.tracking);
         let detail = format!(
-            "{}{} TrackingId:{}_G2, SystemTracker:{}:{}, Timestamp:{}",
+            "{}{} TrackingId:{tracking}, SystemTracker:{}:{}, Timestamp:{}",
             sub_code.unwrap_or_default(),
             error.text,
-            self.tracking,
             self.host,
             self.path.trim_start_matches('/'),
             time.trim_end_matches('Z')
@@ -195,7 +195,9 @@ impl ResponseBuilder {
         writer.text("Detail", detail);
         writer.close("Error");
         let mut response = response(error.status, ERROR, writer.finish());
-        response.extensions_mut().insert(error.clone());
+        let extensions = response.extensions_mut();
+        extensions.insert(error.clone());
+        extensions.insert(TrackingId(tracking));
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

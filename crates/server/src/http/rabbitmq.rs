@@ -348,8 +348,8 @@ fn refused((status, error, reason): Refusal) -> Response {
     let body = json!({"error": error, "reason": reason});
     let mut response = answer::value(status, &body);
     response.extensions_mut().insert(Reason {
-        sub_code: None,
         text: error.to_owned(),
+        ..Reason::default()
     });
     response
 }
@@ -384,6 +384,7 @@ fn unauthorized(reason: &Unauthorized) -> Response {
     response.extensions_mut().insert(Reason {
         sub_code: Some(reason.sub_code()),
         text: reason.to_string(),
+        ..Reason::default()
     });
     response
 }

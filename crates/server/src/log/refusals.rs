@@ -40,6 +40,8 @@ macro_rules! at {
 pub struct Reason {
     pub sub_code: Option<u32>,
     pub text: String,
+    /// By which the client was told to ask for it.
+    pub tracking_id: Option<String>,
 }
 
 /// What all peers together were refused.
@@ -116,8 +118,18 @@ impl RefusalLog {
         let method = printable(method.as_str(), METHOD);
         let path = printable(uri.path(), NAME);
         let subcode = reason.and_then(|reason| reason.sub_code);
+        let tracking_id = reason.and_then(|reason| reason.tracking_id.as_deref());
         let status = status.as_u16();
-        at!(severity, %peer, %method, path, status, subcode, "an HTTP request is refused: {text}");
+        at!(
+            severity,
+            %peer,
+            %method,
+            path,
+            status,
+            subcode,
+            tracking_id,
+            "an HTTP request is refused: {text}"
+        );
     }
 
     /// Bytes that are no HTTP request, which the library has answered.
@@ -194,6 +206,8 @@ fn write_amqp(peer: SocketAddr, id: ConnectionId, refused: &ClientRefusal, sever
         Subject::Link => "a link is detached",
         Subject::Token => "a token is refused",
         Subject::Request => "a request is refused",
+        Subject::Message => "a message is rejected",
+        Subject::Settlement => "a settlement is refused",
     };
     at!(
         severity,
@@ -395,11 +409,12 @@ mod tests {
         let reason = Reason {
             sub_code: Some(40_103),
             text: "InvalidSignature: no.".to_owned(),
+            tracking_id: Some("0000-7_G2".to_owned()),
         };
         let target = "/orders?token=hush&sig=hush";
         let said = http(target, StatusCode::UNAUTHORIZED, Some(&reason));
         let line = "WARN an HTTP request is refused: InvalidSignature: no. peer=127.0.0.1:4711 \
-                    method=GET path=\"/orders\" status=401 subcode=40103";
+                    method=GET path=\"/orders\" status=401 subcode=40103 tracking_id=\"0000-7_G2\"";
         assert_eq!(said, [line]);
     }
 

@@ -31,7 +31,7 @@ impl Client {
         }
     }
 
-    /// Notes that what came by a request link is refused. It is about the link's own entity unless
+    /// Notes that what came by a link is refused. It is about the link's own entity unless
     /// `origin` names another.
     pub(crate) fn note_request(
         &mut self,
@@ -48,6 +48,23 @@ impl Client {
             ..origin
         };
         self.refusals.note(subject, origin, error);
+    }
+
+    /// The error as the client is given it for what came by a link, noted for the log.
+    pub(crate) fn refused(
+        &mut self,
+        subject: Subject,
+        link: LinkId,
+        entity: Option<&str>,
+        error: Error,
+    ) -> Error {
+        let error = self.tracked(error);
+        let origin = Origin {
+            entity,
+            ..Origin::default()
+        };
+        self.note_request(subject, link, origin, &error);
+        error
     }
 
     /// Notes the errors of the endpoint itself, while the links that it detached are known.

@@ -28,7 +28,7 @@ impl Client {
         let error = errors::larger_than_link(oversize.limit);
         match self.links.get(link).map(|link| &link.kind) {
             Some(LinkKind::Sender(_)) => {
-                self.refuse_send(&oversize.pending_send(), error.clone());
+                return self.refuse_or_detach(&oversize.pending_send(), error);
             }
             _ if oversize.settled => {}
             Some(LinkKind::Coordinator(_)) => {

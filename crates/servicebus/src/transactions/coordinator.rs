@@ -12,7 +12,7 @@ use amqp::{
 };
 use broker::{Command, RequestId, TransactionError, TransactionId};
 use bytes::Bytes;
-use dialect::CreditWindow;
+use dialect::{CreditWindow, Subject};
 use endpoint::{LinkId, SessionId};
 
 use crate::attach::attach_reply;
@@ -233,15 +233,16 @@ impl Client {
         let left = self.connection.credit_left(control.link);
         let credit = coordinator.credit_window.top_up(left);
         let understands_rejected = coordinator.understands_rejected;
-        let state = match state {
-            DeliveryState::Rejected(Some(error)) if !understands_rejected => {
-                return self.detach(control.link, error);
-            }
-            DeliveryState::Rejected(Some(error)) => {
-                DeliveryState::Rejected(Some(self.tracked(error)))
-            }
-            state => state,
-        };
+        let state =
+            match state {
+                DeliveryState::Rejected(Some(error)) if !understands_rejected => {
+                    return self.detach(control.link, error);
+                }
+                DeliveryState::Rejected(Some(error)) => DeliveryState::Rejected(Some(
+                    self.refused(Subject::Request, control.link, None, error),
+                )),
+                state => state,
+            };
         if !control.settled {
             self.connection
                 .dispose_received(control.session, control.delivery_id, state, true);

@@ -142,7 +142,7 @@ impl Client {
                 if enlisted.settled && is_about_transaction(&error) {
                     return self.detach_unknown_transaction(enlisted.disposition.link);
                 }
-                self.refused_settlement(&error)
+                self.refused_settlement(pending.link, &error)
             }
         };
         self.connection

@@ -6,6 +6,7 @@ use broker::QueueSettings;
 use dialect::{ClientRefusal, Dialect, ForcedClose, Severity, Subject};
 
 use crate::sessions;
+use crate::transactions::answers;
 use crate::world::{KEY, LISTEN_KEY, Login, Request, World, message, receiver, sender, token};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -114,20 +115,130 @@ fn an_attach_without_the_right_is_reported() {
 }
 
 #[test]
-fn links_and_sends_that_are_accepted_are_not_reported_nor_are_rejected_messages() {
-    let mut world = World::with(Login::Plain("root", KEY), |settings| {
-        settings.max_message_size = 1_000;
-    });
+fn links_and_sends_that_are_accepted_are_not_reported() {
+    let mut world = World::new();
     let (_, link) = world.sender("orders");
     world.send(link, &message("fine"));
-    world.send(link, b"no message");
     assert!(matches!(
         world.outcomes(link)[..],
-        [DeliveryState::Accepted, DeliveryState::Rejected(_)]
+        [DeliveryState::Accepted]
     ));
     world.client.detach(link, true, None);
     world.pump();
     assert_eq!(taken(&mut world), []);
+}
+
+/// The text of the rejection that the client was told last.
+fn told(outcome: Option<DeliveryState>) -> String {
+    match outcome {
+        Some(DeliveryState::Rejected(Some(error))) => {
+            error.description.expect("a text").into_owned()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_message_that_is_rejected_is_reported_as_its_sender_is_told() {
+    let mut world = World::with(Login::Plain("root", KEY), |settings| {
+        settings.max_message_size = 1_000;
+    });
+    let large = message(&"x".repeat(2_000));
+    let cases: [(&str, &[u8], &str); 3] = [
+        ("orders", b"no message", "amqp:decode-error"),
+        ("orders", &large, "amqp:link:message-size-exceeded"),
+        ("sessions", &message("x"), "amqp:not-allowed"),
+    ];
+    for (entity, payload, condition) in cases {
+        let (_, link) = world.sender(entity);
+        world.send(link, payload);
+        let told = told(world.outcomes(link).pop());
+        let refused = one(&mut world);
+        let name = refused.link.clone();
+        assert!(name.is_some(), "{refused:?}");
+        check(
+            &refused,
+            Subject::Message,
+            name.as_deref(),
+            Some(entity),
+            condition,
+        );
+        assert_eq!(refused.text, told);
+        assert_eq!(refused.severity(), Severity::Warning);
+    }
+    // The client hears nothing of this one.
+    let (_, link) = world.sender("orders");
+    world.send_as(link, 0, true, b"no message");
+    let refused = one(&mut world);
+    assert_eq!(refused.subject, Subject::Message);
+    assert_eq!(refused.condition.as_str(), "amqp:decode-error");
+    // It hears of this one by its link, which is in one line.
+    world.send_as(link, 0, true, &large);
+    let refused = one(&mut world);
+    assert_eq!(refused.subject, Subject::Link);
+}
+
+#[test]
+fn a_message_for_a_full_queue_is_reported() {
+    let settings = QueueSettings {
+        max_size: 1,
+        ..QueueSettings::default()
+    };
+    let mut world = World::new();
+    world.create("full", settings);
+    let (_, link) = world.sender("full");
+    world.send(link, &message("x"));
+    let told = told(world.outcomes(link).pop());
+    let refused = one(&mut world);
+    assert_eq!(refused.subject, Subject::Message);
+    assert_eq!(refused.entity.as_deref(), Some("full"));
+    assert_eq!(refused.condition.as_str(), "amqp:resource-limit-exceeded");
+    assert_eq!(refused.text, told);
+}
+
+#[test]
+fn a_settlement_that_is_refused_is_reported_and_a_lost_lock_is_a_notice() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("x"));
+    let link = world.receiver("orders", UNSETTLED, 1);
+    let received = world.received(link).pop().expect("a message");
+    world.advance(61_000);
+    world.dispose(&received, DeliveryState::Accepted, false);
+    let told = told(answers(&mut world, link).pop().map(|(state, _)| state));
+    let refused = one(&mut world);
+    assert_eq!(refused.subject, Subject::Settlement);
+    assert_eq!(refused.entity.as_deref(), Some("orders"));
+    assert_eq!(
+        refused.condition.as_str(),
+        "com.microsoft:message-lock-lost"
+    );
+    assert_eq!(refused.severity(), Severity::Notice);
+    assert_eq!(refused.text, told);
+}
+
+#[test]
+fn a_settled_settlement_that_makes_no_sense_is_reported_though_its_client_hears_nothing() {
+    let mut world = World::new();
+    world.enqueue("orders", &message("x"));
+    let link = world.receiver("orders", UNSETTLED, 1);
+    for settled in [false, true] {
+        let received = world.received(link).pop().expect("a message");
+        let state = DeliveryState::Modified {
+            delivery_failed: false,
+            undeliverable_here: false,
+            message_annotations: Some(vec![(Value::from("a"), Value::List(Vec::new()))]),
+        };
+        world.dispose(&received, state, settled);
+        let refused = one(&mut world);
+        assert_eq!(refused.subject, Subject::Settlement);
+        assert_eq!(refused.entity.as_deref(), Some("orders"));
+        assert_eq!(refused.severity(), Severity::Warning);
+        if !settled {
+            world.enqueue("orders", &message("x"));
+            world.client.set_credit(link, 1, false);
+            world.pump();
+        }
+    }
 }
 
 #[test]

@@ -45,8 +45,8 @@ pub fn error_quoting(status: StatusCode, message: &str, words: &str) -> Response
 fn refusal(status: StatusCode, told: &str, logged: &str) -> Response {
     let mut response = json(status, serde_json::json!({ "error": told }).to_string());
     response.extensions_mut().insert(Reason {
-        sub_code: None,
         text: logged.to_owned(),
+        ..Reason::default()
     });
     response
 }
@@ -59,6 +59,7 @@ pub fn reason(response: &Response) -> Option<Reason> {
         Some(Reason {
             sub_code: error.sub_code,
             text: error.unquoted(),
+            tracking_id: extensions.get().map(|admin::TrackingId(id)| id.clone()),
         })
     };
     extensions.get().cloned().or_else(of_management)
@@ -116,6 +117,7 @@ pub fn unauthorized(reason: &Unauthorized) -> Response {
     response.extensions_mut().insert(Reason {
         sub_code: Some(reason.sub_code()),
         text,
+        tracking_id: None,
     });
     match reason {
         Unauthorized::Jwt(_) => response,
