@@ -317,6 +317,12 @@ fn a_namespace_has_limits_of_its_own() {
     };
     let made = make("orders");
     assert!(made.starts_with("HTTP/1.1 201 "), "{made}");
+    let explain = ["explain", "orders", "--namespace", "small"];
+    let said = railbus(&broker, &explain);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("empty: "), "{}", said.out);
+    let said = railbus(&broker, &["explain", "nix", "--namespace", "small"]);
+    assert!(said.err.contains("404"), "{}", said.err);
     let refused = make("more");
     assert!(!refused.starts_with("HTTP/1.1 2"), "{refused}");
     assert!(

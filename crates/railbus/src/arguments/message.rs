@@ -163,6 +163,10 @@ pub struct ExplainArguments {
     #[arg(long, value_enum, default_value_t = MessagePart::Active)]
     pub part: MessagePart,
 
+    /// The namespace [default: that of the connection string]
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+
     #[command(flatten)]
     pub broker: BrokerArguments,
     #[command(flatten)]

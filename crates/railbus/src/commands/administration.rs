@@ -20,7 +20,7 @@ use crate::arguments::{
 };
 use crate::command_error::CommandError;
 pub use fault::fault;
-pub use namespace::{namespace, path_of as namespace_path, restore_namespace};
+pub use namespace::{namespace, path_of as namespace_path, restore_namespace, send};
 use output::{ApiResponse, OutputShape};
 pub use policy::policy;
 use request::{Request, path_of, rule_path, subscription_path};

@@ -7,6 +7,8 @@ use serde_json::Value;
 use crate::arguments::ExplainArguments;
 use crate::command_error::CommandError;
 use crate::commands::administration::request::{Request, path_of};
+use crate::commands::administration::{namespace_path, send};
+use crate::remote::Call;
 use crate::stdout;
 
 /// Prints a line for each reason, the one that stands in the way most first.
@@ -17,7 +19,13 @@ pub fn run(arguments: &ExplainArguments) -> Result<ExitCode, CommandError> {
     if let Some(number) = arguments.sequence {
         path += &format!("&sequence={number}");
     }
-    let answer = Request::get(path).send(&arguments.broker)?;
+    let answer = match &arguments.namespace {
+        None => Request::get(path).send(&arguments.broker)?,
+        Some(name) => {
+            let path = format!("{}/entities{path}", namespace_path(name));
+            send(&arguments.broker, Call::get(&path))?
+        }
+    };
     if arguments.output.json {
         stdout::print_line(answer)?;
         return Ok(ExitCode::SUCCESS);

@@ -135,7 +135,8 @@ pub fn path_of(name: &str) -> String {
     format!("{NAMESPACES}/{}", utf8_percent_encode(name, &PLAIN))
 }
 
-pub(super) fn send(broker: &BrokerArguments, call: Call<'_>) -> Result<Value, CommandError> {
+/// Sends a request and returns the broker's response.
+pub fn send(broker: &BrokerArguments, call: Call<'_>) -> Result<Value, CommandError> {
     let remote = Remote::new(broker)?;
     Ok(runtime()?.block_on(remote.call(call))?)
 }

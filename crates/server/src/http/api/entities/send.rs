@@ -1,6 +1,6 @@
 //! `POST /$railbus/entities/{path}/messages`: sends the message that the body describes.
 
-use broker::{Command, Output, QueueInfo};
+use broker::{Command, EntityError, Output, QueueInfo, SendError};
 use bytes::Bytes;
 use dialect::MessageIds;
 use entity::rules::MessageDescription;
@@ -52,6 +52,9 @@ pub async fn send(
         Output::Sent { result, .. } => Some(result),
         _ => None,
     });
-    sent.await?
-        .map_err(|error| ApiError::Bad(error.to_string()))
+    sent.await?.map_err(|error| match error {
+        // It has gone since it was found.
+        SendError::NotFound => EntityError::NotFound.into(),
+        error => ApiError::Bad(error.to_string()),
+    })
 }
