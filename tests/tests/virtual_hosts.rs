@@ -215,3 +215,28 @@ fn a_client_of_a_namespace_has_no_other_one() {
         );
     }
 }
+
+#[test]
+fn lists_are_answered_by_page() {
+    let broker = broker();
+    for (vhost, name) in [("%2F", "a1"), ("shop", "a1"), ("shop", "a2"), ("shop", "b")] {
+        let path = format!("queues/{vhost}/{name}");
+        check(&broker, "PUT", &path, &json!({}), 201);
+    }
+    for (path, items, pages) in [
+        ("queues?page=1&name=A1", 2, 1),
+        ("queues/shop?page=2&page_size=2", 1, 2),
+        ("exchanges/%2F?page=1&page_size=1", 1, 6),
+        ("vhosts?page=1&page_size=1", 1, 2),
+    ] {
+        let page = check(&broker, "GET", path, &NONE, 200);
+        assert_eq!(
+            page["items"].as_array().map(Vec::len),
+            Some(items),
+            "{page}"
+        );
+        assert_eq!(page["page_count"], pages, "{path}: {page}");
+    }
+    let answer = check(&broker, "GET", "queues?page=1&page_size=501", &NONE, 400);
+    assert_eq!(answer["error"], "invalid_pagination_parameters");
+}

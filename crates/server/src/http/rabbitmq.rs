@@ -8,6 +8,7 @@
 mod bindings;
 mod definitions;
 mod exchanges;
+mod pagination;
 mod policies;
 mod queues;
 mod virtual_hosts;
@@ -45,6 +46,8 @@ const RESOURCES: [&str; 8] = [
     "overview",
     "vhosts",
 ];
+/// Those whose lists there are by page.
+const PAGINATED: [&str; 3] = ["queues", "exchanges", "vhosts"];
 /// Others that RabbitMQ has: not found here. Messages of an entity with such a name go before.
 const UNKNOWN: [&str; 28] = [
     "aliveness-test",
@@ -227,7 +230,21 @@ fn authorize(
     })
 }
 
+/// Answers a request; a list of these resources by page, if the request names one.
 async fn handle(server: &Arc<NamespaceView>, call: &Call) -> Answered {
+    let (status, answer) = handle_whole(server, call).await?;
+    let answer = match (call.segments.as_slice(), answer) {
+        ([resource] | [resource, _], Some(Json::Array(list)))
+            if PAGINATED.contains(&resource.as_str()) =>
+        {
+            Some(pagination::paginate(list, &call.query)?)
+        }
+        (_, answer) => answer,
+    };
+    Ok((status, answer))
+}
+
+async fn handle_whole(server: &Arc<NamespaceView>, call: &Call) -> Answered {
     let segments: Vec<_> = call.segments.iter().map(String::as_str).collect();
     let (resource, rest) = segments.split_first().ok_or_else(not_found)?;
     match (*resource, rest) {
