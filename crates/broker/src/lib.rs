@@ -91,7 +91,7 @@ pub use api::router::{
     Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
     MAX_BINDINGS, MAX_COPIED_BYTES, MAX_ROUTER_NAME, MAX_ROUTERS, MAX_ROUTING_STEPS,
     RESERVED_ROUTERS, RouterAnswer, RouterDifference, RouterError, RouterInfo, RouterKind,
-    RouterOrder, RouterSettings,
+    RouterOrder, RouterSettings, check_router_name,
 };
 pub use api::rule::{
     Distribution, FilterDescription, OriginalValue, RuleDescription, RuleError, RuleSnapshot,

@@ -43,6 +43,8 @@ pub(crate) struct Router {
     pub namespace: NamespaceId,
     pub name: String,
     pub settings: RouterSettings,
+    /// What a policy names as its alternate; its own counts before.
+    governed_alternate: Option<String>,
     pub bindings: Bindings,
 }
 
@@ -59,8 +61,15 @@ impl Router {
             namespace,
             name,
             settings,
+            governed_alternate: None,
             bindings,
         }
+    }
+
+    /// The router for messages that match none of its bindings.
+    fn alternate(&self) -> Option<&str> {
+        let own = self.settings.alternate.as_deref();
+        own.or(self.governed_alternate.as_deref())
     }
 
     /// Whether every queue is bound to it by its own name, and nothing else is.

@@ -175,4 +175,5 @@ fn clear(directory: &mut Directory, id: NamespaceId, cx: &mut Context<'_>) {
             assert!(removed.is_ok(), "it was listed just now");
         }
     }
+    directory.govern_routers(id);
 }

@@ -74,6 +74,11 @@ impl ApplyTo {
         }
     }
 
+    /// Whether it is for routers.
+    pub(crate) fn fits_routers(self) -> bool {
+        matches!(self, Self::All | Self::Exchanges)
+    }
+
     /// What such a name means.
     ///
     /// # Errors
@@ -136,7 +141,7 @@ impl Policy {
             let checked = key::check(name, value, self.layer);
             checked.map_err(EntityError::Invalid)?;
         }
-        key::check_together("", &self.definition).map_err(EntityError::Invalid)?;
+        check_together("", &self.definition).map_err(EntityError::Invalid)?;
         let mut builder = RegexBuilder::new(&self.pattern);
         builder.size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
         builder.build().map_err(|error| {
@@ -157,6 +162,27 @@ impl Policy {
         let fits = |key: &key::Key| key.fits(kind, queue_type);
         self.apply_to.fits(kind, queue_type) && keys.all(|key| key.is_some_and(fits))
     }
+}
+
+/// Whether the keys of a definition go together; `prefix` is what stands before their names.
+pub(crate) fn check_together(prefix: &str, definition: &Map<String, Json>) -> Result<(), String> {
+    let value = |key: &str| definition.get(&format!("{prefix}{key}"));
+    let (min, max) = (value("delayed-retry-min"), value("delayed-retry-max"));
+    let waits = value("delayed-retry-type").is_some_and(|it| it != "disabled");
+    if waits && min.is_none() {
+        return Err(format!(
+            "{prefix}delayed-retry-type: {prefix}delayed-retry-min is missing"
+        ));
+    }
+    let number = |value: Option<&Json>| value.and_then(Json::as_u64);
+    if let (Some(min), Some(max)) = (number(min), number(max))
+        && max < min
+    {
+        return Err(format!(
+            "{prefix}delayed-retry-max: {max} is below {prefix}delayed-retry-min, {min}"
+        ));
+    }
+    Ok(())
 }
 
 /// The policies that apply to an entity, and what they say together.

@@ -97,6 +97,53 @@ impl RouterSettings {
             arguments: Vec::new(),
         }
     }
+
+    /// The first difference that counts from how a router is.
+    #[must_use]
+    pub fn difference(&self, current: &Self) -> Option<RouterDifference> {
+        if self.kind != current.kind {
+            Some(RouterDifference::Kind {
+                given: self.kind,
+                current: current.kind,
+            })
+        } else if self.durable != current.durable {
+            Some(RouterDifference::Durable {
+                given: self.durable,
+                current: current.durable,
+            })
+        } else if self.auto_delete != current.auto_delete {
+            Some(RouterDifference::AutoDelete {
+                given: self.auto_delete,
+                current: current.auto_delete,
+            })
+        } else if self.internal != current.internal {
+            Some(RouterDifference::Internal {
+                given: self.internal,
+                current: current.internal,
+            })
+        } else if self.alternate != current.alternate {
+            Some(RouterDifference::Alternate {
+                given: self.alternate.clone(),
+                current: current.alternate.clone(),
+            })
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether a client can make a router of this name.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_router_name(name: &str) -> Result<(), RouterError> {
+    if name.len() > MAX_ROUTER_NAME || name.contains(['\r', '\n']) {
+        return Err(RouterError::Name);
+    }
+    if name.starts_with(RESERVED_ROUTERS) {
+        return Err(RouterError::Reserved(name.to_owned()));
+    }
+    Ok(())
 }
 
 /// A router as it is.

@@ -124,6 +124,7 @@ impl Directory {
                 EntityId(*last)
             };
             routers.make_rows(namespace, next_id, cx);
+            self.govern_routers(namespace);
         }
     }
 

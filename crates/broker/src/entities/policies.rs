@@ -14,8 +14,9 @@ use store::{EntityId, NamespaceId, StoreError};
 
 use crate::api::declared::QueueType;
 use crate::api::kind::EntityKind;
-use crate::api::policy::key::{in_force, merged};
+use crate::api::policy::key::{ALTERNATE_EXCHANGE, in_force, merged};
 use crate::api::policy::{AppliedPolicy, Policy, PolicyLayer};
+use crate::api::router::DEFAULT_ROUTER;
 use crate::api::settings::QueueSettings;
 use crate::queue::Queue;
 use crate::queue::governed::Governed;
@@ -38,6 +39,10 @@ struct Known {
 impl Known {
     fn fits(&self, path: &str, (kind, queue_type): Governable) -> bool {
         self.policy.fits(kind, queue_type) && self.pattern.is_match(path)
+    }
+
+    fn fits_router(&self, name: &str) -> bool {
+        self.policy.apply_to.fits_routers() && self.pattern.is_match(name)
     }
 
     fn priority(&self) -> f64 {
@@ -88,15 +93,14 @@ impl Policies {
         &self,
         namespace: NamespaceId,
         layer: PolicyLayer,
-        path: &str,
-        entity: Governable,
+        fits: impl Fn(&Known) -> bool,
     ) -> Option<&Policy> {
         let all = self.all.range((namespace, layer, String::new())..);
         let all = all.take_while(|((of, is, _), _)| (*of, *is) == (namespace, layer));
         let mut chosen: Option<&Known> = None;
         for (_, known) in all {
             let is_higher = chosen.is_none_or(|chosen| known.priority() > chosen.priority());
-            if is_higher && known.fits(path, entity) {
+            if is_higher && fits(known) {
                 chosen = Some(known);
             }
         }
@@ -112,8 +116,9 @@ impl Policies {
         if self.all.is_empty() {
             return None;
         }
-        let user = self.choose(namespace, PolicyLayer::User, path, entity);
-        let operator = self.choose(namespace, PolicyLayer::Operator, path, entity);
+        let fits = |known: &Known| known.fits(path, entity);
+        let user = self.choose(namespace, PolicyLayer::User, fits);
+        let operator = self.choose(namespace, PolicyLayer::Operator, fits);
         let name = |policy: Option<&Policy>| policy.map(|policy| policy.name.clone());
         let definition = match (user, operator) {
             (None, None) => return None,
@@ -125,6 +130,23 @@ impl Policies {
             operator: name(operator),
             definition,
         })
+    }
+
+    /// Whether any policy of a namespace names an alternate router.
+    pub(crate) fn name_alternates(&self, namespace: NamespaceId) -> bool {
+        let mut all = self.list(namespace, PolicyLayer::User);
+        all.any(|policy| policy.definition.contains_key(ALTERNATE_EXCHANGE))
+    }
+
+    /// The alternate router that the policy of a router names, which is no operator policy.
+    pub(crate) fn alternate(&self, namespace: NamespaceId, router: &str) -> Option<String> {
+        if router == DEFAULT_ROUTER || !self.name_alternates(namespace) {
+            return None;
+        }
+        let fits = |known: &Known| known.fits_router(router);
+        let policy = self.choose(namespace, PolicyLayer::User, fits)?;
+        let alternate = policy.definition.get(ALTERNATE_EXCHANGE)?.as_str();
+        alternate.map(str::to_owned)
     }
 
     /// Gives an entity settings of its own, and what policies make of them: nothing of a dynamic

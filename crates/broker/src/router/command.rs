@@ -13,8 +13,8 @@ use crate::api::kind::EntityKind;
 use crate::api::page::Page;
 use crate::api::router::{
     self, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
-    MAX_BINDINGS, MAX_ROUTER_NAME, MAX_ROUTERS, RESERVED_ROUTERS, RouterAnswer, RouterDifference,
-    RouterError, RouterInfo, RouterOrder, RouterSettings,
+    MAX_BINDINGS, MAX_ROUTER_NAME, MAX_ROUTERS, RESERVED_ROUTERS, RouterAnswer, RouterError,
+    RouterInfo, RouterOrder, RouterSettings,
 };
 use crate::context::Context;
 use crate::entities::directory::Directory;
@@ -79,17 +79,12 @@ fn declare(
     }
     let found = describe(&directory.routers, namespace, &name);
     if let Some(found) = found {
-        return match difference(&settings, found.settings) {
+        return match settings.difference(&found.settings) {
             Some(difference) => Err(RouterError::Different { name, difference }),
             None => Ok(()),
         };
     }
-    if name.len() > MAX_ROUTER_NAME || name.contains(['\r', '\n']) {
-        return Err(RouterError::Name);
-    }
-    if name.starts_with(RESERVED_ROUTERS) {
-        return Err(RouterError::Reserved(name));
-    }
+    router::check_router_name(&name)?;
     let taken = directory.find(namespace, &name);
     let taken = taken.and_then(|id| directory.get(id));
     if taken.is_some_and(|queue| queue.kind.seen() == EntityKind::Topic) {
@@ -102,39 +97,10 @@ fn declare(
     }
     directory.make_router_rows(namespace, cx);
     let id = directory.next_id();
-    directory.routers.create(id, namespace, name, settings, cx);
+    let mut router = Router::new(id, namespace, name, settings);
+    router.governed_alternate = directory.policies.alternate(namespace, &router.name);
+    directory.routers.create(router, cx);
     Ok(())
-}
-
-fn difference(given: &RouterSettings, current: RouterSettings) -> Option<RouterDifference> {
-    if given.kind != current.kind {
-        Some(RouterDifference::Kind {
-            given: given.kind,
-            current: current.kind,
-        })
-    } else if given.durable != current.durable {
-        Some(RouterDifference::Durable {
-            given: given.durable,
-            current: current.durable,
-        })
-    } else if given.auto_delete != current.auto_delete {
-        Some(RouterDifference::AutoDelete {
-            given: given.auto_delete,
-            current: current.auto_delete,
-        })
-    } else if given.internal != current.internal {
-        Some(RouterDifference::Internal {
-            given: given.internal,
-            current: current.internal,
-        })
-    } else if given.alternate != current.alternate {
-        Some(RouterDifference::Alternate {
-            given: given.alternate.clone(),
-            current: current.alternate,
-        })
-    } else {
-        None
-    }
 }
 
 fn check_arguments(

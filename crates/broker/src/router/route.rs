@@ -89,7 +89,7 @@ impl Directory {
                 table.collect(keys, headers, &mut steps, &mut found)?;
             }
             if found.is_empty() {
-                let alternate = router.settings.alternate.as_deref();
+                let alternate = router.alternate();
                 let alternate = alternate.and_then(|name| self.routers.find(namespace, name));
                 found.extend(alternate.map(|router| Target::Router(router.id)));
             }

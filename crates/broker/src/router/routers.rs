@@ -98,6 +98,23 @@ impl Routers {
         names.filter_map(|(_, id)| self.by_id.get(id))
     }
 
+    /// The namespaces that have routers of their own.
+    pub(crate) fn namespaces(&self) -> Vec<NamespaceId> {
+        self.by_name.keys().copied().collect()
+    }
+
+    /// Gives each router of a namespace the alternate that its policy names.
+    pub(crate) fn govern(
+        &mut self,
+        namespace: NamespaceId,
+        alternate: impl Fn(&str) -> Option<String>,
+    ) {
+        for (name, id) in self.by_name.get(&namespace).into_iter().flatten() {
+            let router = self.by_id.get_mut(id).expect("a name is that of a router");
+            router.governed_alternate = alternate(name);
+        }
+    }
+
     /// Whether the routers that every namespace has are rows of this one.
     pub(crate) fn has_rows(&self, namespace: NamespaceId) -> bool {
         self.by_name.contains_key(&namespace)
@@ -112,7 +129,8 @@ impl Routers {
     ) {
         for (name, kind) in PREDECLARED {
             let (id, settings) = (next_id(), RouterSettings::new(kind));
-            self.create(id, namespace, name.to_owned(), settings, cx);
+            let router = Router::new(id, namespace, name.to_owned(), settings);
+            self.create(router, cx);
             if name == DEFAULT_ROUTER {
                 self.heads.insert(id, Head::empty());
             }
@@ -120,15 +138,7 @@ impl Routers {
     }
 
     /// Makes a router that is not there.
-    pub(crate) fn create(
-        &mut self,
-        id: EntityId,
-        namespace: NamespaceId,
-        name: String,
-        settings: RouterSettings,
-        cx: &mut Context<'_>,
-    ) {
-        let router = Router::new(id, namespace, name, settings);
+    pub(crate) fn create(&mut self, router: Router, cx: &mut Context<'_>) {
         cx.write(Write::PutEntity(definition::row_of_router(&router)));
         self.insert(router);
     }

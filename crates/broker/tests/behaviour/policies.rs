@@ -299,7 +299,7 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
         0s policy p on=(a{900}){900} max-length=1
         0s policy p on=q
         0s policy p on=q overflow=x
-        0s policy p on=q alternate-exchange=x
+        0s policy p on=q federation-upstream=x
         0s policy p on=q operator railbus-lock-duration=5000
         0s applied
         ",
@@ -312,7 +312,7 @@ fn what_is_wrong_is_refused_and_changes_nothing() {
             0s policy p: pattern should be regular expression but is invalid: Compiled regex exceeds size limit of 262144 bytes.
             0s policy p: no policy provided
             0s policy p: <<"x">> is not a valid overflow value
-            0s policy p: alternate-exchange: this broker does not support it yet
+            0s policy p: federation-upstream: this broker does not support it yet
             0s policy p: [{<<"railbus-lock-duration">>,5000}] are not recognised policy settings
             0s applied none
         "#]],

@@ -453,3 +453,129 @@ fn several_queues_that_detect_duplicates_are_asked_together() {
         "#]],
     );
 }
+
+#[test]
+fn a_policy_names_the_alternate_of_routers_that_have_none_of_their_own() {
+    check(
+        "
+        0s queue name=lost
+        0s queue name=own
+        0s router rest fanout
+        0s router mine fanout
+        0s router one direct
+        0s router two direct else=mine
+        0s bind rest - to=lost
+        0s bind mine - to=own
+        1s publish one k a
+        1s policy p on=. apply-to=exchanges alternate-exchange=rest
+        1s publish one k b
+        1s publish two k c
+        1s router three topic
+        1s publish three k d
+        1s publish amq.topic k e
+        1s publish - missing f
+        2s restart
+        2s publish one k g
+        2s unroute rest
+        2s publish one k h
+        2s router rest fanout
+        2s bind rest - to=lost
+        2s publish one k i
+        3s clear-policy p
+        3s publish one k j
+        4s attach r1 in=lost
+        4s limit r1 10
+        4s attach r2 in=own
+        4s limit r2 10
+        ",
+        expect![[r#"
+            0s router rest fanout: done
+            0s router mine fanout: done
+            0s router one direct: done
+            0s router two direct else=mine: done
+            0s bind rest - to=lost: done
+            0s bind mine - to=own: done
+            1s publish one k a: unmatched
+            1s publish one k b: stored by 1
+            1s publish two k c: stored by 1
+            1s router three topic: done
+            1s publish three k d: stored by 1
+            1s publish amq.topic k e: stored by 1
+            1s publish - missing f: unmatched
+            2s publish one k g: stored by 1
+            2s unroute rest: done
+            2s publish one k h: unmatched
+            2s router rest fanout: done
+            2s bind rest - to=lost: done
+            2s publish one k i: stored by 1
+            3s publish one k j: unmatched
+            4s r1 gets #1 b until 34s
+            4s r1 gets #2 d until 34s
+            4s r1 gets #3 e until 34s
+            4s r1 gets #4 g until 34s
+            4s r1 gets #5 i until 34s
+            4s r2 gets #1 c until 34s
+        "#]],
+    );
+}
+
+#[test]
+fn the_policy_of_the_highest_priority_decides_on_the_alternate_alone() {
+    check(
+        "
+        0s queue name=lost
+        0s router rest fanout
+        0s bind rest - to=lost
+        0s router one direct
+        0s policy low on=^o alternate-exchange=rest message-ttl=5000
+        0s applied in=lost
+        1s publish one k a
+        1s policy high on=^o priority=1 message-ttl=5000
+        1s publish one k b
+        1s policy high on=^o priority=1 apply-to=queues message-ttl=5000
+        1s publish one k c
+        1s policy high on=^o priority=1 apply-to=exchanges alternate-exchange=nowhere
+        1s publish one k d
+        1s policy high on=^x priority=1 alternate-exchange=nowhere
+        1s publish one k e
+        1s policy low on=^l alternate-exchange=rest message-ttl=5000
+        1s applied in=lost
+        1s publish one k f
+        ",
+        expect![[r#"
+            0s router rest fanout: done
+            0s bind rest - to=lost: done
+            0s router one direct: done
+            0s applied none
+            1s publish one k a: stored by 1
+            1s publish one k b: unmatched
+            1s publish one k c: stored by 1
+            1s publish one k d: unmatched
+            1s publish one k e: stored by 1
+            1s applied low/ {"alternate-exchange":"rest","message-ttl":5000}
+            1s publish one k f: unmatched
+        "#]],
+    );
+}
+
+#[test]
+fn a_router_that_is_always_there_has_the_alternate_of_its_policy() {
+    check(
+        "
+        0s queue name=q
+        0s publish amq.topic q a
+        0s policy p on=^amq.topic alternate-exchange=
+        0s publish amq.topic q b
+        0s publish amq.direct q c
+        1s policy p operator on=. alternate-exchange=
+        1s policy r on=. alternate-exchange=5
+        ",
+        expect![[r#"
+            0s publish amq.topic q a: unmatched
+            0s publish amq.topic q b: stored by 1
+            0s publish amq.direct q c: unmatched
+            1s policy p: [{<<"alternate-exchange">>,<<"">>}] are not recognised policy settings
+            1s policy r: 5 is not a valid alternate exchange name
+        "#]],
+    );
+}

@@ -23,7 +23,8 @@ Keys of a definition, durations in milliseconds and sizes in bytes:
   message-ttl, expires, max-length, max-length-bytes, delivery-limit,
   overflow (drop-head, reject-publish, reject-publish-dlx),
   railbus-lock-duration, railbus-auto-delete-on-idle, railbus-max-size, railbus-dead-letter-on-expiry,
-  railbus-retroactive. Operator policies have the keys of the first line and delivery-limit.
+  railbus-retroactive, alternate-exchange (of exchanges), and others that RabbitMQ has.
+  Operator policies have the keys of the first line and delivery-limit.
   railbus policy set ttl '^orders' '{\"message-ttl\": 60000}' --apply-to queues --priority 5";
 
 /// One policy.
@@ -52,7 +53,8 @@ pub struct PolicySetArguments {
     /// Settings of the policy, as a JSON object: {"message-ttl": 60000}
     #[arg(value_name = "DEFINITION", value_parser = object)]
     pub definition: Definition,
-    /// Kinds of entity: queues, topics, subscriptions or all
+    /// What it is for: queues, classic_queues, quorum_queues, exchanges, topics, subscriptions,
+    /// streams (of which there are none) or all
     #[arg(long, value_name = "KIND", default_value = "all")]
     pub apply_to: String,
     /// Priority; of several policies that match, the one with the highest number applies

@@ -13,8 +13,8 @@ use serde_json::{Map, Value as Json};
 use crate::api::declared::{Declared, QueueType};
 use crate::api::info::EntityInfo;
 use crate::api::kind::EntityKind;
-use crate::api::policy::PolicyLayer;
-use crate::api::policy::key::{Key, check_together};
+use crate::api::policy::key::{ALTERNATE_EXCHANGE, Key};
+use crate::api::policy::{PolicyLayer, check_together};
 use crate::api::resource::Resource;
 use crate::api::settings::{Overflow, Priorities, QueueSettings};
 
@@ -375,8 +375,8 @@ fn of_settings(settings: &QueueSettings) -> Map<String, Json> {
 /// The key of policies that an argument is.
 fn key_of(name: &str) -> Option<&'static Key> {
     let key = name.strip_prefix("x-")?;
-    let key = (!key.starts_with("railbus-")).then_some(key)?;
-    Key::find(key, PolicyLayer::User)
+    let is_of_queues = !key.starts_with("railbus-") && key != ALTERNATE_EXCHANGE;
+    Key::find(key, PolicyLayer::User).filter(|_| is_of_queues)
 }
 
 /// Whether an argument is one whose value means something.

@@ -251,6 +251,13 @@ pub(crate) const KEYS: &[Key] = &[
         },
         ..STORED
     },
+    // Routers have it. A queue to which such a policy applies makes nothing of it, as in RabbitMQ.
+    Key {
+        name: ALTERNATE_EXCHANGE,
+        values: Values::Text("a valid alternate exchange name"),
+        kinds: ALL,
+        ..STORED
+    },
     // What means nothing here.
     Key {
         name: "consumer-disconnected-timeout",
@@ -331,9 +338,11 @@ pub(crate) const KEYS: &[Key] = &[
 /// nothing is said.
 const RETROACTIVE: &str = "railbus-retroactive";
 
+/// The router for messages that match no binding of one that has none of its own.
+pub(crate) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+
 /// What RabbitMQ knows and this broker does not do yet.
 const NOT_YET: &[&str] = &[
-    "alternate-exchange",
     "federation-upstream",
     "federation-upstream-set",
     "railbus-clear-ttl-on-dead-letter",
@@ -413,27 +422,6 @@ pub(crate) fn check(name: &str, value: &Json, layer: PolicyLayer) -> Result<(), 
             ))
         }
     }
-}
-
-/// Whether the keys of a definition go together; `prefix` is what stands before their names.
-pub(crate) fn check_together(prefix: &str, definition: &Map<String, Json>) -> Result<(), String> {
-    let value = |key: &str| definition.get(&format!("{prefix}{key}"));
-    let (min, max) = (value("delayed-retry-min"), value("delayed-retry-max"));
-    let waits = value("delayed-retry-type").is_some_and(|it| it != "disabled");
-    if waits && min.is_none() {
-        return Err(format!(
-            "{prefix}delayed-retry-type: {prefix}delayed-retry-min is missing"
-        ));
-    }
-    let number = |value: Option<&Json>| value.and_then(Json::as_u64);
-    if let (Some(min), Some(max)) = (number(min), number(max))
-        && max < min
-    {
-        return Err(format!(
-            "{prefix}delayed-retry-max: {max} is below {prefix}delayed-retry-min, {min}"
-        ));
-    }
-    Ok(())
 }
 
 /// What a user policy and an operator policy say together.

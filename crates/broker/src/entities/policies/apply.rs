@@ -10,7 +10,7 @@ use store::{EntityId, NamespaceId, Write};
 use super::Known;
 use crate::api::entity_error::EntityError;
 use crate::api::output::Output;
-use crate::api::policy::key::is_retroactive;
+use crate::api::policy::key::{ALTERNATE_EXCHANGE, is_retroactive};
 use crate::api::policy::{MAX_POLICIES, Policy, PolicyLayer};
 use crate::context::Context;
 use crate::entities::definition;
@@ -49,6 +49,9 @@ impl Directory {
         cx: &mut Context<'_>,
     ) -> Result<bool, EntityError> {
         let pattern = policy.compile()?;
+        if policy.definition.contains_key(ALTERNATE_EXCHANGE) {
+            self.make_router_rows(namespace, cx);
+        }
         let key = (namespace, policy.layer, policy.name.clone());
         let before = self.policies.all.get(&key);
         let count = self.policies.list(namespace, policy.layer).count();
@@ -166,7 +169,16 @@ impl Directory {
         for id in concerned {
             self.apply_policy(id, cx);
         }
+        self.govern_routers(namespace);
         self.note_change_of_namespace(namespace);
+    }
+
+    /// Gives the routers of a namespace the alternates that policies name.
+    pub(crate) fn govern_routers(&mut self, namespace: NamespaceId) {
+        let Self {
+            policies, routers, ..
+        } = self;
+        routers.govern(namespace, |name| policies.alternate(namespace, name));
     }
 
     fn apply_policy(&mut self, id: EntityId, cx: &mut Context<'_>) {
@@ -193,7 +205,7 @@ impl Directory {
         run(queue, cx);
     }
 
-    /// Gives every entity that was recovered what policies make of it.
+    /// Gives every entity and router that was recovered what policies make of it.
     pub(in crate::entities) fn govern_all(&mut self) {
         let Self {
             policies, queues, ..
@@ -201,6 +213,9 @@ impl Directory {
         for queue in queues.values_mut() {
             let own = queue.settings.clone();
             policies.govern(queue, own);
+        }
+        for namespace in self.routers.namespaces() {
+            self.govern_routers(namespace);
         }
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn make_policies(
         let put = directory.insert_policy(namespace, policy, &mut Vec::new(), cx);
         put.expect(CHECKED);
     }
+    directory.govern_routers(namespace);
 }
 
 /// Makes all of it in a namespace that has no entities and policies.

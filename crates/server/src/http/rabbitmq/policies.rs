@@ -217,8 +217,8 @@ mod tests {
             "[{<<\"nosuch\">>,0}] are not recognised policy settings",
         );
         check(
-            &defined(json!({"alternate-exchange": "x"})),
-            "alternate-exchange: this broker does not support it yet",
+            &defined(json!({"federation-upstream": "x"})),
+            "federation-upstream: this broker does not support it yet",
         );
     }
 }
