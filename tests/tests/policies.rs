@@ -251,19 +251,46 @@ fn rabbitmqs_tools_get_what_they_can_read() {
 }
 
 #[test]
-fn a_queue_with_dead_letters_is_not_empty() {
+fn a_queue_with_a_message_of_any_kind_is_not_empty() {
     let broker = Setup::new().start();
-    assert_eq!(railbus(&broker, &["queue", "create", "q"]).code, 0);
+    let later = "BrokerProperties: {\"ScheduledEnqueueTimeUtc\":\"Fri, 01 Jan 2100 00:00:00 GMT\"}";
     let mut peer = Peer::connect(broker.address());
-    let sender = peer.sender("q");
-    assert_eq!(peer.send(sender, b"a"), DeliveryState::Accepted);
-    let receiver = peer.receiver("q", 1);
-    let received = peer.receive(receiver);
-    drop(peer.settle(&received, DeliveryState::Rejected(None)));
-    let ask = |method: &str, path: &str| api(&broker, method, path, &Value::Null);
-    assert_eq!(ask("GET", "queues/%2F/q").1["messages"], 0);
-    assert_eq!(ask("DELETE", "queues/%2F/q?if-empty=true").0, 400);
-    assert_eq!(ask("DELETE", "queues/%2F/q").0, 204);
+    let deferred = DeliveryState::Modified {
+        delivery_failed: false,
+        undeliverable_here: true,
+        message_annotations: Default::default(),
+    };
+    for (queue, outcome) in [
+        ("scheduled", None),
+        ("deferred", Some(deferred)),
+        ("dead", Some(DeliveryState::Rejected(None))),
+    ] {
+        let said = railbus(&broker, &["queue", "create", queue]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let headers = match &outcome {
+            Some(_) => &[][..],
+            None => &[later][..],
+        };
+        let path = format!("/{queue}/messages");
+        let (status, answer) = http::request(broker.address(), "POST", &path, headers, "a");
+        assert_eq!(status, 201, "{answer}");
+        if let Some(outcome) = outcome {
+            let receiver = peer.receiver(queue, 1);
+            let received = peer.receive(receiver);
+            drop(peer.settle(&received, outcome));
+        }
+        let path = format!("queues/%2F/{queue}");
+        let (_, shown) = api(&broker, "GET", &path, &Value::Null);
+        assert_eq!(shown["messages"], 0, "{queue}");
+        let reason = format!("queue '{queue}' in vhost '/' not empty");
+        let refused = (400, json!({"error": "bad_request", "reason": reason}));
+        let if_empty = format!("{path}?if-empty=true");
+        assert_eq!(api(&broker, "DELETE", &if_empty, &Value::Null), refused);
+        assert_eq!(
+            api(&broker, "DELETE", &path, &Value::Null),
+            (204, Value::Null)
+        );
+    }
 }
 
 #[test]

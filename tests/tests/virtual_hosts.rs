@@ -1,10 +1,14 @@
 //! RabbitMQ's HTTP interface by virtual host, each of which is a namespace.
 
+use amqp::DeliveryState;
 use e2e::http::{rabbitmq as api, rabbitmq_as as api_as};
-use e2e::{Broker, Setup, http};
+use e2e::{Broker, Peer, Setup, http};
 use serde_json::{Value, json};
 
 const NONE: Value = Value::Null;
+/// A key of a namespace, and how a client shows it.
+const OWN_KEY: &str = r#"{"keys": [{"name": "shared", "primary-key": "k7f31c0a95d2"}]}"#;
+const SHARED: &str = "Authorization: Basic c2hhcmVkOms3ZjMxYzBhOTVkMg==";
 
 /// A broker with the namespace `shop` besides its own.
 fn broker() -> Broker {
@@ -239,4 +243,219 @@ fn lists_are_answered_by_page() {
     }
     let answer = check(&broker, "GET", "queues?page=1&page_size=501", &NONE, 400);
     assert_eq!(answer["error"], "invalid_pagination_parameters");
+}
+
+#[test]
+fn an_overview_is_of_all_virtual_hosts_of_the_client() {
+    let broker = broker();
+    let count = |overview: &Value, kind: &str| overview["object_totals"][kind].as_u64().unwrap();
+    let before = check(&broker, "GET", "overview", &NONE, 200);
+    for vhost in ["shop", "%2F"] {
+        for path in ["queues", "exchanges"] {
+            let path = format!("{path}/{vhost}/of-test");
+            check(&broker, "PUT", &path, &json!({}), 201);
+        }
+    }
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("of-test");
+    for _ in 0..3 {
+        assert_eq!(peer.send(sender, b"a"), DeliveryState::Accepted);
+    }
+    let receiver = peer.receiver("of-test", 1);
+    drop(peer.receive(receiver));
+    let overview = check(&broker, "GET", "overview", &NONE, 200);
+    let totals = json!({"messages": 3, "messages_ready": 2, "messages_unacknowledged": 1});
+    assert_eq!(overview["queue_totals"], totals);
+    for kind in ["queues", "exchanges"] {
+        assert_eq!(count(&overview, kind), count(&before, kind) + 2, "{kind}");
+    }
+    assert_eq!(count(&overview, "consumers"), 1);
+    // That of the request is one too.
+    assert!(count(&overview, "connections") >= 2, "{overview}");
+    assert_eq!(count(&overview, "channels"), 0);
+    assert_eq!(overview["rabbitmq_version"], "4.3.0");
+}
+
+#[test]
+fn virtual_hosts_are_made_and_deleted() {
+    let broker = broker();
+    let made = check(&broker, "PUT", "vhosts/new", &NONE, 201);
+    let connection = made["connection-string"].as_str().expect("a text");
+    assert!(
+        connection.contains("SharedAccessKeyName=new;"),
+        "{connection}"
+    );
+    let tags = json!({"description": "x", "tags": [], "default_queue_type": "classic"});
+    check(&broker, "PUT", "vhosts/new", &tags, 204);
+    check(&broker, "PUT", "queues/new/q", &json!({}), 201);
+    let (_, shown) = http::get(broker.address(), "/$railbus/namespaces/new");
+    assert!(shown.contains("\"keys\":[\"new\"]"), "{shown}");
+    check(&broker, "DELETE", "vhosts/new", &NONE, 204);
+    check(&broker, "GET", "queues/new/q", &NONE, 404);
+    check(&broker, "DELETE", "vhosts/new", &NONE, 404);
+    for name in ["%2F", "default"] {
+        check(&broker, "PUT", &format!("vhosts/{name}"), &NONE, 204);
+        let refused = check(&broker, "DELETE", &format!("vhosts/{name}"), &NONE, 400);
+        let reason = "the default namespace cannot be deleted; reset it";
+        assert_eq!(refused["reason"], reason);
+    }
+    let quorum = json!({"default_queue_type": "quorum"});
+    check(&broker, "PUT", "vhosts/quorum", &quorum, 400);
+    check(&broker, "PUT", "vhosts/Not_A_Name", &NONE, 400);
+}
+
+#[test]
+fn a_key_of_a_virtual_host_makes_and_deletes_none() {
+    let broker = Setup::new().start();
+    make(&broker, "one", OWN_KEY);
+    for (method, path) in [
+        ("PUT", "vhosts/two"),
+        ("DELETE", "vhosts/one"),
+        ("PUT", "vhosts/one"),
+    ] {
+        let (status, answer) = api_as(&broker, method, path, &[SHARED], &NONE);
+        assert_eq!(status, 401, "{method} {path}: {answer}");
+        assert_eq!(answer["error"], "not_authorised");
+    }
+}
+
+#[test]
+fn an_import_makes_the_virtual_hosts_of_its_file() {
+    let broker = broker();
+    let file = json!({
+        "users": [{"name": "u"}],
+        "vhosts": [
+            {"name": "/"}, {"name": "shop"},
+            {"name": "second", "metadata": {"default_queue_type": "quorum"}},
+        ],
+        "permissions": [{"user": "u", "vhost": "second"}],
+        "exchanges": [{"name": "x", "vhost": "second", "type": "topic"}],
+        "queues": [{"name": "q", "vhost": "second", "durable": true}],
+        "bindings": [
+            {"source": "x", "vhost": "second", "destination": "q", "destination_type": "queue"},
+            {"source": "amq.topic", "vhost": "second", "destination": "x", "destination_type": "exchange"},
+        ],
+    });
+    check(&broker, "POST", "definitions", &file, 204);
+    check(&broker, "POST", "definitions", &file, 204);
+    check(&broker, "GET", "queues/second/q", &NONE, 200);
+    let bindings = check(&broker, "GET", "bindings/second/e/x/q/q", &NONE, 200);
+    assert_eq!(bindings.as_array().map(Vec::len), Some(1));
+    let wrong = json!({"vhosts": [{"name": "third"}, {"name": "Not_A_Name"}]});
+    check(&broker, "POST", "definitions", &wrong, 400);
+    check(&broker, "GET", "vhosts/third", &NONE, 404);
+}
+
+#[test]
+fn an_import_that_cannot_be_makes_nothing() {
+    let broker = broker();
+    check(&broker, "PUT", "queues/shop/there", &json!({}), 201);
+    check(&broker, "PUT", "exchanges/shop/direct", &json!({}), 201);
+    let queue = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
+    let binding = |source: &str, kind: &str, destination: &str| json!({"source": source, "destination": destination, "destination_type": kind});
+    for (kind, entry, status, reason) in [
+        (
+            "queues",
+            queue("s", json!({"x-queue-type": "stream"})),
+            400,
+            "unsupported queue type 'stream'",
+        ),
+        (
+            "queues",
+            queue("there", json!({"x-expires": 5})),
+            400,
+            "inequivalent arg 'x-expires' for queue 'there' in vhost 'shop'",
+        ),
+        (
+            "exchanges",
+            json!({"name": "direct", "type": "topic"}),
+            400,
+            "inequivalent arg 'type' for exchange 'direct' in vhost 'shop'",
+        ),
+        (
+            "exchanges",
+            json!({"name": "amq.mine", "type": "topic"}),
+            401,
+            "amq.mine",
+        ),
+        (
+            "bindings",
+            binding("none", "queue", "ok"),
+            404,
+            "no exchange 'none' in vhost 'shop'",
+        ),
+        (
+            "bindings",
+            binding("direct", "queue", "none"),
+            404,
+            "no queue 'none' in vhost 'shop'",
+        ),
+        (
+            "bindings",
+            binding("direct", "exchange", "none"),
+            404,
+            "no exchange 'none' in vhost 'shop'",
+        ),
+    ] {
+        let mut file = json!({
+            "queues": [{"name": "ok"}], "exchanges": [{"name": "ok"}], "bindings": [
+                binding("ok", "queue", "ok"), binding("direct", "queue", "there"),
+            ],
+        });
+        let list = file[kind].as_array_mut().expect("a list");
+        list.push(entry);
+        let refused = check(&broker, "POST", "definitions/shop", &file, status);
+        let said = refused["reason"].as_str().expect("a text");
+        assert!(said.contains(reason), "{reason}: {refused}");
+        check(&broker, "GET", "queues/shop/ok", &NONE, 404);
+        check(&broker, "GET", "exchanges/shop/ok", &NONE, 404);
+    }
+}
+
+#[test]
+fn a_path_chooses_between_namespaces_that_have_a_key() {
+    let broker = Setup::new().start();
+    for namespace in ["one", "two"] {
+        make(&broker, namespace, OWN_KEY);
+        let path = format!("queues/{namespace}/q");
+        let (status, answer) = api_as(&broker, "PUT", &path, &[SHARED], &json!({}));
+        assert_eq!(status, 201, "{path}: {answer}");
+    }
+    make(&broker, "three", "{}");
+    let read = |path: &str| api_as(&broker, "GET", path, &[SHARED], &NONE);
+    assert_eq!(read("queues/one").0, 200);
+    assert_eq!(read("queues/three").0, 401);
+    assert_eq!(read("queues/none").0, 401);
+    for path in ["queues", "queues/%2F"] {
+        let (status, answer) = read(path);
+        assert_eq!((status, &answer["error"]), (400, &json!("bad_request")));
+        let reason = answer["reason"].as_str().expect("a text");
+        assert!(reason.contains("more than one namespace"), "{answer}");
+    }
+}
+
+#[test]
+fn a_new_binding_is_found_at_its_location() {
+    let broker = broker();
+    check(&broker, "PUT", "queues/shop/q.1", &json!({}), 201);
+    for (body, location) in [
+        (json!({}), "q.1/~"),
+        (json!({"routing_key": "a/b"}), "q.1/a%252Fb"),
+    ] {
+        let request = |method: &str, path: &str| {
+            let body = body.to_string();
+            let request = format!(
+                "{method} /api/bindings/shop/e/amq.topic/q/{path} HTTP/1.1\r\nHost: localhost\r\n\
+                 Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            http::exchange(broker.address(), &request)
+        };
+        let answer = request("POST", "q.1");
+        assert!(
+            answer.contains(&format!("location: {location}\r\n")),
+            "{answer}"
+        );
+        assert!(request("DELETE", location).starts_with("HTTP/1.1 204"));
+    }
 }

@@ -25,7 +25,7 @@ use access::RequiredRight;
 pub use attach::may_share_name;
 pub use links::Links;
 pub use management::{argument_hash, exchange_settings, router_refusal};
-pub use open::{CAPABILITIES, open_properties};
+pub use open::{CAPABILITIES, VERSION, open_properties};
 
 /// What the dialect needs to know of its broker.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use amqp::{Map, Open, Symbol, Value};
 use dialect::virtual_host;
 
 /// The version of RabbitMQ whose features there are.
-const VERSION: &str = "4.3.0";
+pub const VERSION: &str = "4.3.0";
 /// The user and password that need no configuration, and count on this machine only.
 const GUEST: &str = "guest";
 

@@ -277,6 +277,10 @@ async fn admit(
     }
     let view = match NamespaceView::of_request(server, request.headers(), transport.peer) {
         Ok(view) => Arc::new(view),
+        // The path may choose one of those that have the key.
+        Err(_) if rabbitmq::names_virtual_host(&request) => {
+            Arc::new(NamespaceView::of_default_for(server, transport.peer))
+        }
         Err(error) => {
             let refusal = answer::error(StatusCode::BAD_REQUEST, &error.to_string());
             return early_refusal::in_form_of(&request, server, refusal);
@@ -345,7 +349,8 @@ async fn respond(
     let change = || HttpChange::of(&request, transport.peer, &caller, server);
     if rabbitmq::is_call(&request) && !is_management {
         let change = change();
-        return audited(change, rabbitmq::respond(request, caller, server).await);
+        let answered = rabbitmq::respond(request, caller, transport.is_tls, server);
+        return audited(change, answered.await);
     }
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
@@ -353,7 +358,8 @@ async fn respond(
     // After messages: an entity may have such a name too.
     if rabbitmq::is_unknown(&request) && !is_management {
         let change = change();
-        return audited(change, rabbitmq::respond(request, caller, server).await);
+        let answered = rabbitmq::respond(request, caller, transport.is_tls, server);
+        return audited(change, answered.await);
     }
     if operation == Operation::Administer {
         let change = change();

@@ -8,6 +8,8 @@
 mod bindings;
 mod definitions;
 mod exchanges;
+mod import;
+mod overview;
 mod pagination;
 mod policies;
 mod queues;
@@ -19,11 +21,12 @@ use access::{Operation, Unauthorized};
 use broker::PolicyLayer;
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::WWW_AUTHENTICATE;
+use hyper::header::{CONNECTION, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 
+use super::api::namespaces;
 use super::request::body;
 use super::request::caller::Caller;
 use super::response::answer;
@@ -95,6 +98,13 @@ pub fn is_unknown<T>(request: &Request<T>) -> bool {
     resource(request).is_some_and(|it| UNKNOWN.contains(&it))
 }
 
+/// Whether the path of a request names a virtual host that is not that of the request itself.
+pub fn names_virtual_host<T>(request: &Request<T>) -> bool {
+    let segments = segments(request.uri().path()).unwrap_or_default();
+    let named = segments.get(1);
+    is_call(request) && named.is_some_and(|named| named != virtual_hosts::OWN)
+}
+
 fn resource<T>(request: &Request<T>) -> Option<&str> {
     let rest = request.uri().path().strip_prefix(PREFIX)?;
     rest.split('/').next()
@@ -107,6 +117,8 @@ struct Call {
     segments: Vec<String>,
     query: String,
     body: Bytes,
+    /// Where the client has found the broker, as connection strings say it.
+    endpoint: String,
 }
 
 /// Why a request is refused: the status, what is wrong, and why.
@@ -160,6 +172,7 @@ fn has_flag(query: &str, flag: &str) -> bool {
 pub async fn respond(
     request: Request<Incoming>,
     caller: Caller,
+    is_tls: bool,
     server: &Arc<NamespaceView>,
 ) -> Response {
     let segments = segments(request.uri().path());
@@ -177,31 +190,42 @@ pub async fn respond(
     };
     let (method, query) = (request.method().clone(), request.uri().query());
     let query = query.unwrap_or_default().to_owned();
+    let endpoint = namespaces::endpoint(&request, is_tls);
     let body = match body::read_own(request, BODY_BYTES, server.limits().handshake).await {
         Ok(body) => body,
-        Err(refusal) => return refusal,
+        Err(refusal) => return in_own_form(refusal),
     };
     let call = Call {
         method,
         segments,
         query,
         body,
+        endpoint,
     };
+    let location = bindings::location(&call);
     // A task of its own, so that a disconnect of the client does not stop the operation.
     let working = tokio::spawn(async move { handle(&server, &call).await });
     match working.await {
         Ok(Ok((status, Some(json)))) => answer::value(status, &json),
-        Ok(Ok((status, None))) => empty(status),
-        Ok(Err(Failure::Refused(refusal))) => refused(refusal),
-        Ok(Err(Failure::Shard(error))) => {
-            answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string())
+        Ok(Ok((status, None))) => {
+            let mut response = empty(status);
+            let location = location.and_then(|text| HeaderValue::try_from(text).ok());
+            if let Some(location) = location.filter(|_| status == StatusCode::CREATED) {
+                response.headers_mut().insert(LOCATION, location);
+            }
+            response
         }
+        Ok(Err(Failure::Refused(refusal))) => refused(refusal),
+        Ok(Err(Failure::Shard(error))) => in_own_form(answer::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            &error.to_string(),
+        )),
         Err(error) => {
             tracing::error!(%error, "a request ended because of an internal error");
-            answer::error(
+            in_own_form(answer::error(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal error of the broker",
-            )
+            ))
         }
     }
 }
@@ -249,10 +273,12 @@ async fn handle_whole(server: &Arc<NamespaceView>, call: &Call) -> Answered {
     let (resource, rest) = segments.split_first().ok_or_else(not_found)?;
     match (*resource, rest) {
         (resource, _) if !RESOURCES.contains(&resource) => Err(not_found()),
-        ("overview", []) if is_read(&call.method) => overview(server, call).await,
+        ("overview", []) if is_read(&call.method) => {
+            Ok((StatusCode::OK, Some(overview::read(server).await?)))
+        }
         ("overview", []) => Err(not_allowed()),
         ("overview", _) => Err(not_found()),
-        ("vhosts", rest) => virtual_hosts::handle(server, call, rest),
+        ("vhosts", rest) => virtual_hosts::handle(server, call, rest).await,
         ("definitions", rest) => definitions::handle(server, call, rest).await,
         (resource, [vhost, ..]) => {
             let mut host = VirtualHost::open(server, vhost).await?;
@@ -289,39 +315,6 @@ async fn handle_in(host: &mut VirtualHost, resource: &str, call: &Call, rest: &[
         "bindings" => bindings::handle(host, call, rest).await,
         _ => Err(not_found()),
     }
-}
-
-/// The broker, and the totals of the queues of all virtual hosts of the client.
-async fn overview(server: &Arc<NamespaceView>, call: &Call) -> Answered {
-    let of_kind = |listed: Option<Json>| match listed {
-        Some(Json::Array(listed)) => listed,
-        _ => Vec::new(),
-    };
-    let queues = of_kind(list_all(server, "queues", call).await?.1);
-    let exchanges = of_kind(list_all(server, "exchanges", call).await?.1);
-    let sum = |member: &str| -> u64 {
-        let values = queues.iter().filter_map(|queue| queue[member].as_u64());
-        values.sum()
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    let overview = json!({
-        "product_name": "Railbus",
-        "product_version": version,
-        "rabbitmq_version": version,
-        "cluster_name": NODE,
-        "node": NODE,
-        "object_totals": {
-            "queues": queues.len(),
-            "exchanges": exchanges.len(),
-            "consumers": sum("consumers"),
-        },
-        "queue_totals": {
-            "messages": sum("messages"),
-            "messages_ready": sum("messages_ready"),
-            "messages_unacknowledged": sum("messages_unacknowledged"),
-        },
-    });
-    Ok((StatusCode::OK, Some(overview)))
 }
 
 /// The name of the one node.
@@ -371,6 +364,27 @@ fn refused((status, error, reason): Refusal) -> Response {
     response
 }
 
+/// A refusal of another part of the server as clients of this interface read it.
+pub fn in_own_form(refusal: Response) -> Response {
+    let Some(reason) = answer::reason(&refusal) else {
+        return refusal;
+    };
+    let status = refusal.status();
+    let error = match status {
+        StatusCode::BAD_REQUEST => "bad_request",
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => "not_authorised",
+        other => other.canonical_reason().unwrap_or("error"),
+    };
+    let body = json!({"error": error, "reason": reason.text});
+    let mut response = answer::value(status, &body);
+    if let Some(connection) = refusal.headers().get(CONNECTION) {
+        let headers = response.headers_mut();
+        headers.insert(CONNECTION, connection.clone());
+    }
+    response.extensions_mut().insert(reason);
+    response
+}
+
 fn empty(status: StatusCode) -> Response {
     let mut response = Response::new(Default::default());
     *response.status_mut() = status;
@@ -379,7 +393,7 @@ fn empty(status: StatusCode) -> Response {
 
 fn unauthorized(reason: &Unauthorized) -> Response {
     if reason.is_temporary() {
-        return answer::unauthorized(reason);
+        return in_own_form(answer::unauthorized(reason));
     }
     let (error, text) = match reason {
         Unauthorized::Missing(_) => ("", ""),

@@ -42,6 +42,11 @@ impl NamespaceView {
         Self::new(Arc::clone(server), NamespaceId::default(), None)
     }
 
+    /// The same, for a request from `peer`.
+    pub fn of_default_for(server: &Arc<ServerState>, peer: SocketAddr) -> Self {
+        Self::new(Arc::clone(server), NamespaceId::default(), Some(peer))
+    }
+
     fn new(server: Arc<ServerState>, namespace: NamespaceId, peer: Option<SocketAddr>) -> Self {
         Self {
             server,

@@ -134,7 +134,7 @@ pub enum ApiError {
 }
 
 impl ApiError {
-    pub(super) fn status(&self) -> StatusCode {
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::Entity(EntityError::NoNamespace(_) | EntityError::NoSnapshot(_))
             | Self::NoBackup(_) => StatusCode::NOT_FOUND,
@@ -353,7 +353,7 @@ fn own_key(server: &NamespaceView, name: &str) -> Result<AuthorizationRule, ApiE
 }
 
 /// Where the client of this request has found the broker.
-fn endpoint(request: &Request<Incoming>, is_tls: bool) -> String {
+pub fn endpoint<T>(request: &Request<T>, is_tls: bool) -> String {
     let host = request.headers().get(HOST);
     let host = host
         .and_then(|host| host.to_str().ok())

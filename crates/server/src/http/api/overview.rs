@@ -92,7 +92,7 @@ pub async fn read(
 }
 
 /// The figures of the broker, and of the entities of a namespace.
-async fn report(server: &ServerState, namespace: NamespaceId) -> Result<Report, ShardError> {
+pub async fn report(server: &ServerState, namespace: NamespaceId) -> Result<Report, ShardError> {
     let question = |answer| Message::Measure(Measured::Of(namespace), answer);
     ask_task(server.placement.of(namespace), question).await
 }

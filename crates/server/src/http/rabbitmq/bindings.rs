@@ -57,6 +57,24 @@ pub(super) async fn handle(host: &mut VirtualHost, call: &Call, rest: &[&str]) -
     }
 }
 
+/// Where a binding is found that a request makes: its path, seen from that of the request.
+pub(super) fn location(call: &Call) -> Option<String> {
+    let ["bindings", _, "e", source, kind @ ("q" | "e"), name] =
+        *call.segments.iter().map(String::as_str).collect::<Vec<_>>()
+    else {
+        return None;
+    };
+    if call.method != Method::POST {
+        return None;
+    }
+    let ends = (source.to_owned(), destination(kind, name));
+    let binding = read(ends, &object(&call.body).ok()?).ok()?;
+    // The key, which is encoded, is encoded once more as a part of a path.
+    let key = properties_key(&binding);
+    let [name, key] = [name, &key].map(|part| utf8_percent_encode(part, ENCODED));
+    Some(format!("{name}/{key}"))
+}
+
 fn destination(kind: &str, name: &str) -> BindingDestination {
     match kind {
         "q" => BindingDestination::Entity(name.to_owned()),

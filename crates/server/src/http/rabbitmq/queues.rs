@@ -5,8 +5,8 @@
 
 use broker::{
     Answer, BindingDestination, Command, EntityDescription, EntityError, EntityInfo, EntityKind,
-    EntityPath, Order, Output, QueueArguments, QueueInfo, Resource, StoreOnlyProperties, Subqueue,
-    SubqueueId, Wall,
+    EntityPath, Order, Output, QueueArguments, Resource, StoreOnlyProperties, Subqueue, SubqueueId,
+    Wall,
 };
 use hyper::{Method, StatusCode};
 use serde_json::{Map, Value as Json, json};
@@ -31,7 +31,10 @@ pub(super) async fn handle(host: &mut VirtualHost, call: &Call, rest: &[&str]) -
             let found = describe(host, name).await?.ok_or_else(not_found)?;
             Ok((StatusCode::OK, Some(shown(&found, &host.name))))
         }
-        (&Method::PUT, [_, name]) => made(put(host, name, &object(&call.body)?).await?),
+        (&Method::PUT, [_, name]) => {
+            let arguments = read(host.queue(name), name, &object(&call.body)?)?;
+            made(declare(host, name, arguments).await?)
+        }
         (&Method::DELETE, [_, name]) => delete(host, name, &call.query).await,
         (&Method::DELETE, [_, name, "contents"]) => purge(host, name).await,
         (method, [_, name, "bindings"]) if is_read(method) => {
@@ -54,14 +57,13 @@ async fn describe(host: &mut VirtualHost, name: &str) -> Result<Option<EntityInf
 }
 
 /// Makes a queue, or sees that the one of its name is the same. Returns whether it is new.
-pub(super) async fn put(
+pub(super) async fn declare(
     host: &mut VirtualHost,
     name: &str,
-    given: &Map<String, Json>,
+    arguments: QueueArguments,
 ) -> Result<bool, Failure> {
-    let arguments = read(host.queue(name), name, given)?;
     if let Some(found) = describe(host, name).await? {
-        compare(host, &arguments, &found)?;
+        compare(&arguments, &found, &host.name)?;
         let path = name.to_owned();
         // Whatever it answers: a queue that has gone meanwhile was there when it was declared.
         let _ = host.shard.order(Order::Redeclare { path }).await?;
@@ -84,32 +86,32 @@ pub(super) async fn put(
         Err(error) => match describe(host, name).await? {
             // Another client has made it meanwhile.
             Some(found) if matches!(error, EntityError::Exists(_)) => {
-                compare(host, &arguments, &found)
+                compare(&arguments, &found, &host.name).map(|()| false)
             }
             _ => Err(host.refusal(&error)),
         },
     }
 }
 
-/// Whether a queue that is there is as it is declared. It is not new then.
-fn compare(
-    host: &VirtualHost,
+/// Whether a queue that is there is as it is declared.
+pub(super) fn compare(
     arguments: &QueueArguments,
     found: &EntityInfo,
-) -> Result<bool, Failure> {
+    vhost: &str,
+) -> Result<(), Failure> {
     if found.queue.settings.exclusive {
-        let queue = host.queue(&found.queue.path);
+        let queue = Resource::queue(&found.queue.path, vhost);
         let text = format!("cannot obtain exclusive access to locked {queue}");
         return Err(bad_request(text));
     }
-    match arguments.difference(found, &host.name) {
+    match arguments.difference(found, vhost) {
         Some(text) => Err(bad_request(text)),
-        None => Ok(false),
+        None => Ok(()),
     }
 }
 
 /// The arguments of a queue that is to be made.
-fn read(
+pub(super) fn read(
     queue: Resource<'_>,
     name: &str,
     given: &Map<String, Json>,
@@ -168,15 +170,17 @@ fn shown(info: &EntityInfo, vhost: &str) -> Json {
 
 async fn delete(host: &mut VirtualHost, name: &str, query: &str) -> Answered {
     let found = describe(host, name).await?.ok_or_else(not_found)?;
-    let QueueInfo {
-        active,
-        scheduled,
-        deferred,
-        dead_letter,
-        ..
-    } = found.queue;
+    let queue = &found.queue;
     // Messages that RabbitMQ does not know are messages too.
-    let is_empty = [active, scheduled, deferred, dead_letter] == [0; 4];
+    let counts = [
+        queue.active,
+        queue.scheduled,
+        queue.deferred,
+        queue.dead_letter,
+        queue.transfer,
+        queue.transfer_dead_letter,
+    ];
+    let is_empty = counts.iter().all(|count| *count == 0);
     if has_flag(query, "if-empty") && !is_empty {
         return Err(bad_request(format!("{} not empty", host.queue(name))));
     }

@@ -1,7 +1,8 @@
 //! Early refusals: a request that is refused before it is routed. (docs/spec/admin.md#8.2)
 //!
-//! Our own interface, the counters and RabbitMQ's interface answer with JSON. Clients of Service
-//! Bus use all other paths, and read an error of management or of messages.
+//! Our own interface, the counters and RabbitMQ's interface answer with JSON, the latter in a form
+//! of its own. Clients of Service Bus use all other paths, and read an error of management or of
+//! messages.
 
 use admin::Error;
 use hyper::header::CONNECTION;
@@ -13,6 +14,9 @@ use crate::server::server_state::ServerState;
 
 /// The same refusal in the form that clients of the request's path read.
 pub fn in_form_of<T>(request: &Request<T>, server: &ServerState, refusal: Response) -> Response {
+    if rabbitmq::is_call(request) || rabbitmq::is_unknown(request) {
+        return rabbitmq::in_own_form(refusal);
+    }
     let Some(reason) = answer::reason(&refusal).filter(|_| !is_json(request)) else {
         return refusal;
     };
