@@ -248,6 +248,10 @@ fn what_is_wrong_is_one_sentence_and_an_exit_code() {
             &format!("'{name}' contains character(s) that is not allowed"),
         );
     }
+    let said = railbus(&broker, &["queue", "create", ""]);
+    assert_eq!(said.code, 2);
+    let expected = "a value is required for '<PATH>'";
+    assert!(said.err.contains(expected), "{}", said.err);
     fails(
         &broker,
         "subscription create events a/b",

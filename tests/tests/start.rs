@@ -92,7 +92,12 @@ fn a_configured_key_is_never_printed() {
 fn a_second_process_on_the_same_directory_is_refused() {
     let setup = Setup::new();
     let broker = setup.start();
-    check_refused(&setup, &["is used by another process", "data"]);
+    let data = setup.directory().join("data");
+    let expected = format!(
+        "the data directory {0} cannot be used: {0} is used by another process",
+        data.display()
+    );
+    check_refused(&setup, &[&expected]);
     // The first one is unharmed.
     let mut peer = Peer::connect(broker.address());
     let _ = peer.sender("orders");

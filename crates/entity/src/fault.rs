@@ -169,25 +169,56 @@ pub fn names(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> HashSet<
     paths.map(|path| path.to_lowercase()).collect()
 }
 
-/// A warning for each queue or subscription whose messages would go to one that is not there.
+/// A queue or subscription whose messages go to a queue or topic that the file does not have.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MissingTarget {
+    /// Where it is.
+    pub location: FaultLocation,
+    /// The path of the queue, or of the subscription's topic.
+    pub path: String,
+    /// Whether its dead letters go there.
+    pub of_dead_letters: bool,
+    /// The path that they go to.
+    pub target: String,
+}
+
+/// All of them, in the order of the file.
 #[must_use]
-pub fn missing_targets(queues: &[QueueDefinition], topics: &[TopicDefinition]) -> Vec<String> {
+pub fn missing_targets(
+    queues: &[QueueDefinition],
+    topics: &[TopicDefinition],
+) -> Vec<MissingTarget> {
     let known = names(queues, topics);
-    let mut warnings = Vec::new();
-    let queues = queues.iter();
-    let queues = queues.map(|queue| (queue.path.clone(), &queue.settings));
-    let subscriptions = topics.iter().flat_map(|topic| {
-        let of_topic = topic.subscriptions.iter();
-        of_topic.map(|it| (format!("{}/{}", topic.path, it.name), &it.settings.queue))
+    let of_queues = queues
+        .iter()
+        .enumerate()
+        .map(|(index, queue)| (FaultLocation::Queue(index), &queue.path, &queue.settings));
+    let of_topics = topics.iter().enumerate().flat_map(|(topic, definition)| {
+        let subscriptions = definition.subscriptions.iter().enumerate();
+        subscriptions.map(move |(index, it)| {
+            let location = FaultLocation::Subscription(topic, index);
+            (location, &definition.path, &it.settings.queue)
+        })
     });
-    for (path, settings) in queues.chain(subscriptions) {
-        let dead = settings.forward_dead_lettered_messages_to.iter();
-        let targets = settings.forward_to.iter().chain(dead);
-        for target in targets.filter(|target| !known.contains(&target.to_lowercase())) {
-            warnings.push(format!("{path} forwards to {target}, which is not there"));
+    let mut missing = Vec::new();
+    for (location, path, settings) in of_queues.chain(of_topics) {
+        for (of_dead_letters, target) in [
+            (false, &settings.forward_to),
+            (true, &settings.forward_dead_lettered_messages_to),
+        ] {
+            if let Some(target) = target
+                && !known.contains(&target.to_lowercase())
+            {
+                missing.push(MissingTarget {
+                    location,
+                    path: path.clone(),
+                    of_dead_letters,
+                    target: target.clone(),
+                });
+            }
         }
     }
-    warnings
+    missing
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::id::SequenceNumber;
 /// Why the store fails. All of them are final for this process.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StoreError {
-    #[error("the data directory {path} is used by another process")]
+    #[error("{path} is used by another process")]
     Locked { path: String },
     #[error("the format file names format version {found}; this program understands up to {known}")]
     NewerFormat { found: u32, known: u32 },

@@ -1,5 +1,6 @@
 //! Arguments of the commands for queues, topics, subscriptions and rules.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args, Subcommand};
 
 use super::properties::{PropertyOptions, Subscription};
@@ -33,7 +34,7 @@ pub struct ListArguments {
 #[derive(Args, Clone, Debug)]
 pub struct PathArguments {
     /// Path of the entity
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_parser = NonEmptyStringValueParser::new())]
     pub path: String,
     #[command(flatten)]
     pub broker: BrokerArguments,
@@ -64,7 +65,7 @@ pub enum SubscriptionCommand {
     /// List the subscriptions of a topic.
     List {
         /// The topic
-        #[arg(value_name = "TOPIC")]
+        #[arg(value_name = "TOPIC", value_parser = NonEmptyStringValueParser::new())]
         topic: String,
         #[command(flatten)]
         list: ListArguments,
@@ -83,10 +84,10 @@ pub enum SubscriptionCommand {
 #[derive(Args, Clone, Debug)]
 pub struct SubscriptionArguments {
     /// The topic
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", value_parser = NonEmptyStringValueParser::new())]
     pub topic: String,
     /// Its name
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
     #[command(flatten)]
     pub broker: BrokerArguments,
@@ -109,10 +110,10 @@ pub enum RuleCommand {
     /// List the rules of a subscription.
     List {
         /// The topic
-        #[arg(value_name = "TOPIC")]
+        #[arg(value_name = "TOPIC", value_parser = NonEmptyStringValueParser::new())]
         topic: String,
         /// The subscription
-        #[arg(value_name = "SUBSCRIPTION")]
+        #[arg(value_name = "SUBSCRIPTION", value_parser = NonEmptyStringValueParser::new())]
         subscription: String,
         #[command(flatten)]
         list: ListArguments,
@@ -133,13 +134,13 @@ pub enum RuleCommand {
 #[derive(Args, Clone, Debug)]
 pub struct RuleName {
     /// The topic
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", value_parser = NonEmptyStringValueParser::new())]
     pub topic: String,
     /// The subscription
-    #[arg(value_name = "SUBSCRIPTION")]
+    #[arg(value_name = "SUBSCRIPTION", value_parser = NonEmptyStringValueParser::new())]
     pub subscription: String,
     /// Its name
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
     #[command(flatten)]
     pub broker: BrokerArguments,

@@ -1,6 +1,7 @@
 //! Arguments of the commands for namespaces.
 
 use bytesize::ByteSize;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
 use super::BrokerArguments;
@@ -61,7 +62,7 @@ pub struct NamespaceForkArguments {
 #[derive(Args, Clone, Debug)]
 pub struct NamespaceName {
     /// Name of the namespace: lower-case letters, digits and -
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
     #[command(flatten)]
     pub broker: BrokerArguments,

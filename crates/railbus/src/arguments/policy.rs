@@ -1,5 +1,6 @@
 //! Arguments of the commands for policies.
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 
@@ -31,7 +32,7 @@ Keys of a definition, durations in milliseconds and sizes in bytes:
 #[derive(Args, Clone, Debug)]
 pub struct PolicyName {
     /// Its name
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub name: String,
     /// Operator policy, which limits the settings of users and of their policies
     #[arg(long)]

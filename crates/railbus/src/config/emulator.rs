@@ -15,6 +15,7 @@ use super::entities::Entities;
 use super::error::Error;
 use super::json::Cursor;
 use super::namespaces;
+use super::unknown_target::UnknownTarget;
 
 /// Whether `root` is such a file rather than one of our own shape.
 pub fn is_emulator(root: &Cursor<'_>) -> Result<bool, Error> {
@@ -44,6 +45,10 @@ pub fn read(root: &Cursor<'_>, tier: Tier) -> Result<Entities, Error> {
         let namespaces = &mut entities.namespaces;
         namespaces::add(namespaces, definition, |message| name.error(message))?;
         let added = namespaces.last_mut().expect("it was added just now");
+        let name = &added.definition.name;
+        let unknown = reader.entities.unknown_targets.into_iter();
+        let unknown = unknown.map(|it| it.within(name));
+        entities.unknown_targets.extend(unknown);
         (added.queues, added.topics) = (reader.entities.queues, reader.entities.topics);
         entities.warnings.extend(reader.entities.warnings);
     }
@@ -103,7 +108,14 @@ impl Reader {
             .map_err(|fault| {
                 let text = fault.text(|location| path_of(index, location));
                 root.error_at(&key_of(index, fault.location), text)
-            })
+            })?;
+        let keys = ["ForwardTo", "ForwardDeadLetteredMessagesTo"];
+        self.entities.unknown_targets =
+            UnknownTarget::find(queues, topics, keys, |location, key, text| {
+                let path = format!("{}.Properties.{key}", path_of(index, location));
+                root.error_at(&path, text)
+            });
+        Ok(())
     }
 
     fn queue(&mut self, queue: &Cursor<'_>) -> Result<(), Error> {

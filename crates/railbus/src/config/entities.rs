@@ -16,6 +16,7 @@ use super::json::{self, Cursor};
 use super::namespaces::{self, NamespaceConfig};
 use super::policies;
 use super::toml_file::TomlFile;
+use super::unknown_target::UnknownTarget;
 
 /// The entities of a file.
 #[derive(Clone, Debug, Default)]
@@ -28,30 +29,33 @@ pub struct Entities {
     pub faults: Vec<FaultRule>,
     /// Namespaces besides the default one, which has all that is above.
     pub namespaces: Vec<ConfiguredNamespace>,
+    /// Targets of forwarded messages that their own file does not have.
+    pub unknown_targets: Vec<UnknownTarget>,
     /// What a user should know about the file, although it is accepted.
     pub warnings: Vec<String>,
 }
 
 impl Entities {
-    /// Adds a warning that `file` declares no entities, if that is so.
+    /// Adds a warning that `file` declares no entities, if that is so and it is not there yet.
     pub fn warn_if_none(&mut self, file: &Path) {
         let is_empty = self.queues.is_empty() && self.topics.is_empty();
         if is_empty && self.namespaces.is_empty() {
             let file = file.display();
             let text = format!("{file}:1: the file declares no queue and no topic");
-            self.warnings.push(text);
+            if !self.warnings.contains(&text) {
+                self.warnings.push(text);
+            }
         }
     }
 
     /// Warnings about messages that would go to an entity that is not there.
     pub fn missing_targets(&self) -> Vec<String> {
-        let mut missing = fault::missing_targets(&self.queues, &self.topics);
-        for namespace in &self.namespaces {
-            let of_it = fault::missing_targets(&namespace.queues, &namespace.topics);
-            let name = &namespace.definition.name;
-            missing.extend(of_it.iter().map(|text| format!("namespace {name}: {text}")));
-        }
-        missing
+        let known = fault::names(&self.queues, &self.topics);
+        let missing = self
+            .unknown_targets
+            .iter()
+            .filter(|it| it.is_missing(&known));
+        missing.map(UnknownTarget::to_string).collect()
     }
 
     /// Adds the entities of `railbus.toml` to those of the entities file. If both name one, the
@@ -59,6 +63,7 @@ impl Entities {
     pub fn add(&mut self, of_settings: Self) {
         let known = fault::names(&self.queues, &self.topics);
         let warnings = &mut self.warnings;
+        warnings.extend(of_settings.warnings);
         let mut is_new = |what: &str, path: &str| {
             let is_new = !known.contains(&path.to_lowercase());
             if !is_new {
@@ -73,6 +78,12 @@ impl Entities {
         let topics = of_settings.topics.into_iter();
         self.topics
             .extend(topics.filter(|topic| is_new("topic", &topic.path)));
+        let mut unknown = of_settings.unknown_targets;
+        unknown.retain(|it| match &it.namespace {
+            None => !known.contains(it.path()),
+            Some(name) => !(self.namespaces.iter()).any(|known| known.definition.name == *name),
+        });
+        self.unknown_targets.append(&mut unknown);
         policies::add(&mut self.policies, of_settings.policies, &mut self.warnings);
         for fault in of_settings.faults {
             if self.faults.iter().any(|known| known.name == fault.name) {
@@ -121,13 +132,13 @@ impl EntitiesConfig {
         tier: Tier,
         refuse: impl Fn(String, String) -> Error,
     ) -> Result<Entities, Error> {
-        let namespaces = namespaces::collect(self.namespaces, tier, &refuse)?;
         faults::check(&self.faults, &refuse)?;
-        Ok(Entities {
-            namespaces,
+        let mut entities = Entities {
             faults: self.faults,
-            ..collect(self.queues, self.topics, self.policies, tier, refuse)?
-        })
+            ..collect(self.queues, self.topics, self.policies, tier, &refuse)?
+        };
+        namespaces::collect(self.namespaces, tier, refuse, &mut entities)?;
+        Ok(entities)
     }
 }
 
@@ -179,10 +190,17 @@ pub fn collect(
     };
     let checked = fault::check(&entities.queues, &entities.topics)
         .and_then(|()| fault::admit(tier, &mut entities.queues, &entities.topics));
-    match checked {
-        Ok(()) => Ok(entities),
-        Err(fault) => Err(refuse(key_of(fault.location), fault.text(path_of))),
+    if let Err(fault) = checked {
+        return Err(refuse(key_of(fault.location), fault.text(path_of)));
     }
+    let keys = ["forward-to", "forward-dead-lettered-messages-to"];
+    entities.unknown_targets = UnknownTarget::find(
+        &entities.queues,
+        &entities.topics,
+        keys,
+        |location, key, text| refuse(format!("{}.{key}", path_of(location)), text),
+    );
+    Ok(entities)
 }
 
 /// Where a file of our own shape has an entity or a rule.
@@ -422,27 +440,6 @@ mod tests {
         assert!(error.contains("at character 4"), "{error}");
         let error = rule(r#"{"FilterType": "Correlation", "CorrelationFilter": {}}"#);
         assert!(error.contains("at least one field"), "{error}");
-    }
-
-    #[test]
-    fn a_topic_and_a_queue_can_not_share_a_name() {
-        let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [{"Name": "a"}],
-            "Topics": [{"Name": "A"}]}]}}"#;
-        assert_eq!(
-            check("Config.json", text).unwrap_err(),
-            "Config.json:2: UserConfig.Namespaces[0].Topics[0].Name: the entity `A` is there already, as UserConfig.Namespaces[0].Queues[0]",
-        );
-    }
-
-    #[test]
-    fn a_member_that_is_not_known_is_worth_a_warning() {
-        let entities = emulator(r#"{"Name": "a", "Properties": {"Speed": 1}}"#).unwrap();
-        assert_eq!(
-            entities.warnings,
-            [
-                "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.Speed: this member is not known and has no effect"
-            ]
-        );
     }
 
     #[test]

@@ -144,3 +144,24 @@ fn a_file_without_entities_is_worth_a_warning() {
     );
     assert_eq!(check("q.toml", "").unwrap().warnings, [expected("q.toml")]);
 }
+
+#[test]
+fn a_topic_and_a_queue_can_not_share_a_name() {
+    let text = r#"{"UserConfig": {"Namespaces": [{"Name": "n", "Queues": [{"Name": "a"}],
+        "Topics": [{"Name": "A"}]}]}}"#;
+    assert_eq!(
+        check("Config.json", text).unwrap_err(),
+        "Config.json:2: UserConfig.Namespaces[0].Topics[0].Name: the entity `A` is there already, as UserConfig.Namespaces[0].Queues[0]",
+    );
+}
+
+#[test]
+fn a_member_that_is_not_known_is_worth_a_warning() {
+    let entities = emulator(r#"{"Name": "a", "Properties": {"Speed": 1}}"#).unwrap();
+    assert_eq!(
+        entities.warnings,
+        [
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.Speed: this member is not known and has no effect"
+        ]
+    );
+}

@@ -21,6 +21,7 @@ mod railbus_toml;
 mod toml_file;
 #[cfg(test)]
 mod topic_tests;
+mod unknown_target;
 
 pub use certificates::AuthCertificate;
 pub use choice::{LogFormat, Right};

@@ -40,14 +40,15 @@ pub struct NamespaceConfig {
     faults: Vec<FaultRule>,
 }
 
-/// The namespaces of a file of our own shape, checked. `refuse` makes an error of a path in the
-/// file.
+/// Adds the namespaces of a file of our own shape, checked. `refuse` makes an error of a path in
+/// the file.
 pub fn collect(
     configs: Vec<NamespaceConfig>,
     tier: Tier,
     refuse: impl Fn(String, String) -> Error,
-) -> Result<Vec<ConfiguredNamespace>, Error> {
-    let mut namespaces = Vec::with_capacity(configs.len());
+    into: &mut Entities,
+) -> Result<(), Error> {
+    let namespaces = &mut into.namespaces;
     for (index, config) in configs.into_iter().enumerate() {
         let within = |path: &str, message| refuse(format!("namespaces[{index}]{path}"), message);
         let NamespaceConfig {
@@ -90,11 +91,13 @@ pub fn collect(
                 max_bytes: max_bytes.map(|size| size.as_u64()),
             },
         };
-        add(&mut namespaces, definition, |message| within("", message))?;
+        let name = definition.name.clone();
+        add(namespaces, definition, |message| within("", message))?;
         let Entities {
             queues,
             topics,
             policies,
+            unknown_targets,
             ..
         } = entities::collect(queues, topics, policies, tier, |path, message| {
             within(&format!(".{path}"), message)
@@ -105,8 +108,11 @@ pub fn collect(
         let added = namespaces.last_mut().expect("it was added just now");
         (added.queues, added.topics, added.policies) = (queues, topics, policies);
         added.faults = faults;
+        let unknown = unknown_targets.into_iter();
+        into.unknown_targets
+            .extend(unknown.map(|it| it.within(&name)));
     }
-    Ok(namespaces)
+    Ok(())
 }
 
 /// Adds a namespace without entities, if it has a name and hosts of its own.

@@ -219,8 +219,8 @@ pub struct LimitsConfig {
 }
 
 /// Reads and checks `file`; returns its settings and its entities.
-pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> {
-    let mut file = TomlFile::<RailbusToml>::read(file)?;
+pub fn read_railbus_toml(path: &Path) -> Result<(RailbusToml, Entities), Error> {
+    let mut file = TomlFile::<RailbusToml>::read(path)?;
     check_rules(&file)?;
     issuers::check(&file)?;
     certificates::check(&file)?;
@@ -230,13 +230,16 @@ pub fn read_railbus_toml(file: &Path) -> Result<(RailbusToml, Entities), Error> 
     let policies = std::mem::take(&mut file.value.policies);
     let namespaces = std::mem::take(&mut file.value.namespaces);
     let refuse = |path, message| file.error(path, message);
-    let namespaces = namespaces::collect(namespaces, tier, refuse)?;
     faults::check(&file.value.faults, refuse)?;
-    let entities = Entities {
-        namespaces,
+    let mut entities = Entities {
         faults: file.value.faults.clone(),
         ..collect(queues, topics, policies, tier, refuse)?
     };
+    namespaces::collect(namespaces, tier, refuse, &mut entities)?;
+    // The package's own file has comments alone.
+    if file.is_blank() {
+        entities.warn_if_none(path);
+    }
     Ok((file.value, entities))
 }
 
@@ -314,6 +317,21 @@ mod tests {
                 .to_string()
                 .replace(&format!("{}/", directory.path().display()), "")
         })
+    }
+
+    #[test]
+    fn a_file_without_anything_is_worth_a_warning() {
+        let (_, entities) = read_all("\n").unwrap();
+        let [warning] = &entities.warnings[..] else {
+            panic!("{:?}", entities.warnings);
+        };
+        let expected = "railbus.toml:1: the file declares no queue and no topic";
+        assert!(warning.ends_with(expected), "{warning}");
+        let mut all = Entities::default();
+        all.add(entities);
+        assert_eq!(all.warnings.len(), 1);
+        let (_, entities) = read_all("# queues come over HTTP").unwrap();
+        assert_eq!(entities.warnings, Vec::<String>::new());
     }
 
     fn check_error(text: &str, expected: &str) {

@@ -32,6 +32,11 @@ impl<'a, T: DeserializeOwned> TomlFile<'a, T> {
 }
 
 impl<T> TomlFile<'_, T> {
+    /// Whether it has not even a comment.
+    pub fn is_blank(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
     /// An error about the value at `path`, such as `queues[2].name`.
     pub fn error(&self, path: String, message: String) -> Error {
         let line = line_of_path(&self.text, &path);
