@@ -272,8 +272,12 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
 
     /// Reads no more, and ends once all is answered.
     fn drain(&mut self, reason: DrainReason) {
+        self.drain_until(Instant::now() + self.limits.shutdown_grace / 2, reason);
+    }
+
+    fn drain_until(&mut self, until: Instant, reason: DrainReason) {
         self.delay = Delay::default();
-        self.phase = Phase::Draining(Instant::now() + self.limits.shutdown_grace / 2, reason);
+        self.phase = Phase::Draining(until, reason);
     }
 
     fn end_if_drained(&mut self) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use access::Directory;
 use dialect::{Dialect, ForcedClose};
+use tokio::time::Instant;
 
 use super::Connection;
 use super::phase::DrainReason;
@@ -59,9 +60,11 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         match self.server.namespaces.admit(self.namespace) {
             Ok(place) => self.namespace_place = place,
             Err(limit) => {
-                // What it has asked for came with its open or its credential.
+                // What it has asked for came with its open or its credential. It has no answers to
+                // wait for.
                 self.client.commands().clear();
-                self.drain(DrainReason::Forced(ForcedClose::NamespaceIsFull(limit)));
+                let reason = DrainReason::Forced(ForcedClose::NamespaceIsFull(limit));
+                self.drain_until(Instant::now(), reason);
             }
         }
     }
