@@ -133,7 +133,7 @@ impl BoundServer {
         let (shutdown_guard, last) = mpsc::channel(1);
         let shutdown_grace = options.limits.shutdown_grace;
         let (tracer, spans) = Tracer::new();
-        let traces = options.telemetry.traces_url.is_some();
+        let traces = options.telemetry.traces.is_some();
         let state = Arc::new(ServerState {
             clock,
             connection_limiter: Arc::new(ConnectionLimiter::new(&options.limits)),

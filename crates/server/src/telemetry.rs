@@ -33,17 +33,31 @@ pub enum OtlpProtocol {
     Json,
 }
 
-/// Where telemetry goes.
-#[derive(Clone, Default, Eq, PartialEq)]
-pub struct TelemetryOptions {
-    /// The URL that takes spans; none are made without it.
-    pub traces_url: Option<String>,
-    /// The URL that takes metrics; they are not sent without it.
-    pub metrics_url: Option<String>,
-    /// How both are encoded.
+/// What takes spans or metrics.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Collector {
+    /// Where they are sent to.
+    pub url: String,
+    /// How they are encoded.
     pub protocol: OtlpProtocol,
     /// Further headers of requests, which may hold secrets.
     pub headers: Vec<(String, String)>,
+}
+
+// Written by hand, so that no header can be printed by mistake.
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Collector").field(&self.url).finish()
+    }
+}
+
+/// Where telemetry goes.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct TelemetryOptions {
+    /// What takes spans; none are made without it.
+    pub traces: Option<Collector>,
+    /// What takes metrics; they are not sent without it.
+    pub metrics: Option<Collector>,
     /// What all of it comes from: keys and values.
     pub resource: Vec<(String, String)>,
     /// The longest time that a span waits for others.
@@ -52,27 +66,17 @@ pub struct TelemetryOptions {
     pub metric_interval: Duration,
 }
 
-// Written by hand, so that no header can be printed by mistake.
-impl fmt::Debug for TelemetryOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TelemetryOptions")
-            .field("traces_url", &self.traces_url)
-            .field("metrics_url", &self.metrics_url)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Exports until the server stops.
 pub fn start(server: &Arc<ServerState>, options: TelemetryOptions, spans: Spans) {
     let options = Arc::new(options);
-    if options.traces_url.is_some() {
+    if options.traces.is_some() {
         tokio::spawn(exporter::export_spans(
             Arc::clone(server),
             Arc::clone(&options),
             spans,
         ));
     }
-    if options.metrics_url.is_some() {
+    if options.metrics.is_some() {
         tokio::spawn(exporter::export_metrics(Arc::clone(server), options));
     }
 }

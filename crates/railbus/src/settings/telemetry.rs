@@ -1,20 +1,45 @@
 //! Telemetry: the collector, from `[telemetry]` and the standard variables of OpenTelemetry.
 //!
-//! A variable wins over the file. Telemetry is off without an endpoint, and with
-//! `OTEL_SDK_DISABLED`. Only OTLP over HTTP is spoken: a variable that asks for gRPC turns
-//! telemetry off, with a warning. (docs/telemetry.md)
+//! A variable wins over the file, and one of a signal over that of both. Telemetry is off without an endpoint, and with
+//! `OTEL_SDK_DISABLED`. Only OTLP over HTTP is spoken: a variable that asks for gRPC turns what it
+//! is about off, with a warning. (docs/telemetry.md)
 
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use server::{OtlpProtocol, TelemetryOptions, is_postable};
+use server::{Collector, OtlpProtocol, TelemetryOptions, is_postable};
 
 use crate::config::{self, TelemetryConfig};
 
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const SCHEDULE_DELAY: Duration = Duration::from_secs(5);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The variables of traces or of metrics, and the path below an endpoint of both.
+struct Signal {
+    exporter: &'static str,
+    endpoint: &'static str,
+    protocol: &'static str,
+    headers: &'static str,
+    path: &'static str,
+}
+
+const TRACES: Signal = Signal {
+    exporter: "OTEL_TRACES_EXPORTER",
+    endpoint: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    protocol: "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    headers: "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    path: "/v1/traces",
+};
+const METRICS: Signal = Signal {
+    exporter: "OTEL_METRICS_EXPORTER",
+    endpoint: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    protocol: "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+    headers: "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    path: "/v1/metrics",
+};
 
 /// The options of telemetry, and what is wrong with the variables.
 #[derive(Debug, Default)]
@@ -30,49 +55,21 @@ impl Telemetry {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, config::Error> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let endpoint = variable(ENDPOINT).or_else(|| config.endpoint.clone());
-        let url = |is_on: bool, exporter: &str, own: &'static str, path: &str| {
-            let is_on = variable(exporter).map_or(is_on, |exporter| exporter == "otlp");
-            let below = |base: &String| format!("{}{path}", base.trim_end_matches('/'));
-            let (name, url) = match variable(own) {
-                Some(url) => (own, Some(url)),
-                None => (ENDPOINT, endpoint.as_ref().map(below)),
-            };
-            let url = url.filter(|_| is_on);
-            check_url(name, url)
-        };
-        let traces_url = url(
-            config.traces,
-            "OTEL_TRACES_EXPORTER",
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-            "/v1/traces",
-        )?;
-        let metrics_url = url(
-            config.metrics,
-            "OTEL_METRICS_EXPORTER",
-            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-            "/v1/metrics",
-        )?;
         let is_disabled =
             variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        if is_disabled || (traces_url.is_none() && metrics_url.is_none()) {
+        if is_disabled {
             return Ok(Self::default());
         }
-        let protocol = match variable(PROTOCOL).as_deref() {
-            None | Some("http/protobuf") => OtlpProtocol::Protobuf,
-            Some("http/json") => OtlpProtocol::Json,
-            Some(other) => {
-                let warning = format!(
-                    "telemetry is off: {PROTOCOL} is '{}', and only http/protobuf and http/json are \
-                     supported",
-                    other.escape_debug()
-                );
-                return Ok(Self {
-                    warning: Some(warning),
-                    ..Self::default()
-                });
-            }
-        };
+        let endpoint = variable(ENDPOINT).or_else(|| config.endpoint.clone());
+        let mut warning = None;
+        let mut collector =
+            |signal: &Signal, is_on| signal.collector(is_on, &endpoint, &variable, &mut warning);
+        let traces = collector(&TRACES, config.traces)?;
+        let metrics = collector(&METRICS, config.metrics)?;
+        if traces.is_none() && metrics.is_none() {
+            let options = TelemetryOptions::default();
+            return Ok(Self { options, warning });
+        }
         let service = variable("OTEL_SERVICE_NAME").or_else(|| config.service_name.clone());
         let mut resource = pairs("OTEL_RESOURCE_ATTRIBUTES", &variable)?;
         for (key, value) in [
@@ -88,29 +85,59 @@ impl Telemetry {
             resource.push(("service.name".to_owned(), "railbus".to_owned()));
         }
         let options = TelemetryOptions {
-            traces_url,
-            metrics_url,
-            protocol,
-            headers: pairs("OTEL_EXPORTER_OTLP_HEADERS", &variable)?,
+            traces,
+            metrics,
             resource,
             schedule_delay: millis("OTEL_BSP_SCHEDULE_DELAY", &variable, SCHEDULE_DELAY)?,
             metric_interval: millis("OTEL_METRIC_EXPORT_INTERVAL", &variable, METRIC_INTERVAL)?,
         };
-        Ok(Self {
-            options,
-            warning: None,
-        })
+        Ok(Self { options, warning })
     }
 }
 
-fn check_url(name: &'static str, url: Option<String>) -> Result<Option<String>, config::Error> {
-    match url {
-        Some(value) if !is_postable(&value) => Err(config::Error::Argument {
-            name,
-            value,
-            expected: "a URL of http or https",
-        }),
-        url => Ok(url),
+impl Signal {
+    /// Where it goes: nowhere if it is off or its protocol is not spoken, which `warning` tells.
+    fn collector(
+        &self,
+        is_on: bool,
+        endpoint: &Option<String>,
+        variable: &impl Fn(&str) -> Option<String>,
+        warning: &mut Option<String>,
+    ) -> Result<Option<Collector>, config::Error> {
+        let is_on = variable(self.exporter).map_or(is_on, |exporter| exporter == "otlp");
+        let below = |base: &String| format!("{}{}", base.trim_end_matches('/'), self.path);
+        let own = variable(self.endpoint).map(|url| (self.endpoint, url));
+        let shared = || Some((ENDPOINT, endpoint.as_ref().map(below)?));
+        let Some((name, url)) = own.or_else(shared).filter(|_| is_on) else {
+            return Ok(None);
+        };
+        if !is_postable(&url) {
+            return Err(config::Error::Argument {
+                name,
+                value: url,
+                expected: "a URL of http or https",
+            });
+        }
+        let name_of = |own, shared| if variable(own).is_some() { own } else { shared };
+        let name = name_of(self.protocol, PROTOCOL);
+        let protocol = match variable(name).as_deref() {
+            None | Some("http/protobuf") => OtlpProtocol::Protobuf,
+            Some("http/json") => OtlpProtocol::Json,
+            Some(other) => {
+                *warning = Some(format!(
+                    "telemetry is off: {name} is '{}', and only http/protobuf and http/json are \
+                     supported",
+                    other.escape_debug()
+                ));
+                return Ok(None);
+            }
+        };
+        let headers = pairs(name_of(self.headers, HEADERS), variable)?;
+        Ok(Some(Collector {
+            url,
+            protocol,
+            headers,
+        }))
     }
 }
 
@@ -197,11 +224,8 @@ mod tests {
     fn the_endpoint_is_a_base_and_those_of_one_signal_are_whole() {
         let variables = [("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://b/spans")];
         let found = resolve(&to("http://a:4318/"), &variables).unwrap().options;
-        assert_eq!(found.traces_url.as_deref(), Some("https://b/spans"));
-        assert_eq!(
-            found.metrics_url.as_deref(),
-            Some("http://a:4318/v1/metrics")
-        );
+        assert_eq!(found.traces.unwrap().url, "https://b/spans");
+        assert_eq!(found.metrics.unwrap().url, "http://a:4318/v1/metrics");
         assert_eq!(found.metric_interval, METRIC_INTERVAL);
     }
 
@@ -209,15 +233,13 @@ mod tests {
     fn variables_win_over_the_file() {
         let variables = [
             (ENDPOINT, "http://b:4318"),
-            (
-                "OTEL_EXPORTER_OTLP_HEADERS",
-                "authorization=Basic%20abc, x=y",
-            ),
+            (HEADERS, "authorization=Basic%20abc, x=y"),
             ("OTEL_RESOURCE_ATTRIBUTES", "service.name=c,zone=d"),
             ("OTEL_METRIC_EXPORT_INTERVAL", "250"),
         ];
         let found = resolve(&to("http://a:4318"), &variables).unwrap().options;
-        assert_eq!(found.traces_url.as_deref(), Some("http://b:4318/v1/traces"));
+        let traces = found.traces.as_ref().unwrap();
+        assert_eq!(traces.url, "http://b:4318/v1/traces");
         let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
             let pairs = pairs.iter();
             pairs
@@ -225,7 +247,7 @@ mod tests {
                 .collect()
         };
         let headers = owned(&[("authorization", "Basic abc"), ("x", "y")]);
-        assert_eq!(found.headers, headers);
+        assert_eq!(traces.headers, headers);
         let version = env!("CARGO_PKG_VERSION");
         let resource = owned(&[
             ("service.name", "c"),
@@ -240,10 +262,26 @@ mod tests {
     #[test]
     fn http_has_two_encodings() {
         let of = |protocol: &str| resolve(&to("http://a:4318"), &[(PROTOCOL, protocol)]);
-        let protocol = |name: &str| of(name).unwrap().options.protocol;
+        let protocol = |name: &str| of(name).unwrap().options.traces.unwrap().protocol;
         assert_eq!(protocol(""), OtlpProtocol::Protobuf);
         assert_eq!(protocol("http/protobuf"), OtlpProtocol::Protobuf);
         assert_eq!(protocol("http/json"), OtlpProtocol::Json);
+    }
+
+    #[test]
+    fn a_variable_of_one_signal_replaces_that_of_both() {
+        let variables = [
+            (HEADERS, "a=1,b=2"),
+            (METRICS.headers, "c=3"),
+            (PROTOCOL, "grpc"),
+            (METRICS.protocol, "http/json"),
+        ];
+        let found = resolve(&to("http://a:4318"), &variables).unwrap();
+        assert!(found.warning.unwrap().contains(PROTOCOL));
+        assert_eq!(found.options.traces, None);
+        let metrics = found.options.metrics.unwrap();
+        assert_eq!(metrics.protocol, OtlpProtocol::Json);
+        assert_eq!(metrics.headers, [("c".to_owned(), "3".to_owned())]);
     }
 
     #[test]
@@ -261,7 +299,7 @@ mod tests {
             error.to_string()
         };
         assert!(message(&[(ENDPOINT, "a:4318")]).contains(ENDPOINT));
-        let headers = message(&[("OTEL_EXPORTER_OTLP_HEADERS", "hush")]);
+        let headers = message(&[(HEADERS, "hush")]);
         assert!(!headers.contains("hush"), "{headers}");
         assert!(message(&[("OTEL_BSP_SCHEDULE_DELAY", "0")]).contains("milliseconds"));
     }

@@ -24,7 +24,7 @@ use super::connection_tracer::now;
 use super::locked_contexts::LockedContexts;
 use super::metric_points;
 use super::span::Span;
-use super::{OtlpProtocol, TelemetryOptions, text};
+use super::{Collector, OtlpProtocol, TelemetryOptions, text};
 use crate::fetch::{self, FetchError};
 use crate::http;
 use crate::random::random;
@@ -122,7 +122,7 @@ pub async fn export_spans(
                     ..ResourceSpans::default()
                 }],
             };
-            let post = post(options.traces_url.as_deref(), &options, &request);
+            let post = post(options.traces.as_ref(), &request);
             // The end of the server does not wait long for a collector.
             if is_last {
                 drop(tokio::time::timeout(LAST, post).await);
@@ -180,26 +180,26 @@ pub async fn export_metrics(server: Arc<ServerState>, options: Arc<TelemetryOpti
             }],
         };
         tokio::select! {
-            result = post(options.metrics_url.as_deref(), &options, &request) => log.note(&result),
+            result = post(options.metrics.as_ref(), &request) => log.note(&result),
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
     }
 }
 
 async fn post(
-    url: Option<&str>,
-    options: &TelemetryOptions,
+    collector: Option<&Collector>,
     request: &(impl Message + Serialize),
 ) -> Result<(), FetchError> {
-    let url = url.ok_or(FetchError::Url)?;
-    let (media_type, body) = match options.protocol {
+    let collector = collector.ok_or(FetchError::Url)?;
+    let (media_type, body) = match collector.protocol {
         OtlpProtocol::Protobuf => ("application/x-protobuf", request.encode_to_vec()),
         OtlpProtocol::Json => {
             let body = serde_json::to_vec(request);
             ("application/json", body.expect("its keys are strings"))
         }
     };
-    fetch::post(url, &options.headers, media_type, Bytes::from(body)).await
+    let Collector { url, headers, .. } = collector;
+    fetch::post(url, headers, media_type, Bytes::from(body)).await
 }
 
 fn resource(options: &TelemetryOptions) -> Resource {
