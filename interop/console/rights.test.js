@@ -52,6 +52,22 @@ test("an owner signs in by connection string, stays so over a reload, and signs 
   assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
 }, { config: CONFIG });
 
+test("a stream of events ends when its session does", async ({ open }) => {
+  const page = await open();
+  await signIn(page, "key-of-the-listener", "listener");
+  await page.getByText("Longest backlogs").waitFor();
+  const last = await page.evaluate(async () => {
+    const { csrf } = await fetch("/$railbus/session", { method: "POST" }).then((answer) => answer.json());
+    const events = (await fetch("/$railbus/events")).body.getReader();
+    await events.read();
+    await fetch("/$railbus/session", { method: "DELETE", headers: { "x-railbus-csrf": csrf } });
+    let read;
+    do read = await events.read(); while (!read.done);
+    return (await fetch("/$railbus/events")).status;
+  });
+  assert.equal(last, 401);
+}, { config: CONFIG });
+
 test("a key that listens sees and changes nothing", async ({ broker, open }) => {
   const page = await open();
   await signIn(page, "key-of-the-listener", "listener");

@@ -39,6 +39,34 @@ fn check(broker: &Broker, host: &str, has: &[&str], has_not: &[&str]) {
 }
 
 #[test]
+fn the_session_of_one_namespace_is_none_of_another() {
+    let keys = "
+[[auth.rules]]
+name = 'owner'
+primary-key = 'key-of-owner'
+rights = ['manage']
+[[namespaces]]
+name = 'shop'
+";
+    let broker = Setup::new().configure(keys).start();
+    // Basic with `owner` and its key.
+    let sign_in = "POST /$railbus/session HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n\
+                   Authorization: Basic b3duZXI6a2V5LW9mLW93bmVy\r\nContent-Length: 0\r\n\
+                   Connection: close\r\n\r\n";
+    let answer = http::exchange(broker.address(), sign_in);
+    let cookie = answer.split_once("railbus-session=").expect("a cookie").1;
+    let cookie = cookie.split(';').next().expect("its value");
+    for (host, expected) in [("localhost", "200"), ("shop.localhost", "401")] {
+        let request = format!(
+            "GET /$railbus/counts HTTP/1.1\r\nHost: {host}\r\nCookie: railbus-session={cookie}\r\n\
+             Connection: close\r\n\r\n"
+        );
+        let answer = http::exchange(broker.address(), &request);
+        assert_eq!(answer.split(' ').nth(1), Some(expected), "{host}: {answer}");
+    }
+}
+
+#[test]
 fn namespaces_of_a_file_are_there_from_the_start() {
     let setup = Setup::new().arguments(&["--entities", "shop.toml"]);
     let path = setup.directory().join("shop.toml");

@@ -70,6 +70,7 @@ use request::caller::Caller;
 use request::namespace_path::NamespacePath;
 pub use request::origin::is_loopback_host;
 use request::request_head::{HeadReader, Heads};
+use request::request_right::RequestRight;
 use response::answer::Response;
 use routes::Route;
 
@@ -398,6 +399,10 @@ async fn respond(
                 request.extensions_mut().insert(change);
             }
             let change = change.filter(|_| route.changes());
+            if route == Route::Events {
+                let right = RequestRight::new(caller.clone(), server, operation, asked);
+                request.extensions_mut().insert(right);
+            }
             request.extensions_mut().insert(caller);
             let response = respond_own(request, route, &path, transport, &view).await;
             audited(change, response)
@@ -466,7 +471,7 @@ async fn respond_own(
         Route::Counts => overview::respond_counts(&request, server).await,
         Route::Connections => connections::respond(&request, server).await,
         Route::Connection => connections::close(path, server),
-        Route::Events => events::respond(server),
+        Route::Events => events::respond(&request, server),
         Route::Document => answer::json(StatusCode::OK, document::DOCUMENT.clone()),
         Route::Backups => backups::respond(request, server).await,
         Route::Clock => clock::respond(request, None, server).await,

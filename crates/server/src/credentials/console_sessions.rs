@@ -31,6 +31,8 @@ pub struct ConsoleSession {
     /// The same as the page is told it.
     pub csrf_text: String,
     expires: Wall,
+    /// The digest of its id.
+    key: Vec<u8>,
 }
 
 /// All sessions, by the digests of their ids.
@@ -52,7 +54,9 @@ impl ConsoleSessions {
         let id = hexadecimal(&random::<32>());
         let csrf_text = hexadecimal(&random::<32>());
         let most = Wall(now.0.saturating_add(LIFETIME_SECONDS * 1_000));
+        let key = key(&id);
         let session = ConsoleSession {
+            key: key.clone(),
             namespace,
             credential,
             csrf: Secret::new(csrf_text.clone()),
@@ -67,7 +71,7 @@ impl ConsoleSessions {
                 open.remove(&first);
             }
         }
-        open.insert(key(&id), session.clone());
+        open.insert(key, session.clone());
         (id, session)
     }
 
@@ -76,6 +80,11 @@ impl ConsoleSessions {
         let open = self.open();
         let session = open.get(&key(id))?;
         (session.expires > now).then(|| session.clone())
+    }
+
+    /// Whether a session that was open is open still.
+    pub fn is_open(&self, session: &ConsoleSession, now: Wall) -> bool {
+        session.expires > now && self.open().contains_key(&session.key)
     }
 
     /// Ends the session with that id.
@@ -129,9 +138,11 @@ mod tests {
     #[test]
     fn a_session_that_has_ended_is_gone() {
         let sessions = ConsoleSessions::default();
-        let (id, _) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
+        let (id, session) = sessions.begin(NamespaceId::default(), credential(), None, Wall(0));
+        assert!(sessions.is_open(&session, Wall(0)));
         sessions.end(&id);
         assert!(sessions.get(&id, Wall(0)).is_none());
+        assert!(!sessions.is_open(&session, Wall(0)));
     }
 
     #[test]

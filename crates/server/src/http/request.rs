@@ -7,3 +7,4 @@ pub mod origin;
 pub mod query;
 pub mod reader;
 pub mod request_head;
+pub mod request_right;

@@ -2,22 +2,23 @@
 //!
 //! One task reads the overviews of the namespaces that have viewers, each once for all its viewers,
 //! and runs only while there is one. A viewer that sees some entities alone has a reading of its
-//! own. A viewer that does not read misses events; nothing is kept for it. A stream ends after
-//! [`EVENTS`] events, so that a browser connects again and its rights are checked again.
+//! own. A viewer that does not read misses events; nothing is kept for it. A stream ends with the
+//! right to see it, and after [`EVENTS`] events.
 //! (docs/spec/admin.md#17)
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::{Request, StatusCode};
 use store::NamespaceId;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::http::api::overview;
 use crate::http::request::reader::Reader;
+use crate::http::request::request_right::RequestRight;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::response::response_body::ResponseBody;
@@ -37,8 +38,11 @@ const EVENTS: u32 = 300;
 /// The time from one event to the next.
 const INTERVAL: Duration = Duration::from_secs(1);
 
+/// Whether a viewer has the right to see its events still.
+type HasRight = Box<dyn Fn() -> bool + Send>;
+
 /// The open streams.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Viewers(Mutex<Vec<Viewer>>);
 
 /// Viewers that get the same events.
@@ -49,9 +53,9 @@ struct Audience {
     reader: Option<Reader>,
 }
 
-#[derive(Debug)]
 struct Viewer {
     audience: Audience,
+    has_right: HasRight,
     sender: mpsc::Sender<Bytes>,
     /// Events until the stream ends.
     left: u32,
@@ -59,7 +63,11 @@ struct Viewer {
 
 impl Viewers {
     /// Adds a viewer. Returns its events, and whether it is the only one.
-    fn add(&self, audience: Audience) -> Option<(mpsc::Receiver<Bytes>, bool)> {
+    fn add(
+        &self,
+        audience: Audience,
+        has_right: HasRight,
+    ) -> Option<(mpsc::Receiver<Bytes>, bool)> {
         let mut viewers = self.lock();
         let namespace = audience.namespace;
         let is_other = |of: NamespaceId| of != NamespaceId::default();
@@ -77,10 +85,18 @@ impl Viewers {
         let (sender, events) = mpsc::channel(1);
         viewers.push(Viewer {
             audience,
+            has_right,
             sender,
             left: EVENTS,
         });
         Some((events, viewers.len() == 1))
+    }
+
+    /// Ends the streams of those that have no right any more. Returns whether one is left.
+    fn check_rights(&self) -> bool {
+        let mut viewers = self.lock();
+        viewers.retain(|viewer| (viewer.has_right)());
+        !viewers.is_empty()
     }
 
     /// What is looked at, each once.
@@ -121,12 +137,17 @@ impl Viewers {
 }
 
 /// Answers a request.
-pub fn respond(server: &NamespaceView) -> Response {
+pub fn respond<T>(request: &Request<T>, server: &NamespaceView) -> Response {
+    let right: Option<RequestRight> = request.extensions().get().cloned();
+    let right = right.expect("the route has given it to the request");
     let audience = Audience {
         namespace: server.namespace(),
         reader: server.reader().cloned(),
     };
-    let Some((events, is_first)) = server.viewers.add(audience) else {
+    let Some((events, is_first)) = server
+        .viewers
+        .add(audience, Box::new(move || right.holds()))
+    else {
         let text = format!(
             "the broker has the maximum of {VIEWERS} streams of events, {OF_ONE} of a namespace \
              besides the default one, {OF_OTHERS} of all of these and {OF_READERS} of keys of \
@@ -158,6 +179,9 @@ async fn run(server: Arc<ServerState>) {
             _ = ticks.tick() => {}
             _ = stopping.wait_for(|stopping| *stopping) => return server.viewers.end(),
         }
+        if !server.viewers.check_rights() {
+            return;
+        }
         for audience in server.viewers.audiences() {
             let reader = audience.reader.as_ref();
             let Ok(overview) = overview::read(&server, audience.namespace, reader).await else {
@@ -173,12 +197,19 @@ async fn run(server: Arc<ServerState>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use access::{Access, AccessRule, AccessRules, Rights, Secret};
 
     use super::*;
 
     const DEFAULT: Audience = of(0);
     const EVENT: Bytes = Bytes::from_static(b"data: {}\n\n");
+
+    /// Adds a viewer whose right stays.
+    fn add(viewers: &Viewers, audience: Audience) -> Option<(mpsc::Receiver<Bytes>, bool)> {
+        viewers.add(audience, Box::new(|| true))
+    }
 
     /// The viewers of a whole namespace.
     const fn of(namespace: u32) -> Audience {
@@ -212,13 +243,13 @@ mod tests {
     fn viewers_are_bounded_and_those_that_have_gone_make_room() {
         let viewers = Viewers::default();
         let all: Vec<_> = (0..VIEWERS)
-            .map(|_| viewers.add(DEFAULT).unwrap())
+            .map(|_| add(&viewers, DEFAULT).unwrap())
             .collect();
         assert!(all[0].1 && !all[1].1);
-        assert!(viewers.add(DEFAULT).is_none());
+        assert!(add(&viewers, DEFAULT).is_none());
         drop(all);
         assert!(!viewers.send(&DEFAULT, &EVENT));
-        assert!(viewers.add(DEFAULT).unwrap().1);
+        assert!(add(&viewers, DEFAULT).unwrap().1);
     }
 
     #[test]
@@ -226,19 +257,38 @@ mod tests {
         let viewers = Viewers::default();
         let mut open = Vec::new();
         for namespace in 1..=7 {
-            let mut added = (0..=OF_ONE).map_while(|_| viewers.add(of(namespace)));
+            let mut added = (0..=OF_ONE).map_while(|_| add(&viewers, of(namespace)));
             open.extend(added.by_ref());
         }
         assert_eq!(open.len(), OF_OTHERS);
-        assert!(viewers.add(of(8)).is_none());
-        open.extend((0..VIEWERS - OF_OTHERS).map_while(|_| viewers.add(DEFAULT)));
+        assert!(add(&viewers, of(8)).is_none());
+        open.extend((0..VIEWERS - OF_OTHERS).map_while(|_| add(&viewers, DEFAULT)));
         assert_eq!(open.len(), VIEWERS);
+    }
+
+    #[test]
+    fn a_stream_ends_with_the_right_to_see_it() {
+        let viewers = Viewers::default();
+        let (mut kept, _) = add(&viewers, DEFAULT).unwrap();
+        let is_signed_in = Arc::new(AtomicBool::new(true));
+        let of_viewer = Arc::clone(&is_signed_in);
+        let has_right = Box::new(move || of_viewer.load(Ordering::Relaxed));
+        let (mut ended, _) = viewers.add(DEFAULT, has_right).unwrap();
+        assert!(viewers.check_rights() && viewers.send(&DEFAULT, &EVENT));
+        assert!(kept.try_recv().is_ok() && ended.try_recv().is_ok());
+        is_signed_in.store(false, Ordering::Relaxed);
+        assert!(viewers.check_rights() && viewers.send(&DEFAULT, &EVENT));
+        assert!(kept.try_recv().is_ok());
+        assert_eq!(
+            ended.try_recv(),
+            Err(mpsc::error::TryRecvError::Disconnected)
+        );
     }
 
     #[test]
     fn a_viewer_that_does_not_read_misses_events() {
         let viewers = Viewers::default();
-        let (mut events, _) = viewers.add(DEFAULT).unwrap();
+        let (mut events, _) = add(&viewers, DEFAULT).unwrap();
         assert!(viewers.send(&DEFAULT, &EVENT) && viewers.send(&DEFAULT, &EVENT));
         assert_eq!(events.try_recv(), Ok(EVENT));
         assert!(events.try_recv().is_err());
@@ -247,7 +297,7 @@ mod tests {
     #[test]
     fn a_stream_ends_after_its_last_event() {
         let viewers = Viewers::default();
-        let (mut events, _) = viewers.add(DEFAULT).unwrap();
+        let (mut events, _) = add(&viewers, DEFAULT).unwrap();
         for _ in 1..EVENTS {
             assert!(viewers.send(&DEFAULT, &EVENT));
         }
@@ -263,8 +313,8 @@ mod tests {
     fn a_viewer_gets_the_events_of_its_namespace_alone() {
         let other = of(1);
         let viewers = Viewers::default();
-        let (mut of_default, _) = viewers.add(DEFAULT).unwrap();
-        let (mut of_other, is_first) = viewers.add(other.clone()).unwrap();
+        let (mut of_default, _) = add(&viewers, DEFAULT).unwrap();
+        let (mut of_other, is_first) = add(&viewers, other.clone()).unwrap();
         assert!(!is_first);
         assert_eq!(viewers.audiences(), [DEFAULT, other.clone()]);
         assert!(viewers.send(&other, &EVENT));
@@ -281,12 +331,12 @@ mod tests {
     fn each_reader_of_some_entities_has_events_of_its_own_and_there_are_few() {
         let viewers = Viewers::default();
         let one = reader();
-        let (mut of_one, _) = viewers.add(one.clone()).unwrap();
-        let (mut of_all, _) = viewers.add(DEFAULT).unwrap();
+        let (mut of_one, _) = add(&viewers, one.clone()).unwrap();
+        let (mut of_all, _) = add(&viewers, DEFAULT).unwrap();
         let mut others: Vec<_> = (1..OF_READERS)
-            .map(|_| viewers.add(reader()).unwrap())
+            .map(|_| add(&viewers, reader()).unwrap())
             .collect();
-        assert!(viewers.add(reader()).is_none());
+        assert!(add(&viewers, reader()).is_none());
         assert_eq!(viewers.audiences().len(), OF_READERS + 1);
         assert!(viewers.send(&one, &EVENT));
         assert_eq!(of_one.try_recv(), Ok(EVENT));

@@ -50,6 +50,13 @@ impl Caller {
         self.session = session;
     }
 
+    /// Whether the session of its browser, if it has one, is still open.
+    pub fn is_signed_in(&self, server: &NamespaceView) -> bool {
+        let now = server.clock.moment().wall;
+        let session = self.session.as_ref();
+        session.is_none_or(|session| server.console_sessions.is_open(session, now))
+    }
+
     /// Whether the caller may do that at `path` now. Fault rules for its key fit what it asks for
     /// then.
     pub fn check(
