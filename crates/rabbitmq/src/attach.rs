@@ -43,12 +43,12 @@ pub(crate) struct PendingAttach {
 }
 
 /// Why a link is not attached.
-pub(crate) enum Refusal {
+pub(crate) enum AttachRefusal {
     Detach(Error),
     End(Error),
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for AttachRefusal {
     fn from(error: Error) -> Self {
         Self::Detach(error)
     }
@@ -113,11 +113,11 @@ impl Links {
         };
         match result {
             Ok(()) => {}
-            Err(Refusal::Detach(error)) => {
+            Err(AttachRefusal::Detach(error)) => {
                 cx.note(Subject::Attach, &name, Some(&address), &error);
                 cx.connection.refuse(link, error);
             }
-            Err(Refusal::End(error)) => self.end_session(cx, session, &name, error),
+            Err(AttachRefusal::End(error)) => self.end_session(cx, session, &name, error),
         }
         None
     }
@@ -128,7 +128,7 @@ impl Links {
         link: LinkId,
         session: SessionId,
         attach: &Attach,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         if attach.snd_settle_mode != Some(SenderSettleMode::Settled) {
             let address = address::AddressError::Unknown(MANAGEMENT.to_owned());
             return Err(errors::address(&address).into());
@@ -141,7 +141,7 @@ impl Links {
         if !cx.claims.has_any() && cx.directory.access().anonymous() == Rights::NONE {
             let links = format!("links in vhost '{}'", self.virtual_host.name());
             let error = errors::no_access("management", links, &self.user);
-            return Err(Refusal::End(error));
+            return Err(AttachRefusal::End(error));
         }
         let asks = attach.role == Role::Sender;
         let id = self.pairs.join(session, &attach.name, link, asks);
@@ -165,7 +165,7 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
         address: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         let target = match address {
             "" => Target::Anonymous,
             address => match Address::of_target(address).map_err(|it| errors::address(&it))? {
@@ -275,7 +275,7 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
         address: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         let mode = mode_of(&attach)?;
         let name = Address::of_source(address).map_err(|it| errors::address(&it))?;
         if let Some((DynamicQueue::Temporary, node)) = dynamic_queue::node_of(&name) {
@@ -344,7 +344,7 @@ impl Links {
         })
     }
 
-    fn queue_target(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, Refusal> {
+    fn queue_target(&self, cx: &LinkContext<'_>, name: &str) -> Result<Target, AttachRefusal> {
         let exchange = self.virtual_host.exchange(DEFAULT_EXCHANGE);
         self.check(cx, Permission::Write, name, exchange)?;
         Ok(self.queue_for_send(cx, name)?)
@@ -356,7 +356,7 @@ impl Links {
         cx: &LinkContext<'_>,
         name: &str,
         key: &str,
-    ) -> Result<Option<Target>, Refusal> {
+    ) -> Result<Option<Target>, AttachRefusal> {
         let Some(topic) = self.topic_for_send(cx, name, key)? else {
             return Ok(None);
         };

@@ -18,7 +18,7 @@ use endpoint::{LinkId, SessionId};
 use store::EntityId;
 
 use crate::address::{Address, DEFAULT_EXCHANGE, queue_address};
-use crate::attach::{Refusal, far_address, mode_of, reply};
+use crate::attach::{AttachRefusal, far_address, mode_of, reply};
 use crate::consumer::Consumer;
 use crate::errors;
 use crate::links::{Link, LinkKind, Links};
@@ -112,7 +112,7 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
         kind: DynamicQueue,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         match kind {
             DynamicQueue::Reply => {
                 if attach.snd_settle_mode != Some(SenderSettleMode::Settled) {
@@ -137,7 +137,7 @@ impl Links {
     }
 
     /// Whether the connection may have temporary queues, and serve such a link.
-    fn check_temporary(&self, cx: &LinkContext<'_>, attach: &Attach) -> Result<(), Refusal> {
+    fn check_temporary(&self, cx: &LinkContext<'_>, attach: &Attach) -> Result<(), AttachRefusal> {
         let address = match (attach.role, attach.target.as_deref()) {
             (Role::Sender, Some(TargetTerminus::Node(target))) => target.address.as_ref(),
             _ => {
@@ -158,7 +158,7 @@ impl Links {
         }
         let queue = self.virtual_host.queue("amq.dyn-");
         let error = errors::no_access("configure", queue, &self.user);
-        Err(Refusal::End(error))
+        Err(AttachRefusal::End(error))
     }
 
     /// Asks the broker whether the queue of a publisher is there.
@@ -169,7 +169,7 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
         node: EntityId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         let exchange = self.virtual_host.exchange(DEFAULT_EXCHANGE);
         self.check(cx, Permission::Write, "", exchange)?;
         self.open_node(cx, link, node, NodeUse::Send);
@@ -185,7 +185,7 @@ impl Links {
         session: SessionId,
         attach: Box<Attach>,
         node: EntityId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         mode_of(&attach)?;
         self.open_node(cx, link, node, NodeUse::Receive);
         self.wait_for_node(link, session, attach);

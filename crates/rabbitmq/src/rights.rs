@@ -5,7 +5,7 @@ use amqp::Error;
 use broker::Resource;
 use dialect::LinkContext;
 
-use crate::attach::Refusal;
+use crate::attach::AttachRefusal;
 use crate::errors;
 use crate::links::Links;
 
@@ -71,10 +71,10 @@ impl Links {
         permission: Permission,
         path: &str,
         resource: Resource<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AttachRefusal> {
         match self.deny(cx, permission, path, resource) {
             None => Ok(()),
-            Some(error) => Err(Refusal::End(error)),
+            Some(error) => Err(AttachRefusal::End(error)),
         }
     }
 }
