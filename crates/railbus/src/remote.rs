@@ -1,4 +1,7 @@
 //! Remote: a running broker, asked over HTTP. One request on one connection.
+//!
+//! The commands for entities, namespaces, policies and the like use it, with the rights of the
+//! connection string. An answer is bounded in size, and one that is an error tells its text.
 
 pub mod connection_string;
 mod dial;

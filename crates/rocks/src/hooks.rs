@@ -1,4 +1,7 @@
 //! Hooks: where tests stop the commit log, or the writing of a staged body, or make it fail.
+//!
+//! Between the calls a test sees what a reader or another writer does while a write is under way.
+//! They exist in tests of this crate alone.
 
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};

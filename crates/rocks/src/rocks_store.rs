@@ -1,4 +1,9 @@
-//! The store itself: one shard's access to the committer and to the readers.
+//! Rocks store: one shard's durable store, made of the journal, RocksDB and segments of bodies.
+//!
+//! Opening recovers what was acknowledged and starts the threads that commit, index and scrub. A
+//! write set goes to the committer, which writes it to the journal. The indexer puts it into
+//! RocksDB later: at the latest when a reader needs it, so that readers see all that was submitted.
+//! (docs/storage.md)
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Telemetry: the collector, from `[telemetry]` and the standard variables of OpenTelemetry.
 //!
-//! A variable wins over the file, and one of a signal over that of both. Telemetry is off without an endpoint, and with
-//! `OTEL_SDK_DISABLED`. Only OTLP over HTTP is spoken: a variable that asks for gRPC turns what it
-//! is about off, with a warning. (docs/telemetry.md)
+//! A variable wins over the file, and one of a signal over that of both. Telemetry is off without
+//! an endpoint, and with `OTEL_SDK_DISABLED`. Only OTLP over HTTP is spoken: a variable that asks
+//! for gRPC turns what it is about off, with a warning. (docs/telemetry.md)
 
 use std::time::Duration;
 

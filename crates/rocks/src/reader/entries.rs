@@ -1,4 +1,7 @@
 //! Entries of a snapshot: bounded scans, names, and one seek per group.
+//!
+//! An entry is a row of one of an entity's secondary tables: a session, a schedule, an id that
+//! duplicate detection remembers. What is read here is that of one moment.
 
 use bytes::Bytes;
 use rocksdb::{DB, ReadOptions, Snapshot};

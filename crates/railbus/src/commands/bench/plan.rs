@@ -1,4 +1,7 @@
 //! Plan: the parameters of a bench, computed from its arguments.
+//!
+//! A run always ends: by its number of messages, by its duration, or after an hour. Connections
+//! share messages and rate evenly, and begin one after the other, so that they take turns.
 
 use std::net::ToSocketAddrs;
 use std::time::Duration;

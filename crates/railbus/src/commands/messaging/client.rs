@@ -1,4 +1,8 @@
 //! Client: one connection and one session to a broker, driven until the awaited event arrives.
+//!
+//! The commands for messages (`send`, `receive`, `peek`) use it. Each request waits for its answer,
+//! and what else comes meanwhile stays for the next one. A request that is not answered within a
+//! minute fails.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

@@ -1,4 +1,7 @@
 //! Receiving: locks messages, prints them and then settles them.
+//!
+//! A message is printed before it is settled, so none is lost when the output breaks. Those that
+//! are to be abandoned stay locked until the end, since they would come again at once.
 
 use amqp::{Attach, DeliveryState, Role, Symbol, Target, Value};
 use bytes::Bytes;

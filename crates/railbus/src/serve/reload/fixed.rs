@@ -1,4 +1,8 @@
-//! Fixed: the settings that cannot change in a running broker, and the differences of the others.
+//! Fixed: what a reload compares: settings that cannot change in a running broker, and the
+//! differences of the others.
+//!
+//! The first setting that has changed and cannot refuses the reload by its name; differences of
+//! keys, issuers, host names and limits become lines of the log, without any secret.
 
 use broker::BrokerSettings;
 use entity::Properties;

@@ -1,4 +1,8 @@
 //! Metrics of each entity: its contents and its traffic.
+//!
+//! Each series has the path of its entity as a label, and the namespace unless it is the default
+//! one. Histograms are shown of entities that have any. The number of entities that are measured is
+//! bounded, and a metric tells how many are not. (docs/metrics.md)
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Metrics of the server: connections, refusals, bytes, memory, and the limits that apply to them.
+//!
+//! They are computed at each request, from counters that connections raise. (docs/metrics.md)
 
 use std::fs;
 

@@ -1,4 +1,7 @@
 //! Export: what a namespace has at one moment goes to a file.
+//!
+//! The file is written beside its place under another name, synced, and then renamed: a file that
+//! has its name is whole. It blocks its thread, and stops when the disk is nearly full.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;

@@ -1,4 +1,7 @@
 //! Load: what is in a file becomes what a namespace has.
+//!
+//! Pieces of bounded size become a snapshot without a name, which a restart removes. The restore
+//! then makes it what the namespace has, in one commit. What was loaded in vain is released.
 
 use std::path::Path;
 
