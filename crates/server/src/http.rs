@@ -36,7 +36,6 @@ use api::rules;
 use console::events;
 use console::session;
 use request::origin;
-use request::reader;
 use response::answer;
 use response::early_refusal;
 use std::future::poll_fn;
@@ -47,7 +46,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 
-use access::{Locality, Operation, Unauthorized};
+use access::{Locality, Operation};
 use dialect::Severity;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -70,7 +69,7 @@ use request::caller::Caller;
 use request::namespace_path::NamespacePath;
 pub use request::origin::is_loopback_host;
 use request::request_head::{HeadReader, Heads};
-use request::request_right::RequestRight;
+use request::request_right::{RequestRight, authorize};
 use response::answer::Response;
 use routes::Route;
 
@@ -411,38 +410,6 @@ async fn respond(
             let text = "there is no such resource; /$railbus/openapi.json lists all";
             answer::error(StatusCode::NOT_FOUND, text)
         }
-    }
-}
-
-/// Whether a client may do that: by a right to the namespace, by one to the entity that the route
-/// `own` is about, or because the route shows it its own entities alone.
-fn authorize(
-    caller: &mut Caller,
-    server: &NamespaceView,
-    operation: Operation,
-    (asked, path): (&str, &str),
-    own: Option<Route>,
-) -> Result<(), Unauthorized> {
-    let Err(reason) = caller.check(server, operation, asked) else {
-        return Ok(());
-    };
-    let Some(route) = own else {
-        return Err(reason);
-    };
-    if let Some(entity) = entities::entity_of(route, path) {
-        let result = caller.check_entity(server, operation, &entity);
-        // A signature for an entity is none for the path of the request, and no guess for that.
-        return match access::is_guess(reason.sub_code()) {
-            true => result,
-            false => result.map_err(|_| reason),
-        };
-    }
-    match reader::is_partial(route).then(|| caller.reader(server)) {
-        Some(Some(reader)) => {
-            server.set_reader(reader);
-            Ok(())
-        }
-        _ => Err(reason),
     }
 }
 
