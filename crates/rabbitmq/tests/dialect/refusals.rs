@@ -1,8 +1,10 @@
-//! What the operator's log is told of a session that ends: the link, what it is of, and why.
+//! What the operator's log is told of a session that ends, and of a message that is rejected: the
+//! link, what it is of, and why.
 
 use amqp::error::condition;
 use amqp::message::Properties;
 use amqp::{Attach, DeliveryState, Symbol, Value};
+use broker::QueueSettings;
 use bytes::{Bytes, BytesMut};
 use dialect::{Dialect, Subject};
 use endpoint::Outgoing;
@@ -115,4 +117,25 @@ fn a_consumer_whose_key_has_lost_its_right() {
         Some("orders"),
         &condition::UNAUTHORIZED_ACCESS,
     );
+}
+
+#[test]
+fn a_message_that_a_full_queue_rejects() {
+    let mut world = World::new();
+    let settings = QueueSettings {
+        max_size: 1,
+        ..QueueSettings::default()
+    };
+    world.create("small", settings);
+    let (_, link) = world.sender("/queues/small");
+    world.send(link, &message("a"));
+    let refusals = world.server.take_refusals().expect("there is one");
+    let [told] = &refusals.first[..] else {
+        panic!("{refusals:?}");
+    };
+    assert_eq!(told.subject, Subject::Message);
+    assert_eq!(told.link.as_deref(), Some("link 1"));
+    assert_eq!(told.entity.as_deref(), Some("small"));
+    assert_eq!(told.condition, condition::RESOURCE_LIMIT_EXCEEDED);
+    assert_eq!(told.text, "queue 'small' exceeded maximum length");
 }
