@@ -47,10 +47,10 @@ fn message(size: usize) -> Bytes {
 }
 
 /// Messages of `size` bytes go on to a target of these settings until it is full.
-fn check(target: EntityPath, settings: QueueSettings, size: usize, expected: u64) {
+fn check(target: &EntityPath, settings: QueueSettings, size: usize, expected: u64) {
     let mut world = World::empty(BrokerSettings::default());
     create(&mut world, target.clone(), settings);
-    if let EntityPath::Topic(topic) = &target {
+    if let EntityPath::Topic(topic) = target {
         let (topic, name) = (topic.clone(), "s".to_owned());
         let path = EntityPath::Subscription { topic, name };
         create(&mut world, path, QueueSettings::default());
@@ -84,10 +84,10 @@ fn an_entity_is_full_for_what_its_size_has_no_room_for() {
         ..QueueSettings::default()
     };
     let queue = || EntityPath::Queue("target".to_owned());
-    check(queue(), settings(), 30, 3);
-    check(queue(), settings(), 50, 2);
-    check(queue(), settings(), 101, 0);
-    check(EntityPath::Topic("target".to_owned()), settings(), 40, 2);
+    check(&queue(), settings(), 30, 3);
+    check(&queue(), settings(), 50, 2);
+    check(&queue(), settings(), 101, 0);
+    check(&EntityPath::Topic("target".to_owned()), settings(), 40, 2);
 }
 
 #[test]
@@ -98,11 +98,11 @@ fn a_queue_is_full_at_the_limit_of_its_length_if_it_rejects() {
         ..QueueSettings::default()
     };
     let queue = || EntityPath::Queue("target".to_owned());
-    check(queue(), settings.clone(), 30, 2);
+    check(&queue(), settings.clone(), 30, 2);
     let settings = QueueSettings {
         max_length: None,
         max_length_bytes: Some(70),
         ..settings
     };
-    check(queue(), settings, 30, 2);
+    check(&queue(), settings, 30, 2);
 }
