@@ -71,9 +71,9 @@ func TestFaultRulesAreThoseOfTheNamespace(t *testing.T) {
 		return names
 	}
 	match := map[string]any{"entity": "orders", "message-id": "7", "times": 1}
-	succeeds(t, namespace.Fault(FaultRule{Name: "again", Match: match, Effect: "deliver-again"}))
-	succeeds(t, namespace.Fault(FaultRule{Name: "busy", Effect: map[string]any{"refuse": "server-busy"}}))
-	if !slices.Equal(names(namespace), []string{"again", "busy"}) || names(other) != nil {
+	succeeds(t, namespace.Fault(FaultRule{Name: "busy", Match: match, Effect: map[string]any{"refuse": "server-busy"}}))
+	succeeds(t, namespace.Fault(FaultRule{Name: "repeated", Effect: "deliver-again"}))
+	if !slices.Equal(names(namespace), []string{"busy", "repeated"}) || names(other) != nil {
 		t.Fatalf("the rules are %v and %v", names(namespace), names(other))
 	}
 	succeeds(t, namespace.ClearFaults())

@@ -31,13 +31,13 @@ describe("a namespace", () => {
 
   test("has fault rules of its own", async () => {
     const [namespace, other] = [await broker.createNamespace(), await broker.createNamespace()];
-    await namespace.fault("again", "deliver-again", { entity: "orders", "message-id": "7", times: 1 });
+    await namespace.fault("busy", { refuse: "server-busy" }, { entity: "orders", "message-id": "7", times: 1 });
     assert.deepEqual(await other.faults(), []);
     const [rule] = await namespace.faults();
-    assert.deepEqual([rule.name, rule.match["message-id"], rule.injected], ["again", "7", 0]);
+    assert.deepEqual([rule.name, rule.match["message-id"], rule.injected], ["busy", "7", 0]);
     await namespace.clearFaults();
     assert.deepEqual(await namespace.faults(), []);
-    await namespace.fault("busy", { refuse: "server-busy" });
+    await namespace.fault("again", "deliver-again");
     await namespace.reset();
     assert.deepEqual(await namespace.faults(), []);
   });

@@ -37,14 +37,14 @@ def test_an_empty_namespace_has_no_entities(railbus):
 
 
 def test_fault_rules_are_those_of_the_namespace(railbus, railbus_namespace):
-    railbus_namespace.fault("again", "deliver-again", entity="orders", message_id="7", times=1)
+    railbus_namespace.fault("busy", {"refuse": "server-busy"}, entity="orders", message_id="7", times=1)
     with railbus.create_namespace() as other:
         assert other.faults() == []
     (rule,) = railbus_namespace.faults()
-    assert rule["name"] == "again" and rule["match"]["message-id"] == "7"
+    assert rule["name"] == "busy" and rule["match"]["message-id"] == "7"
     railbus_namespace.clear_faults()
     assert railbus_namespace.faults() == []
-    railbus_namespace.fault("busy", {"refuse": "server-busy"})
+    railbus_namespace.fault("again", "deliver-again")
     railbus_namespace.reset()
     assert railbus_namespace.faults() == []
 
