@@ -23,13 +23,13 @@ type virtualBroker struct {
 	address, connectionString string
 }
 
-// startVirtual runs `railbus serve --ephemeral --virtual-clock` until the test ends.
-func startVirtual(t *testing.T, file string) virtualBroker {
+// startVirtual runs `railbus serve --ephemeral --virtual-clock`, with more options, until the test ends.
+func startVirtual(t *testing.T, file string, options ...string) virtualBroker {
 	t.Helper()
 	entities, err := filepath.Abs("../" + file)
 	must(t, err)
-	command := exec.Command(os.Getenv("RAILBUS_BIN"), "serve", "--ephemeral", "--virtual-clock",
-		"--listen", "127.0.0.1:0", "--entities", entities)
+	arguments := []string{"serve", "--ephemeral", "--virtual-clock", "--listen", "127.0.0.1:0", "--entities", entities}
+	command := exec.Command(os.Getenv("RAILBUS_BIN"), append(arguments, options...)...)
 	output, err := command.StdoutPipe()
 	must(t, err)
 	must(t, command.Start())

@@ -7,7 +7,7 @@
 const assert = require("node:assert/strict");
 const { generateKeyPairSync, sign } = require("node:crypto");
 const { once } = require("node:events");
-const { mkdtempSync, renameSync, rmSync, writeFileSync } = require("node:fs");
+const { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } = require("node:fs");
 const { createServer } = require("node:http");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
@@ -24,30 +24,8 @@ const WRITER = { roles: ["Orders.Write"] };
 const READER = { scp: "openid orders.read" };
 const OPERATOR = { groups: ["everyone", "operators"] };
 
-const configuration = (issuer, file) => `
-[[auth.issuers]]
-issuer = "${issuer}"
-discovery = "${issuer}/.well-known/openid-configuration"
-audiences = ["${AUDIENCE}"]
-
-[[auth.issuers.grants]]
-role = "Orders.Write"
-rights = ["send"]
-entity = "orders"
-
-[[auth.issuers.grants]]
-scope = "orders.read"
-rights = ["listen"]
-entity = "orders"
-
-[[auth.issuers.grants]]
-group = "operators"
-rights = ["manage"]
-
-[[auth.issuers]]
-issuer = "${FILE_ISSUER}"
-jwks-file = "${file}"
-`;
+const configuration = (issuer, file) =>
+  readFileSync(join(__dirname, "..", "issuers.toml"), "utf8").replaceAll("ISSUER", issuer).replaceAll("KEYS_FILE", file);
 
 const seconds = () => Math.floor(Date.now() / 1000);
 const encoded = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");

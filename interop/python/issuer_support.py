@@ -17,7 +17,7 @@ from azure.servicebus import ServiceBusClient
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
-from virtual_clock import Broker
+from virtual_clock import ENTITIES, Broker
 
 SCOPES = ["https://servicebus.azure.net/.default", "https://servicebus.azure.net//.default"]
 AUDIENCE = "api://orders"
@@ -25,34 +25,7 @@ DISCOVERY = "/tenant/.well-known/openid-configuration"
 FILE_ISSUER = "https://keys.example"
 HOUR = 3600
 
-CONFIGURATION = """
-[[auth.issuers]]
-issuer = "{issuer}"
-discovery = "{issuer}/.well-known/openid-configuration"
-audiences = ["{audience}"]
-
-[[auth.issuers.grants]]
-role = "Orders.Write"
-rights = ["send"]
-entity = "orders"
-
-[[auth.issuers.grants]]
-scope = "orders.read"
-rights = ["listen"]
-entity = "orders"
-
-[[auth.issuers.grants]]
-group = "operators"
-rights = ["manage"]
-
-[[auth.issuers.grants]]
-subject = "worker"
-rights = ["send", "listen"]
-
-[[auth.issuers]]
-issuer = "{file_issuer}"
-jwks-file = "{file}"
-"""
+CONFIGURATION = ENTITIES / "issuers.toml"
 
 WRITER = {"roles": ["Orders.Write"]}
 READER = {"scp": "openid orders.read"}
@@ -185,8 +158,8 @@ def trusting(directory, key):
         file = directory / "keys.json"
         file.write_text(json.dumps(key_set(key)))
         settings = directory / "railbus.toml"
-        names = {"issuer": provider.issuer, "audience": AUDIENCE, "file_issuer": FILE_ISSUER, "file": file}
-        settings.write_text(CONFIGURATION.format(**names))
+        text = CONFIGURATION.read_text().replace("ISSUER", provider.issuer).replace("KEYS_FILE", str(file))
+        settings.write_text(text)
         authority = directory / "tls"
         with Broker(options=["--config", str(settings), "--tls-dir", str(authority)]) as broker:
             yield Trusting(broker, provider, authority / "ca.pem", file)
