@@ -1,10 +1,7 @@
 using System.Diagnostics;
-using System.Net.Sockets;
 using System.Text.RegularExpressions;
 using Azure.Core;
-using Azure.Core.Pipeline;
 using Azure.Identity;
-using Azure.Messaging.ServiceBus.Administration;
 
 namespace Railbus.Interop;
 
@@ -14,9 +11,6 @@ namespace Railbus.Interop;
 /// </summary>
 public class Identity
 {
-    private static readonly string[] Address = Broker.OfTheRun.Authority.Split(':');
-    private static readonly string Host = Address[0];
-    private static readonly int Port = int.Parse(Address[1]);
     private static readonly Lazy<TokenCredential> Credential = new(() =>
     {
         foreach (var (name, value) in Variables())
@@ -31,7 +25,8 @@ public class Identity
     {
         var program = Environment.GetEnvironmentVariable("RAILBUS_BIN")
             ?? throw new InvalidOperationException("RAILBUS_BIN names no program");
-        var start = new ProcessStartInfo(program, ["identity", "env", "--listen", $"127.0.0.1:{Port}"])
+        var listen = $"127.0.0.1:{Broker.OfTheRun.Authority.Split(':')[1]}";
+        var start = new ProcessStartInfo(program, ["identity", "env", "--listen", listen])
         {
             RedirectStandardOutput = true,
         };
@@ -43,21 +38,13 @@ public class Identity
         return found;
     }
 
-    private static ServiceBusClient NewClient(TokenCredential credential, ServiceBusTransportType transport) =>
-        new(Host, credential, new ServiceBusClientOptions
-        {
-            CustomEndpointAddress = new Uri($"https://{Broker.OfTheRun.Authority}"),
-            TransportType = transport,
-            RetryOptions = new() { MaxRetries = 0 },
-        });
-
     [Theory]
     [InlineData(ServiceBusTransportType.AmqpTcp)]
     [InlineData(ServiceBusTransportType.AmqpWebSockets)]
     public async Task AProgramWithoutAConnectionStringSendsAndReceives(ServiceBusTransportType transport)
     {
         await using var queue = await Queue.Create();
-        await using var client = NewClient(Credential.Value, transport);
+        await using var client = Broker.OfTheRun.NewClient(Credential.Value, transport);
         await client.CreateSender(queue.Name).SendMessageAsync(new("without a key"));
         var receiver = client.CreateReceiver(queue.Name);
         var received = await receiver.ReceiveOne();
@@ -77,7 +64,7 @@ public class Identity
         };
         var credential = new ClientSecretCredential("any-tenant", "any-client", "SAS_KEY_VALUE", options);
         await using var queue = await Queue.Create();
-        await using var client = NewClient(credential, ServiceBusTransportType.AmqpTcp);
+        await using var client = Broker.OfTheRun.NewClient(credential);
         await client.CreateSender(queue.Name).SendMessageAsync(new("by client credentials"));
         Assert.Equal("by client credentials", (await client.CreateReceiver(queue.Name).Take()).Body.ToString());
     }
@@ -95,26 +82,10 @@ public class Identity
             new TokenRequestContext(["https://servicebus.azure.net/.default"]), default));
     }
 
-    /// <summary>The client takes no port beside a credential, so its connections are led to the broker's.</summary>
-    private static ServiceBusAdministrationClient NewAdministration(TokenCredential credential)
-    {
-        var handler = new SocketsHttpHandler
-        {
-            ConnectCallback = async (_, cancel) =>
-            {
-                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-                await socket.ConnectAsync(Host, Port, cancel);
-                return new NetworkStream(socket, ownsSocket: true);
-            },
-        };
-        var options = new ServiceBusAdministrationClientOptions { Transport = new HttpClientTransport(handler) };
-        return new(Host, credential, options);
-    }
-
     [Fact]
     public async Task QueuesAreAdministeredWithoutAConnectionString()
     {
-        var administration = NewAdministration(Credential.Value);
+        var administration = Broker.OfTheRun.NewAdministration(Credential.Value);
         var name = Queue.NewName();
         await administration.CreateQueueAsync(name);
         Assert.True(await Broker.OfTheRun.Administration.QueueExistsAsync(name));
@@ -125,7 +96,7 @@ public class Identity
     public async Task ATokenForAnotherServiceIsRefused()
     {
         await using var queue = await Queue.Create();
-        await using var client = NewClient(new OtherAudience(Credential.Value), ServiceBusTransportType.AmqpTcp);
+        await using var client = Broker.OfTheRun.NewClient(new OtherAudience(Credential.Value));
         var sender = client.CreateSender(queue.Name);
         await Assert.ThrowsAsync<UnauthorizedAccessException>(() => sender.SendMessageAsync(new("refused")));
         Assert.Empty(await queue.Bodies());
@@ -134,7 +105,7 @@ public class Identity
     [Fact]
     public async Task AdministrationWithATokenForAnotherServiceIsRefused()
     {
-        var administration = NewAdministration(new OtherAudience(Credential.Value));
+        var administration = Broker.OfTheRun.NewAdministration(new OtherAudience(Credential.Value));
         var name = Queue.NewName();
         await Assert.ThrowsAsync<UnauthorizedAccessException>(() => administration.CreateQueueAsync(name));
         Assert.False(await Broker.OfTheRun.Administration.QueueExistsAsync(name));

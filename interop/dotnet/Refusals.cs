@@ -8,7 +8,7 @@ public class Refusals
 {
     public static TheoryData<string> Operations() => ["send", "receive", "peek", "schedule"];
 
-    private static Task Perform(string operation, ServiceBusClient client, string name) => operation switch
+    internal static Task Perform(string operation, ServiceBusClient client, string name) => operation switch
     {
         "send" => client.CreateSender(name).SendMessageAsync(new("body")),
         "receive" => client.CreateReceiver(name).ReceiveMessageAsync(),

@@ -1,9 +1,12 @@
 using System.Net;
 using System.Net.Http.Headers;
+using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json.Nodes;
 using System.Text.RegularExpressions;
+using Azure.Core;
+using Azure.Core.Pipeline;
 using Azure.Messaging.ServiceBus.Administration;
 
 namespace Railbus.Interop;
@@ -11,6 +14,9 @@ namespace Railbus.Interop;
 /// <summary>A broker, and clients for it.</summary>
 internal class Broker(string connectionString)
 {
+    // There is none for a string without a key.
+    private readonly Lazy<ServiceBusAdministrationClient> administration = new(() => new(connectionString));
+
     /// <summary>The broker of the run, which the tests share.</summary>
     public static Broker OfTheRun { get; } = new(Environment.GetEnvironmentVariable("RAILBUS_CONNECTION_STRING")
         ?? throw new InvalidOperationException("RAILBUS_CONNECTION_STRING names no broker"));
@@ -20,7 +26,7 @@ internal class Broker(string connectionString)
     /// <summary>Host and port.</summary>
     public string Authority { get; } = Regex.Match(connectionString, "sb://([^/;]+)").Groups[1].Value;
 
-    public ServiceBusAdministrationClient Administration { get; } = new(connectionString);
+    public ServiceBusAdministrationClient Administration => administration.Value;
 
     /// <summary>A client that does not try again, so that a test sees the first answer.</summary>
     public ServiceBusClient NewClient(Action<ServiceBusClientOptions>? configure = null)
@@ -31,6 +37,33 @@ internal class Broker(string connectionString)
         };
         configure?.Invoke(options);
         return new(ConnectionString, options);
+    }
+
+    /// <summary>A client for a program without a connection string, within TLS.</summary>
+    public ServiceBusClient NewClient(TokenCredential credential,
+        ServiceBusTransportType transport = ServiceBusTransportType.AmqpTcp) =>
+        new(Authority.Split(':')[0], credential, new ServiceBusClientOptions
+        {
+            CustomEndpointAddress = new Uri($"https://{Authority}"),
+            TransportType = transport,
+            RetryOptions = new() { MaxRetries = 0, TryTimeout = TimeSpan.FromSeconds(30) },
+        });
+
+    /// <summary>The client takes no port beside a credential, so its connections are led to the broker's.</summary>
+    public ServiceBusAdministrationClient NewAdministration(TokenCredential credential)
+    {
+        var address = Authority.Split(':');
+        var handler = new SocketsHttpHandler
+        {
+            ConnectCallback = async (_, cancel) =>
+            {
+                var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+                await socket.ConnectAsync(address[0], int.Parse(address[1]), cancel);
+                return new NetworkStream(socket, ownsSocket: true);
+            },
+        };
+        var options = new ServiceBusAdministrationClientOptions { Transport = new HttpClientTransport(handler) };
+        return new(address[0], credential, options);
     }
 
     /// <summary>

@@ -34,8 +34,8 @@ internal sealed partial class OwnBroker : Broker, IAsyncDisposable
         return broker;
     }
 
-    /// <summary>Starts a broker with these lines as its <c>railbus.toml</c>.</summary>
-    public static Task<OwnBroker> WithSettings(string settings) => Start(settings);
+    /// <summary>Starts a broker with these lines as its <c>railbus.toml</c>, and with more options.</summary>
+    public static Task<OwnBroker> WithSettings(string settings, params string[] options) => Start(settings, options);
 
     private static async Task<OwnBroker> Start(string settings, params string[] options)
     {

@@ -48,10 +48,13 @@ internal static class Receivers
         Assert.Null(await receiver.ReceiveMessageAsync(Lull));
 
     /// <summary>Waits for what a client learns by itself.</summary>
-    public static async Task Eventually(Func<bool> holds)
+    public static Task Eventually(Func<bool> holds) => Eventually(() => Task.FromResult(holds()));
+
+    /// <summary>Waits until an answer is yes.</summary>
+    public static async Task Eventually(Func<Task<bool>> holds)
     {
         using var patience = new CancellationTokenSource(Patience);
-        while (!holds())
+        while (!await holds())
         {
             await Task.Delay(10, patience.Token);
         }
