@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 
 /**
@@ -33,12 +34,17 @@ final class Queue implements AutoCloseable {
     static final Duration LOCK_OVER = Duration.ofSeconds(90);
 
     final String name;
-    private final String connectionString;
+    private final Supplier<ServiceBusClientBuilder> clients;
     private final List<AutoCloseable> opened = new ArrayList<>();
 
     Queue(String name, String connectionString) {
+        this(name, () -> new ServiceBusClientBuilder().connectionString(connectionString));
+    }
+
+    /** As it is seen through clients that are built in another way. */
+    Queue(String name, Supplier<ServiceBusClientBuilder> clients) {
         this.name = name;
-        this.connectionString = connectionString;
+        this.clients = clients;
     }
 
     /** The queue {@code java-<suffix>}, emptied. */
@@ -209,7 +215,7 @@ final class Queue implements AutoCloseable {
     }
 
     private ServiceBusClientBuilder builder() {
-        return new ServiceBusClientBuilder().connectionString(connectionString);
+        return clients.get();
     }
 
     private synchronized <T extends AutoCloseable> T open(T client) {

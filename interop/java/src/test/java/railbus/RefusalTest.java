@@ -47,7 +47,7 @@ class RefusalTest {
         }
     }
 
-    private static void assertRefused(ServiceBusFailureReason reason, Consumer<Queue> operation, Queue queue) {
+    static ServiceBusException assertRefused(ServiceBusFailureReason reason, Consumer<Queue> operation, Queue queue) {
         RuntimeException thrown = assertThrows(RuntimeException.class, () -> operation.accept(queue));
         // A receiver reports that it has terminated, with the refusal as the cause, in the terms of AMQP.
         Throwable cause = thrown instanceof ServiceBusException ? thrown : thrown.getCause();
@@ -55,6 +55,7 @@ class RefusalTest {
             ? new ServiceBusException(cause, ServiceBusErrorSource.RECEIVE)
             : assertInstanceOf(ServiceBusException.class, cause);
         assertEquals(reason, refused.getReason());
+        return refused;
     }
 
     @Test

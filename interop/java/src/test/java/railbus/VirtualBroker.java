@@ -7,6 +7,8 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -26,11 +28,13 @@ final class VirtualBroker implements AutoCloseable {
         this("clock.json");
     }
 
-    VirtualBroker(String file) throws IOException {
+    /** With the entities of a file, and with more options. */
+    VirtualBroker(String file, String... options) throws IOException {
         String entities = Path.of(System.getProperty("basedir"), "..", file).toString();
-        process = new ProcessBuilder(System.getenv("RAILBUS_BIN"), "serve", "--ephemeral", "--virtual-clock",
-            "--listen", "127.0.0.1:0", "--entities", entities)
-            .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        List<String> command = new ArrayList<>(List.of(System.getenv("RAILBUS_BIN"), "serve", "--ephemeral",
+            "--virtual-clock", "--listen", "127.0.0.1:0", "--entities", entities));
+        command.addAll(List.of(options));
+        process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
         BufferedReader output = process.inputReader();
         Matcher ready = READY.matcher(String.valueOf(output.readLine()));
         if (!ready.matches()) {
