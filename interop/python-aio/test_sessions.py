@@ -40,6 +40,24 @@ async def test_a_session_is_accepted_by_id_and_comes_in_order_to_its_holder_alon
             assert bodies(await receive(holder)) == ["of another"]
 
 
+async def test_ids_that_differ_in_letter_case_are_one_session(own_broker):
+    ids = ["Order-1", "ORDER-1", "order-1"]
+    async with Queue(own_broker, "sessions", retry_total=0) as sessions:
+        for one in ids:
+            await sessions.send(*of(one, one))
+        async with sessions.receiver(session_id="oRDER-1") as holder:
+            assert holder.session.session_id == "oRDER-1"
+            received = await receive(holder, 3)
+            assert [one.session_id for one in received] == ids
+            await holder.session.set_state(b"known")
+            with pytest.raises(SessionCannotBeLockedError):
+                await sessions.receiver(session_id=ids[0]).__aenter__()
+            for one in received:
+                await holder.complete_message(one)
+        async with sessions.receiver(session_id=ids[1]) as holder:
+            assert await holder.session.get_state() == b"known"
+
+
 async def test_the_next_session_is_the_one_whose_first_message_is_oldest(own_broker):
     async with Queue(own_broker, "sessions", retry_total=0) as sessions:
         await sessions.send(*of("first", "one"), *of("second", "two"))

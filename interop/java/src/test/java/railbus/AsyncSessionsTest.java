@@ -33,6 +33,20 @@ class AsyncSessionsTest extends AsyncClients {
     }
 
     @Test
+    void idsThatDifferInLetterCaseAreOneSession() {
+        List<String> ids = List.of("Order-1", "ORDER-1", "order-1");
+        ids.forEach(id -> queue("sessions").sender().sendMessages(inSession(id, 1)));
+        ServiceBusReceiverAsyncClient holder = open(sessions().acceptSession("oRDER-1").block(PATIENCE));
+        assertEquals("oRDER-1", holder.getSessionId());
+        AmqpException refused =
+            assertThrows(AmqpException.class, () -> sessions().acceptSession(ids.get(0)).block(PATIENCE));
+        assertTrue(refused.getMessage().contains("locked by another receiver"), refused::getMessage);
+        List<String> received = holder.receiveMessages().concatMap(one -> holder.complete(one).thenReturn(one)).take(3)
+            .map(ServiceBusReceivedMessage::getSessionId).collectList().block(PATIENCE);
+        assertEquals(ids, received);
+    }
+
+    @Test
     void theNextSessionIsTheOneWhoseFirstMessageIsOldest() {
         queue("sessions").sender().sendMessages(inSession("first", 1));
         queue("sessions").sender().sendMessages(inSession("second", 1));
