@@ -9,10 +9,10 @@ use endpoint::{Connection, Event, LinkId, SessionId};
 
 use super::deferrer::Deferrer;
 use super::deleter::Deleter;
-use super::receiver::{Receiver, SettleMode};
-use super::sender::Sender;
 use super::task::Task;
 use super::transactor::Transactor;
+use load::receiver::{Receiver, SettleMode};
+use load::sender::Sender;
 
 /// One connection.
 pub type Client = load::Client<Workload>;

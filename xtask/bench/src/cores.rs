@@ -12,12 +12,13 @@ mod stages;
 use anyhow::Result;
 
 use super::client::{Client, Workload};
+use super::drive;
 use super::place::Place;
-use super::receiver::Receiver;
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::throughput::{self, IN_FLIGHT, Run, sender};
-use super::{Scale, drive};
+use load::receiver::Receiver;
 use pinned::Processors;
 use stages::Reading;
 
@@ -112,7 +113,7 @@ impl Load {
         let (count, in_flight) = (scale.messages / queues, self.in_flight / queues);
         let names = (0..self.queues).map(|number| place.queue(&site::pair(number)));
         let work = names.flat_map(|queue| {
-            let sender = sender(&queue, self.size, count, in_flight);
+            let sender = sender(&queue, self.size, count, in_flight, scale.sections);
             let receiver = self
                 .settles
                 .then(|| Workload::Receive(Receiver::new(&queue)));

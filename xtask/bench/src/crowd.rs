@@ -2,16 +2,16 @@
 
 use anyhow::Result;
 
-use super::Scale;
 use super::client::{Client, Workload};
 use super::drive;
 use super::memory;
 use super::place::Place;
 use super::process::resident;
-use super::receiver::Receiver;
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::throughput::{self, Run};
+use load::receiver::Receiver;
 
 /// All connections, the active ones among them.
 const CROWD: usize = 10_000;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::Scale;
 use super::place::Place;
 use super::process::{as_f64, resident};
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::{self, Fresh, Site};
 use super::throughput::{self, IN_FLIGHT, Run};
 
@@ -87,7 +87,13 @@ fn fill(place: &Place, scale: Scale, results: &mut Results) -> Result<()> {
 }
 
 fn send(place: &Place, scale: Scale, count: u64) -> Result<Run> {
-    let sender = throughput::sender(&place.queue(site::QUEUE), SIZE, count, IN_FLIGHT);
+    let sender = throughput::sender(
+        &place.queue(site::QUEUE),
+        SIZE,
+        count,
+        IN_FLIGHT,
+        scale.sections,
+    );
     let run = throughput::execute(place, vec![sender], patient(scale), 0)?;
     let sent = run.sent;
     ensure!(

@@ -12,8 +12,8 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use endpoint::{Connection, LinkId, SessionId};
 
-use super::receiver::{Receiver, SettleMode};
-use super::request_client::RequestClient;
+use load::receiver::{Receiver, SettleMode};
+use load::request_client::RequestClient;
 
 const FETCH: &str = "com.microsoft:receive-by-sequence-number";
 /// Numbers of one request.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use endpoint::{Connection, LinkId, SessionId};
 
-use super::request_client::RequestClient;
+use load::request_client::RequestClient;
 
 const DELETE: &str = "com.microsoft:batch-delete-messages";
 const COUNT: &str = "message-count";

@@ -2,21 +2,25 @@
 //! quiet queue is measured.
 
 use std::sync::mpsc::Sender as Channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::client::{Client, Workload};
 use super::deleter::Deleter;
 use super::drive;
 use super::giant::Giant;
-use super::message_sections::MessageSections;
+use super::http_client::HttpClient;
 use super::place::Place;
 use super::process::as_f64;
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site;
 use super::slow::Slow;
-use super::{Scale, bodies, memory, traffic};
+use super::{memory, namespaces, traffic};
+use load::bodies;
+use load::message_sections::MessageSections;
+use load::sender::{Plan, Sender};
 
 /// The longest a disturbance may take.
 pub const PATIENCE: Duration = Duration::from_secs(300);
@@ -24,6 +28,8 @@ pub const PATIENCE: Duration = Duration::from_secs(300);
 const RATE: u32 = 1_000;
 /// Messages in the queue before the measurement.
 const WAITING: u64 = 20_000;
+/// The namespace that is deleted, and its key.
+const OTHER: &str = "other";
 /// What a purge deletes with one request: as the SDKs ask of Premium.
 const BATCH: i32 = 4_000;
 
@@ -41,10 +47,11 @@ pub struct Scene {
 pub type Disturbance = fn(&Scene) -> Result<f64>;
 
 /// All of them, by name.
-pub const DISTURBANCES: [(&str, Disturbance); 5] = [
+pub const DISTURBANCES: [(&str, Disturbance); 6] = [
     ("a queue with a slow receiver", slow),
     ("a connection that never reads", unread),
     ("a purge", purge),
+    ("the deletion of a namespace", deletion),
     ("messages of 100 MiB", giants),
     ("as many bytes over a bare socket", bare),
 ];
@@ -91,6 +98,34 @@ fn purge(scene: &Scene) -> Result<f64> {
         ensure!(deleted == all, "{deleted} of {all} messages were deleted");
     }
     Ok(as_f64(scene.scale.backlog) / took)
+}
+
+/// A namespace is deleted whose only queue is as large. Its messages leave the disk afterwards, so
+/// the measurement goes on for a while.
+fn deletion(scene: &Scene) -> Result<f64> {
+    let mut http = HttpClient::connect(scene.place.address)?;
+    let created = namespaces::create(&mut http, OTHER)?;
+    let key = created
+        .split_once("SharedAccessKey=")
+        .and_then(|(_, rest)| rest.split_once(';'));
+    let (key, _) = key.context("the broker says the key of a new namespace")?;
+    http.ask(
+        "PUT",
+        &format!("namespaces/{OTHER}/entities/{}", site::QUEUE),
+        "{}",
+    )?;
+    let place = Place {
+        sasl: Place::plain(OTHER, key),
+        ..scene.place.clone()
+    };
+    memory::fill(&place, scene.scale.backlog)?;
+    scene.begin()?;
+    let began = Instant::now();
+    http.ask("DELETE", &format!("namespaces/{OTHER}"), "")?;
+    let took = began.elapsed();
+    let rest = Duration::from_secs(scene.scale.seconds).saturating_sub(took);
+    thread::sleep(rest);
+    Ok(as_f64(scene.scale.backlog) / took.as_secs_f64())
 }
 
 /// The largest messages are sent, one after the other.

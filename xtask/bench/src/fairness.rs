@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use hdrhistogram::Histogram;
 
-use super::Scale;
 use super::client::{Client, Workload};
 use super::disturb::{DISTURBANCES, Disturbance, PATIENCE, Scene};
 use super::drive;
-use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{Meter, Usage, as_f64};
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::watcher::{self, Watcher};
+use load::message_sections::MessageSections;
+use load::sender::{Plan, Sender};
 
 /// Messages a second.
 const RATE: u32 = 2_000;

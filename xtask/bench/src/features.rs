@@ -2,17 +2,17 @@
 
 use anyhow::Result;
 
-use super::Scale;
 use super::client::Workload;
 use super::deferrer::Deferrer;
-use super::message_sections::MessageSections;
-use super::receiver::Receiver;
 use super::results::Results;
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Fresh, Site};
 use super::throughput::{self, IN_FLIGHT};
 use super::topics;
 use super::transactor::Transactor;
+use load::message_sections::MessageSections;
+use load::receiver::Receiver;
+use load::sender::{Plan, Sender};
 
 /// Connections that each have a transaction, which together have about as much in flight.
 const TRANSACTORS: u64 = 10;
@@ -27,7 +27,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let rows = [
         (
             "plain",
-            send(site::QUEUE, MessageSections::Plain),
+            send(site::QUEUE, scale.sections),
             take(site::QUEUE),
         ),
         (
@@ -42,7 +42,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
         ),
         (
             "forwarded",
-            send(site::START, MessageSections::Plain),
+            send(site::START, scale.sections),
             take(site::END),
         ),
         (
@@ -55,13 +55,13 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
             send(site::QUEUE, MessageSections::Schedule),
             take(site::QUEUE),
         ),
-        ("deferred", send(site::QUEUE, MessageSections::Plain), defer),
+        ("deferred", send(site::QUEUE, scale.sections), defer),
     ];
     for (name, sender, receiver) in rows {
         feature(site.fresh()?, scale, name, vec![sender, receiver], results)?;
     }
     // What happens to each message is recorded; in the other rows it is not.
-    let work = vec![send(site::QUEUE, MessageSections::Plain), take(site::QUEUE)];
+    let work = vec![send(site::QUEUE, scale.sections), take(site::QUEUE)];
     let recorded = site.fresh_set("lineage = true")?;
     feature(recorded, scale, "recorded for traces", work, results)?;
     let subscription = format!("{}/Subscriptions/s0", topics::TOPIC);
@@ -74,7 +74,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     // One transaction after the other would measure nothing but how long a sync takes.
     let mut work = vec![take(site::QUEUE)];
     for _ in 0..TRANSACTORS {
-        let mut plan = part(site::QUEUE, MessageSections::Plain, scale);
+        let mut plan = part(site::QUEUE, scale.sections, scale);
         plan.count /= TRANSACTORS;
         work.push(Workload::Transact(Box::new(Transactor::new(plan))));
     }

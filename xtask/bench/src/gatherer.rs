@@ -7,8 +7,8 @@ use amqp::{Attach, DeliveryState, Role, Source, Target, Value};
 use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::request_client;
 use super::task::{Taken, Tally, Task};
+use load::request_client;
 
 /// Credit that each link keeps up.
 const CREDIT: u32 = 1_000;

@@ -11,9 +11,9 @@ use anyhow::{Result, bail};
 use bytes::Bytes;
 use endpoint::{Connection, Event, LinkId, Outgoing, SessionId};
 
-use super::bodies::{self, HEADER};
-use super::request_client;
 use super::task::{Tally, Task};
+use load::bodies::{self, HEADER};
+use load::request_client;
 
 /// A message's bytes: 100 MiB, which no entity lets be more, less what stands before the body.
 pub const BODY: usize = (100 << 20) - 1_024;

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Scale;
 use super::latency;
 use super::process::as_f64;
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::Site;
 
 /// An attacker that is not answered goes on after this long.

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Scale;
 use super::place::Place;
 use super::process::{Meter, as_f64, switches};
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::Site;
 
 /// What the row is called.

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 
-use super::Scale;
 use super::client::{Client, Workload};
 use super::drive::{self, Limits};
-use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{Meter, as_f64};
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Site};
+use load::sender::{Plan, Sender};
 
 /// Messages a second.
 const RATE: u32 = 2_000;
@@ -42,7 +41,7 @@ pub fn paced(place: &Place, scale: Scale, row: &str, results: &mut Results) -> R
         count: u64::from(RATE) * scale.seconds,
         // A late broker must not slow the schedule down.
         in_flight: u64::MAX,
-        sections: MessageSections::Plain,
+        sections: scale.sections,
         every: Some(Duration::from_secs(1) / RATE),
     };
     let mut clients = vec![Client::connect(

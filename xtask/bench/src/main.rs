@@ -27,6 +27,7 @@ mod gatherer;
 mod giant;
 mod group;
 mod hostile;
+mod http_client;
 mod idle;
 mod latency;
 mod memory;
@@ -38,6 +39,8 @@ mod pressure;
 mod process;
 mod results;
 mod routers;
+mod row;
+mod scale;
 mod sessions;
 mod single;
 mod site;
@@ -53,8 +56,10 @@ mod transactor;
 mod watcher;
 mod wide;
 
-use load::{bodies, message_sections, receiver, request_client, sender};
+use load::message_sections::MessageSections;
 use results::Results;
+use row::Row;
+use scale::Scale;
 use site::Site;
 
 /// What to measure, and how long.
@@ -67,6 +72,10 @@ struct Options {
     /// Only these rows
     #[arg(long, value_delimiter = ',')]
     rows: Vec<Row>,
+    /// Messages have ids of their own where a row does not say what they have; without an id, the
+    /// broker gives them one
+    #[arg(long)]
+    ids: bool,
     /// How often each row is measured [default: 5, or 2 with --quick]
     #[arg(long)]
     rounds: Option<u32>,
@@ -90,119 +99,6 @@ struct Options {
     program: Option<PathBuf>,
 }
 
-/// One row of the table, or a few that are measured together.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub enum Row {
-    /// Durable sends of 1 KiB, then receiving and settling them; one connection, 500 in flight
-    Backlog,
-    /// The disk alone: append and fdatasync, in groups as large as in the row before, and one by
-    /// one
-    Disk,
-    /// Sending and receiving 1 KiB at once
-    Both,
-    /// Sending and receiving 64 B at once
-    Small,
-    /// Sending and receiving 16 KiB at once
-    Large,
-    /// Fifty queues, each with a sender and a receiver
-    Queues,
-    /// Sending and receiving 1 KiB at once: plain, time to live, duplicate detection, forwarded, a
-    /// session, scheduled, deferred, recorded for traces, a topic with an SQL filter,
-    /// transactional
-    Features,
-    /// Sending and receiving 1 KiB at once with trace contexts: telemetry off, and on with 0, 1 and
-    /// 100 of 100 messages sampled
-    Telemetry,
-    /// Publishing 1 KiB to topics: 1 to 1,000 subscriptions, SQL filters, 10 and 100,000
-    /// correlation filters
-    Topics,
-    /// Publishing 1 KiB to an exchange with 1, 10 and 100 bindings
-    Routers,
-    /// Dynamic nodes that are made and gone with their links, as reply queues are
-    Nodes,
-    /// Time to accepted at 2,000 messages a second
-    Latency,
-    /// Durable sends of 1 KiB with one in flight, beside one sync and one round trip
-    Single,
-    /// Time to accepted at 2,000 messages a second under attack, by attack
-    Hostile,
-    /// Time to accepted and to arrival on a quiet queue: alone, beside a queue that is hardly
-    /// emptied, a connection that never reads, a purge, messages of 100 MiB
-    Fairness,
-    /// Senders as fast as they can on a disk that is too slow for them: memory by the second
-    Pressure,
-    /// A queue without receivers, up to a million messages: rates, a crash, and emptying it
-    Deep,
-    /// 10,000 queues, 10,000 connections and 100,000 sessions in use, each beside fewer of them
-    Wide,
-    /// What each stage of the broker costs, on one processor and on more
-    Cores,
-    /// Time, processor time and memory of creating an empty namespace
-    Namespaces,
-    /// Context switches of a broker without connections
-    Idle,
-    /// Memory and start times: empty, with idle connections, with a large backlog
-    Memory,
-}
-
-/// How much is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct Scale {
-    /// Messages of a throughput row, at most.
-    pub messages: u64,
-    /// Seconds after which a throughput row sends no more.
-    pub seconds: u64,
-    /// Connections of the memory row.
-    pub connections: usize,
-    /// Messages of the rows about memory and fairness.
-    pub backlog: u64,
-    /// Messages of the row about a queue without receivers.
-    pub deep: u64,
-    /// Seconds of the row about senders that are too fast.
-    pub pressure: u64,
-    /// Sessions of the row with many.
-    pub sessions: u32,
-}
-
-impl Scale {
-    /// Whether seconds are to do.
-    fn is_short(self) -> bool {
-        self.seconds < 5
-    }
-
-    fn of(options: &Options) -> Self {
-        if options.quick {
-            Self {
-                messages: 50_000,
-                seconds: 2,
-                connections: 1_000,
-                backlog: 100_000,
-                deep: options.deep.unwrap_or(300_000),
-                pressure: 10,
-                sessions: 20_000,
-            }
-        } else {
-            Self {
-                messages: 400_000,
-                seconds: 8,
-                connections: 1_000,
-                backlog: 1_000_000,
-                deep: options.deep.unwrap_or(1_000_000),
-                pressure: 60,
-                sessions: 100_000,
-            }
-        }
-    }
-
-    /// A backlog that every broker can keep in memory in its own way.
-    fn beside_peers(options: &Options) -> Self {
-        Self {
-            backlog: if options.quick { 50_000 } else { 200_000 },
-            ..Self::of(options)
-        }
-    }
-}
-
 fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -223,7 +119,7 @@ fn run(options: &Options) -> Result<()> {
     let mut results = Results::new(options.quick, rounds);
     results.note("Railbus", &version);
     let well = if let Some(kinds) = &options.peers {
-        let (rows, scale) = (rows(options, &peers::ROWS), Scale::beside_peers(options));
+        let (rows, scale) = (rows(options, &peers::ROWS), beside_peers(options));
         peers::measure(&workspace, &site, kinds, &rows, scale, &mut results)?
     } else {
         alone(options, &site, &mut results)?;
@@ -245,12 +141,28 @@ fn alone(options: &Options, site: &Site, results: &mut Results) -> Result<()> {
     let rounds = results.rounds();
     for round in 1..=rounds {
         for row in rows(options, Row::value_variants()) {
-            eprintln!("round {round} of {rounds}: {}", name(row));
-            measure(row, site, Scale::of(options), results)
-                .with_context(|| format!("measuring {}", name(row)))?;
+            eprintln!("round {round} of {rounds}: {}", row.name());
+            measure(row, site, scale(options), results)
+                .with_context(|| format!("measuring {}", row.name()))?;
         }
     }
     Ok(())
+}
+
+fn scale(options: &Options) -> Scale {
+    let sections = match options.ids {
+        true => MessageSections::Id,
+        false => MessageSections::Plain,
+    };
+    Scale::new(options.quick, options.deep, sections)
+}
+
+/// With a backlog that every broker can keep in memory in its own way.
+fn beside_peers(options: &Options) -> Scale {
+    Scale {
+        backlog: if options.quick { 50_000 } else { 200_000 },
+        ..scale(options)
+    }
 }
 
 fn rows(options: &Options, all: &[Row]) -> Vec<Row> {
@@ -259,12 +171,6 @@ fn rows(options: &Options, all: &[Row]) -> Vec<Row> {
     } else {
         options.rows.clone()
     }
-}
-
-fn name(row: Row) -> String {
-    row.to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default()
 }
 
 fn measure(row: Row, site: &Site, scale: Scale, results: &mut Results) -> Result<()> {

@@ -6,16 +6,16 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::Scale;
 use super::client::{Client, Workload};
 use super::drive::{self, Limits};
-use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::resident;
-use super::receiver::Receiver;
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Fresh, Site};
+use load::message_sections::MessageSections;
+use load::receiver::Receiver;
+use load::sender::{Plan, Sender};
 
 /// The longest a million durable messages may take.
 const FILLING: Duration = Duration::from_secs(600);

@@ -11,14 +11,14 @@ use amqp::{Role, Source, Target};
 use anyhow::{Result, bail};
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::Scale;
 use super::client::Workload;
 use super::process::{as_f64, resident};
-use super::request_client;
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::Site;
 use super::task::{Tally, Task};
 use super::throughput;
+use load::request_client;
 
 /// Nodes that are made and ended, and a tenth of that where rows are short.
 const NODES: u64 = 100_000;

@@ -19,8 +19,9 @@ use xtask::workspace::Workspace;
 
 use super::place::Place;
 use super::results::Results;
+use super::row::Row;
+use super::scale::Scale;
 use super::site::{self, Site};
-use super::{Row, Scale, name};
 
 /// The rows that any broker can be measured with.
 pub const ROWS: [Row; 9] = [
@@ -85,7 +86,7 @@ pub fn measure(
         ensure!(
             ROWS.contains(row),
             "{} is measured without --peers only",
-            name(*row)
+            row.name()
         );
     }
     let peers = prepare(workspace, site, kinds, results);
@@ -104,11 +105,11 @@ pub fn measure(
 /// Measures one row at one broker. Says whether that went well; the results say why not.
 fn measure_one(row: Row, peer: &dyn Peer, round: u32, scale: Scale, results: &mut Results) -> bool {
     let peer_name = peer.name();
-    eprintln!("round {round}: {}, {peer_name}", name(row));
+    eprintln!("round {round}: {}, {peer_name}", row.name());
     results.set_broker(&peer_name);
     let measured = rows::measure(row, peer, scale, results);
     if let Err(error) = &measured {
-        let why = format!("{} failed in round {round}: {error:#}", name(row));
+        let why = format!("{} failed in round {round}: {error:#}", row.name());
         results.note(&peer_name, &why);
     }
     measured.is_ok()

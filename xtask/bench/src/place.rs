@@ -9,7 +9,7 @@ use load::Peer;
 
 use super::client::{Client, Workload};
 use super::drive;
-use super::receiver::SettleMode;
+use load::receiver::SettleMode;
 
 /// Between two tries to open a connection to a broker that starts.
 const PAUSE: Duration = Duration::from_millis(5);

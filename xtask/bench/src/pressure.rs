@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-use super::Scale;
 use super::client::Workload;
 use super::process::{as_f64, resident};
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::throughput::{self, Run};
 
@@ -41,7 +41,7 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
     let (place, folder) = (fresh.place()?, site.folder());
     let count = most(folder)? / SIZE as u64 / CONNECTIONS;
     let queue = place.queue(site::QUEUE);
-    let sender = |_| throughput::sender(&queue, SIZE, count, u64::MAX);
+    let sender = |_| throughput::sender(&queue, SIZE, count, u64::MAX, scale.sections);
     let long = Scale {
         seconds: scale.pressure,
         ..scale

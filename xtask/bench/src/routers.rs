@@ -7,15 +7,15 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::Scale;
 use super::client::Workload;
-use super::message_sections::MessageSections;
 use super::process::Meter;
 use super::results::Results;
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{Fresh, Site};
 use super::throughput::{self, IN_FLIGHT, Run};
 use super::topics;
+use load::message_sections::MessageSections;
+use load::sender::{Plan, Sender};
 
 /// The exchange of every row.
 const ROUTER: &str = "bench-router";

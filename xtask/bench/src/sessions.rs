@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::Scale;
 use super::client::Workload;
-use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{as_f64, resident};
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::taker::Taker;
 use super::throughput::{self, IN_FLIGHT, Run};
+use load::message_sections::MessageSections;
+use load::sender::{Plan, Sender};
 
 /// Sessions that many are set beside.
 const FEW: u32 = 1_000;

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::disk;
 use super::place::Place;
 use super::process::as_f64;
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::throughput;
-use super::{Scale, disk};
 
 /// What the row is called.
 const ROW: &str = "send 1 KiB, 1 in flight";
@@ -41,7 +42,13 @@ pub fn measure(site: &Site, scale: Scale, results: &mut Results) -> Result<()> {
 
 /// Does that at any broker; returns the messages a second.
 pub fn at(place: &Place, scale: Scale, results: &mut Results) -> Result<f64> {
-    let sender = throughput::sender(&place.queue(site::QUEUE), 1_024, scale.messages, 1);
+    let sender = throughput::sender(
+        &place.queue(site::QUEUE),
+        1_024,
+        scale.messages,
+        1,
+        scale.sections,
+    );
     let run = throughput::execute(place, vec![sender], scale, 0)?;
     throughput::record(results, ROW, run.sent, &run);
     Ok(run.rate(run.sent))

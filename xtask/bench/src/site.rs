@@ -13,9 +13,9 @@ use xtask::workspace::Workspace;
 
 use super::group;
 use super::place::Place;
-use super::receiver::SettleMode;
+use load::receiver::SettleMode;
 
-pub use super::message_sections::SESSION;
+pub use load::message_sections::SESSION;
 
 /// The queue of every row but one.
 pub const QUEUE: &str = "bench";

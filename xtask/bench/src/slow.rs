@@ -6,8 +6,8 @@ use amqp::DeliveryState;
 use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::receiver::{Receiver, SettleMode};
 use super::task::{Tally, Task};
+use load::receiver::{Receiver, SettleMode};
 
 /// Between two completions.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -7,9 +7,9 @@ use amqp::{Attach, DeliveryState, Role, Source, Target, Value};
 use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, Outgoing, SessionId};
 
-use super::bodies::{Bodies, HEADER};
-use super::request_client;
 use super::task::{Tally, Task};
+use load::bodies::{Bodies, HEADER};
+use load::request_client;
 
 /// Sending links and what became of their messages.
 pub struct Spreader {

@@ -13,8 +13,8 @@ use amqp::{Attach, DeliveryState, Role, Source, Symbol, Target, Value};
 use anyhow::{Result, bail};
 use endpoint::{Connection, Event, LinkId, SessionId};
 
-use super::request_client;
 use super::task::{Taken, Tally, Task};
+use load::request_client;
 
 /// Sessions that are still to be accepted, shared by all takers of a run.
 pub type Turns = Rc<Cell<u64>>;

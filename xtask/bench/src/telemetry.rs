@@ -9,14 +9,14 @@ use std::thread;
 
 use anyhow::{Context, Result};
 
-use super::Scale;
 use super::client::Workload;
-use super::message_sections::MessageSections;
-use super::receiver::Receiver;
 use super::results::Results;
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::throughput::{self, IN_FLIGHT};
+use load::message_sections::MessageSections;
+use load::receiver::Receiver;
+use load::sender::{Plan, Sender};
 
 /// Messages of a hundred that are sampled while telemetry is on.
 const SAMPLED: [u8; 3] = [0, 1, 100];

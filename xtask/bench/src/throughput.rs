@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use super::Scale;
 use super::client::{Client, Workload};
 use super::disk;
 use super::drive::{self, Limits};
 use super::group;
-use super::message_sections::MessageSections;
 use super::place::Place;
 use super::process::{Meter, Usage, as_count, as_f64};
-use super::receiver::Receiver;
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Site};
+use load::message_sections::MessageSections;
+use load::receiver::Receiver;
+use load::sender::{Plan, Sender};
 
 /// Messages without an outcome, over all connections of a row.
 pub const IN_FLIGHT: u64 = 500;
@@ -84,7 +84,13 @@ pub fn group(site: &Site, scale: Scale, results: &Results) -> Result<u64> {
 
 /// Sends over one connection.
 pub fn send(place: &Place, scale: Scale) -> Result<Run> {
-    let sender = sender(&place.queue(site::QUEUE), 1_024, scale.messages, IN_FLIGHT);
+    let sender = sender(
+        &place.queue(site::QUEUE),
+        1_024,
+        scale.messages,
+        IN_FLIGHT,
+        scale.sections,
+    );
     execute(place, vec![sender], scale, 0)
 }
 
@@ -107,7 +113,7 @@ pub fn both_at(place: &Place, scale: Scale, size: usize, results: &mut Results) 
     let messages = messages(scale, size);
     let queue = place.queue(site::QUEUE);
     let work = vec![
-        sender(&queue, size, messages, IN_FLIGHT),
+        sender(&queue, size, messages, IN_FLIGHT, scale.sections),
         Workload::Receive(Receiver::new(&queue)),
     ];
     let run = execute(place, work, scale, 0)?;
@@ -149,6 +155,7 @@ pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Resul
             1_024,
             scale.messages / queues,
             IN_FLIGHT / queues,
+            scale.sections,
         ));
         work.push(Workload::Receive(Receiver::new(&queue)));
     }
@@ -158,13 +165,19 @@ pub fn queues_called(place: &Place, scale: Scale, row: &str, results: &mut Resul
 }
 
 /// A sender at full speed.
-pub fn sender(queue: &str, size: usize, count: u64, in_flight: u64) -> Workload {
+pub fn sender(
+    queue: &str,
+    size: usize,
+    count: u64,
+    in_flight: u64,
+    sections: MessageSections,
+) -> Workload {
     Workload::Send(Box::new(Sender::new(Plan {
         queue: queue.to_owned(),
         size,
         count,
         in_flight,
-        sections: MessageSections::Plain,
+        sections,
         every: None,
     })))
 }

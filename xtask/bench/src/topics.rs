@@ -12,14 +12,14 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::Scale;
 use super::client::Workload;
-use super::message_sections::MessageSections;
 use super::process::{Meter, as_f64, resident};
 use super::results::{Results, Unit};
-use super::sender::{Plan, Sender};
+use super::scale::Scale;
 use super::site::{self, Fresh, Site};
 use super::throughput::{self, IN_FLIGHT, Run};
+use load::message_sections::MessageSections;
+use load::sender::{Plan, Sender};
 
 /// The topic of a row.
 pub const TOPIC: &str = "bench-topic";

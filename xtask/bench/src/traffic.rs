@@ -69,7 +69,7 @@ fn read(mut stream: TcpStream) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bodies;
+    use load::bodies;
 
     #[test]
     fn whole_messages_are_sent_read_and_answered() {

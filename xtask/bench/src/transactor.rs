@@ -10,8 +10,8 @@ use anyhow::{Result, bail};
 use bytes::{Bytes, BytesMut};
 use endpoint::{Connection, LinkId, Outgoing, SessionId};
 
-use super::bodies::{Bodies, HEADER};
-use super::sender::{Plan, Sender};
+use load::bodies::{Bodies, HEADER};
+use load::sender::{Plan, Sender};
 
 /// Sends of one transaction; the broker allows 100.
 const BATCH: u64 = 50;

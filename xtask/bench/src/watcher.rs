@@ -11,8 +11,8 @@ use anyhow::Result;
 use endpoint::{Connection, Event, LinkId, SessionId};
 use hdrhistogram::Histogram;
 
-use super::receiver::{Receiver, SettleMode};
 use super::task::{Taken, Tally, Task};
+use load::receiver::{Receiver, SettleMode};
 
 /// Microseconds, shared with the caller that reads them at the end.
 pub type Waits = Rc<RefCell<Histogram<u64>>>;

@@ -4,11 +4,11 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::Scale;
 use super::client::Workload;
 use super::gatherer::Gatherer;
 use super::process::resident;
 use super::results::{Results, Unit};
+use super::scale::Scale;
 use super::site::{self, Site};
 use super::spreader::Spreader;
 use super::throughput::{self, IN_FLIGHT};

@@ -14,7 +14,7 @@ use xtask::setup;
 use super::launch::{Launch, quiet};
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
-use crate::receiver::SettleMode;
+use load::receiver::SettleMode;
 
 const VERSION: &str = "2.44.0";
 /// What `create` chose, in its instance.

@@ -17,7 +17,7 @@ use xtask::setup;
 use super::launch::{Launch, quiet};
 use super::{Peer, Running, Stop, free_port, install_once, queues};
 use crate::place::Place;
-use crate::receiver::SettleMode;
+use load::receiver::SettleMode;
 
 /// The release that the packages come from.
 const RELEASE: &str = "trixie";

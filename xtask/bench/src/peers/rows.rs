@@ -8,10 +8,12 @@ use super::{Peer, Running};
 use crate::client::Workload;
 use crate::place::Place;
 use crate::process::resident;
-use crate::receiver::Receiver;
 use crate::results::{Results, Unit};
+use crate::row::Row;
+use crate::scale::Scale;
 use crate::throughput::{self, IN_FLIGHT};
-use crate::{Row, Scale, idle, latency, memory, single, site};
+use crate::{idle, latency, memory, single, site};
+use load::receiver::Receiver;
 
 /// What every broker is sent and sends before it is measured, so that code is compiled, caches
 /// are filled and files are made.
@@ -69,7 +71,7 @@ fn weigh(running: Running, scale: Scale, results: &mut Results) -> Result<()> {
 fn warm_up(place: &Place, scale: Scale) -> Result<()> {
     let queue = place.queue(site::QUEUE);
     let work = vec![
-        throughput::sender(&queue, 1_024, scale.messages, IN_FLIGHT),
+        throughput::sender(&queue, 1_024, scale.messages, IN_FLIGHT, scale.sections),
         Workload::Receive(Receiver::new(&queue)),
     ];
     let scale = Scale {
