@@ -7,7 +7,7 @@
 
 use store::{BodyPointer, StoreError};
 
-use crate::JournalLocation;
+use crate::journal_location::JournalLocation;
 use crate::key;
 use crate::value::{self, Fields, damaged};
 

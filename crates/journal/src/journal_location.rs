@@ -1,9 +1,13 @@
 //! Journal location: the segment, offset and length of a body in the journal, as the index has it.
 
+use bytes::Bytes;
 use store::{BodyLocation, BodyPointer};
 
 use crate::key;
 use crate::value::Fields;
+
+/// Bodies that get a new place: first the body itself, then the place as a value of the index.
+pub type Moves = Vec<(BodyPointer, Bytes)>;
 
 /// A body's location. The body never moves without a new location in the index.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

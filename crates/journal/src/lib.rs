@@ -39,17 +39,11 @@ pub mod value;
 pub mod witness;
 mod writer;
 
-use bytes::Bytes;
-use store::BodyPointer;
-
 pub use file_system::{Access, FileSystem};
 pub use files::{Files, Removal};
 pub use handle::Handle;
-pub use journal_location::JournalLocation;
+pub use journal_location::{JournalLocation, Moves};
 pub use replay::{ReplayStart, ReplayedJournal, replay};
 pub use segment::SealedSegment;
 pub use staged::{STAGED_FROM, StagedBodies, is_staged};
 pub use writer::{AppendedRecord, Writer};
-
-/// Bodies that get a new place: first the body itself, then the place as a value of the index.
-pub type Moves = Vec<(BodyPointer, Bytes)>;

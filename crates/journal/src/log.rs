@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use store::{StoreError, WriteSet};
 
-use crate::{AppendedRecord, Moves, SealedSegment, Writer};
+use crate::journal_location::Moves;
+use crate::segment::SealedSegment;
+use crate::writer::{AppendedRecord, Writer};
 
 /// When a record has to be on stable storage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

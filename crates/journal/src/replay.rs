@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{BodyPointer, StoreError, WriteSet};
 
-use super::Moves;
 use crate::codec::RecordedBody;
 use crate::directory::io_error;
 use crate::files::Files;
+use crate::journal_location::Moves;
 use crate::segment::SealedSegment;
 use crate::segment_reader::{ReadRecord, SegmentReader};
 use crate::witness::WitnessState;

@@ -10,13 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use store::{BodyPointer, Write, WriteSet};
 
-use super::Moves;
 use crate::chunk;
 use crate::codec::Encoder;
 use crate::file_system::Access;
 use crate::files::Files;
 use crate::handle::Handle;
-use crate::journal_location::JournalLocation;
+use crate::journal_location::{JournalLocation, Moves};
 use crate::output::Output;
 use crate::pages::PAGE;
 use crate::record::{FIRST, HEADER, Header, segment_header};

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use store::StoreError;
 
-use crate::commands::{bench, messaging};
+use crate::commands::bench::error::BenchError;
+use crate::commands::messaging;
 use crate::processor::MissingFeature;
 use crate::remote::connection_string;
 use crate::serve::development_key;
@@ -85,7 +86,7 @@ pub enum CommandError {
     #[error(transparent)]
     Messaging(#[from] messaging::Error),
     #[error(transparent)]
-    Bench(#[from] bench::BenchError),
+    Bench(#[from] BenchError),
     #[error("{path} cannot be read: {error}")]
     Read {
         path: PathBuf,
@@ -105,8 +106,9 @@ impl CommandError {
     /// 1 when it failed while running, 2 when it did not start.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Messaging(messaging::Error::Message(_))
-            | Self::Bench(bench::BenchError::Options(_)) => ExitCode::from(2),
+            Self::Messaging(messaging::Error::Message(_)) | Self::Bench(BenchError::Options(_)) => {
+                ExitCode::from(2)
+            }
             Self::Failed(_)
             | Self::Remote(_)
             | Self::Messaging(_)

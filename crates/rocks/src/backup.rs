@@ -19,17 +19,17 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender, SyncSender};
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 
+use journal::directory::{Layout, sync_directory};
+use journal::witness::Witness;
 use journal::{FileSystem, Files};
 use store::backup::BackupSummary;
 use store::{Backup, BackupError, StoreError};
 
 use crate::commit::commit_progress::CommitProgress;
 use crate::commit::committer::Submission;
-use crate::directory::{Layout, sync_directory};
 use crate::disk_space;
 use crate::index::database::Database;
 use crate::open_store::OpenStore;
-use crate::witness::Witness;
 
 /// Makes backups of one store as long as it is open.
 pub(crate) struct RocksBackup {

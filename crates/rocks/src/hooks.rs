@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use journal::file_system::{Access, File, FileSystem, Mode, OsFileSystem};
 use store::StoreError;
 
-use crate::log::Sync;
+use journal::log::Sync;
 
 /// Shared between a test and the commit log of its store.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@ pub mod image;
 pub mod indexer;
 pub mod merge;
 pub mod range_reclaim;
+pub mod recovery;
 pub mod removal;
 pub mod settled;
 pub mod shares;

@@ -24,7 +24,6 @@ pub mod statistics;
 
 #[cfg(not(test))]
 use journal::log;
-use journal::{chunk, directory, incremental_free, key, value, witness};
 
 pub use backup::restore::{RestoreError, restore};
 pub use damage::contents::Contents;

@@ -10,26 +10,26 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use journal::directory::{Directory, Layout, check_version, io_error, sync_directory};
+use journal::key::{self, KeyKind, single};
+use journal::value::{self, FORMAT};
+use journal::witness::{Witness, WitnessState};
 use journal::{FileSystem, Files, JournalLocation, Moves, Removal, SealedSegment};
 use rocksdb::{ReadOptions, WriteBatch};
-use store::{BodyPointer, EntityId, StoreError};
+use store::{BodyPointer, StoreError};
 
 use crate::damage::loss;
 use crate::damage::manifest;
 use crate::damage::rescue::Rescue;
-use crate::directory::{Directory, Layout, check_version, io_error, sync_directory};
 use crate::disk_space::{self, Reserve};
 use crate::index::database::Database;
 use crate::index::indexer::Index;
 use crate::index::merge::Merger;
 use crate::index::range_reclaim;
-use crate::key::{self, KeyKind, single};
+use crate::index::recovery;
 use crate::options::Options;
 use crate::reader::scan::Scan;
 use crate::retention::{is_needed, location_of};
-use crate::rocks_store;
-use crate::value::{self, FORMAT};
-use crate::witness::{Witness, WitnessState};
 
 /// The most bodies with rows of their own, and the most deletions before the next of them, that an
 /// opening checks.
@@ -144,7 +144,7 @@ fn replay(
     let mut index = Index {
         database: database.clone(),
         merger: Merger::new(
-            last_entity(database)?,
+            recovery::last_entity(database)?,
             has_large_bodies(database)?,
             is_inline_only(database)?,
         ),
@@ -180,7 +180,7 @@ fn replay(
     let accepted = examine((layout, files), witness_state, &found, options, rescue)?;
     if accepted {
         let acknowledged = found.acknowledged(witness_state);
-        let entities = rocks_store::load_entities(database)?;
+        let entities = recovery::load_entities(database)?;
         loss::report((found.position, acknowledged), &found.beyond, &entities);
         keep_segments(layout, files, &found)?;
     }
@@ -368,13 +368,6 @@ fn keep_segments(
         sync_directory(&folder)
     };
     keep().map_err(|error| io_error("keeping segments in", &folder, &error))
-}
-
-pub(crate) fn last_entity(database: &Database) -> Result<Option<EntityId>, StoreError> {
-    let value = database.single(single::LAST_ENTITY)?;
-    value
-        .map(|value| value::decode_u64("the last entity", &value).map(EntityId))
-        .transpose()
 }
 
 /// Refuses a newer layout.

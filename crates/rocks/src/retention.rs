@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use journal::key;
 use journal::{Files, JournalLocation, Moves, SealedSegment, is_staged};
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
@@ -19,7 +20,6 @@ use store::{BodyPointer, EntityId, StoreError};
 use crate::index::database::Database;
 use crate::index::settled::SettledRanges;
 use crate::index::writer_lock::WriterLock;
-use crate::key;
 use liveness::{LivenessCheck, ScanStart};
 pub(crate) use liveness::{is_needed, location_of};
 

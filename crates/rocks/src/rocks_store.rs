@@ -5,15 +5,16 @@
 //! RocksDB later: at the latest when a reader needs it, so that readers see all that was submitted.
 //! (docs/storage.md)
 
+use journal::Writer;
+use journal::directory::io_error;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use journal::Writer;
+use journal::witness::Witness;
 use store::{
-    Backup, CallerLoad, CommitId, EntityId, EntityRow, Entry, ExpiryRow, Head, Image, Index,
-    Reader, Recovery, Stager, Store, StoreError, WriteSet,
+    Backup, CallerLoad, CommitId, Image, Reader, Recovery, Stager, Store, StoreError, WriteSet,
 };
 
 use crate::backup::RocksBackup;
@@ -24,25 +25,19 @@ use crate::commit::stager::RocksStager;
 use crate::commit::submitter::{CommitLock, Submitter};
 use crate::damage::damage_log::DamageLog;
 use crate::damage::scrubber::{Scrubber, StopScrub};
-use crate::directory::io_error;
 use crate::disk_space::DiskSpace;
-use crate::index::database::Database;
 use crate::index::image;
 use crate::index::indexer;
 use crate::index::indexer::Indexer;
+use crate::index::recovery;
 use crate::index::unapplied::Unapplied;
 use crate::index::writer_lock::WriterLock;
-use crate::key::{self, KeyKind};
 use crate::log::CommitLog;
 use crate::open_store::{self, OpenStore};
 use crate::options::Options;
 use crate::reader::RocksReader;
-use crate::reader::entries;
-use crate::reader::scan::Scan;
 use crate::retention::Retention;
 use crate::statistics::Statistics;
-use crate::value;
-use crate::witness::Witness;
 
 /// A durable store in a directory of its own.
 ///
@@ -192,7 +187,7 @@ impl RocksStore {
     pub fn image(&self) -> Result<Image, StoreError> {
         self.wait_until_applied()?;
         let _files = self.open_store.database.files.read();
-        let recovery = load_recovery(&self.open_store.database)?;
+        let recovery = recovery::load(&self.open_store.database)?;
         image::read(&self.open_store, recovery)
     }
 
@@ -276,7 +271,7 @@ impl Store for RocksStore {
 
     fn recover(&mut self) -> Result<Recovery, StoreError> {
         self.wait_until_applied()?;
-        load_recovery(&self.open_store.database)
+        recovery::load(&self.open_store.database)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {
@@ -293,77 +288,6 @@ impl Drop for RocksStore {
 fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StoreError> {
     let thread = thread::Builder::new().name(name.into()).spawn(run);
     thread.map_err(|error| StoreError::Io(format!("starting a thread: {error}")))
-}
-
-/// What a broker starts from.
-pub(crate) fn load_recovery(database: &Database) -> Result<Recovery, StoreError> {
-    let entities = load_entities(database)?;
-    Ok(Recovery {
-        rules: load_rules(database, &entities)?,
-        entities,
-        heads: load_heads(database)?,
-        expiries: load_expiries(database)?,
-        last_entity: open_store::last_entity(database)?,
-    })
-}
-
-/// The definitions of all entities.
-pub(crate) fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
-    let (from, until) = KeyKind::Entity.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
-    let mut entities = Vec::new();
-    while let Some((key, value)) = scan.next()? {
-        entities.push(value::decode_entity(key, value)?);
-    }
-    Ok(entities)
-}
-
-fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> {
-    let (from, until) = KeyKind::Head.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
-    let mut heads = Vec::new();
-    while let Some((key, value)) = scan.next()? {
-        let entity = key::parse_of_entity(KeyKind::Head, key);
-        let entity = entity.ok_or_else(|| value::damaged("a head's key", format!("{key:02x?}")))?;
-        heads.push((entity, value::decode_head(entity, value)?));
-    }
-    Ok(heads)
-}
-
-fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
-    let (from, until) = KeyKind::Expiry.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
-    let mut expiries = Vec::new();
-    while let Some((key, value)) = scan.next()? {
-        let parsed = key::parse_expiry(key);
-        let (entity, part, block) =
-            parsed.ok_or_else(|| value::damaged("an expiry's key", format!("{key:02x?}")))?;
-        let due_ms = value::decode_u64("an expiry", value)?;
-        expiries.push(ExpiryRow {
-            entity,
-            part,
-            block,
-            due_ms,
-        });
-    }
-    Ok(expiries)
-}
-
-/// One seek per entity, since rules lie among entries of which there may be millions.
-fn load_rules(
-    database: &Database,
-    entities: &[EntityRow],
-) -> Result<Vec<(EntityId, Entry)>, StoreError> {
-    let mut rules = Vec::new();
-    for row in entities {
-        let from = key::index_of(row.id, Index::Rule);
-        let until = key::after_index(row.id, Index::Rule);
-        let mut scan = Scan::new(&database.db, database.families().state, from, until);
-        while let Some((key, value)) = scan.next()? {
-            rules.push((row.id, entries::entry_of(key, value)?));
-        }
-    }
-    Ok(rules)
 }
 
 #[cfg(test)]

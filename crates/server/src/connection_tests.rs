@@ -154,7 +154,7 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
         budget: Arc::new(Budget::new(limits.unanswered_bytes)),
         counts: Counts::default(),
         console_sessions: crate::credentials::console_sessions::ConsoleSessions::default(),
-        viewers: crate::http::console::events::Viewers::default(),
+        viewers: crate::http::console::viewers::Viewers::default(),
         refusals: Arc::new(RefusalLog::default()),
         live_settings: watch::Sender::new(LiveSettings {
             limits: Arc::new(limits),

@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::http::is_loopback_host;
+use crate::http::request::origin::is_loopback_host;
 
 /// How long one document may take.
 const TIME_OUT: Duration = Duration::from_secs(10);

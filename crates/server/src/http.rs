@@ -14,11 +14,11 @@ pub mod console;
 mod data;
 mod health;
 mod identity;
-mod metrics;
+pub mod metrics;
 mod rabbitmq;
 pub mod request;
 pub mod response;
-mod routes;
+pub mod routes;
 mod upgrade;
 
 use api::backups;
@@ -39,14 +39,13 @@ use request::origin;
 use response::answer;
 use response::early_refusal;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use bytes::Bytes;
 
-use access::{Locality, Operation};
+use access::Operation;
 use dialect::Severity;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
@@ -64,14 +63,13 @@ use crate::namespaces::namespace_view::NamespaceView;
 use crate::server::server_state::ServerState;
 use crate::transport::connection_limiter::ConnectionPermit;
 use console::ConsoleFile;
-pub use metrics::page as metrics_page;
 use request::caller::Caller;
 use request::namespace_path::NamespacePath;
-pub use request::origin::is_loopback_host;
 use request::request_head::{HeadReader, Heads};
 use request::request_right::{RequestRight, authorize};
+use request::transport::Transport;
 use response::answer::Response;
-use routes::Route;
+use routes::{HEALTH, METRICS, OWN, Route, SESSION};
 
 /// Headers of a request. Each property of a message over REST is one. (docs/spec/admin.md#11)
 const HEADERS: usize = 256;
@@ -79,48 +77,12 @@ const HEADERS: usize = 256;
 /// Most requests in a row on one connection that are refused for what they show.
 const FAILURES: u32 = 32;
 
-/// Where the counters are.
-const METRICS: &str = "/metrics";
-/// The health check; it needs no credentials and no TLS.
-const HEALTH: &str = "/health";
-/// The prefix of our own interface, beside the contracts.
-const OWN: &str = "/$railbus/";
-/// Where a browser signs in.
-const SESSION: &str = "/$railbus/session";
-
 /// A stream that speaks WebSocket from now on.
 #[derive(Debug)]
 pub struct UpgradedStream<S> {
     pub stream: S,
     /// What was read behind the request.
     pub early: Bytes,
-}
-
-/// The transport of a connection.
-#[derive(Clone, Copy, Debug)]
-pub struct Transport {
-    /// It came through a listener that only this machine can reach.
-    pub is_loopback: bool,
-    pub is_tls: bool,
-    /// It uses TLS, or may do without.
-    pub is_private: bool,
-    /// From where.
-    pub peer: SocketAddr,
-}
-
-impl Transport {
-    /// Where the peer is, as far as that decides whose tokens count.
-    pub fn locality(&self) -> Locality {
-        locality(self.is_loopback, self.peer)
-    }
-}
-
-/// Where the peer of a listener is.
-pub fn locality(is_loopback: bool, peer: SocketAddr) -> Locality {
-    match is_loopback && peer.ip().to_canonical().is_loopback() {
-        true => Locality::Loopback,
-        false => Locality::Network,
-    }
 }
 
 /// Serves HTTP on `stream` until the peer closes, the server stops, or a handshake turns the

@@ -29,7 +29,7 @@ use crate::credentials::development_issuer;
 use crate::credentials::guess_limiter::GuessLimiter;
 use crate::credentials::issuer_keys;
 use crate::dialects;
-use crate::http::console::events::Viewers;
+use crate::http::console::viewers::Viewers;
 use crate::log::refusals::RefusalLog;
 use crate::namespaces::namespace_registry::NamespaceRegistry;
 use crate::namespaces::setup;

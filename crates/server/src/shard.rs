@@ -21,7 +21,10 @@ use std::sync::Arc;
 use std::thread;
 
 use access::Directory;
-use broker::{Activity, Command, ConnectionId, LineageReader, Output, ReadRequest, Shard};
+use broker::{
+    Activity, Command, ConnectionId, HttpFault, HttpRequest, LineageReader, Output, ReadRequest,
+    Shard,
+};
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
 use tokio::runtime::Handle;
@@ -30,7 +33,6 @@ use tokio::time::Instant;
 
 use crate::clocks::broker_clock::BrokerClock;
 use crate::clocks::virtual_clock::{ClockRequest, ReplySender, ShardProgress};
-use crate::http::api::faults::HttpQuestion;
 use crate::namespaces::namespace_registry::{DirectoryChange, NamespaceRegistry};
 use crate::shard::commit_mode::CommitMode;
 use crate::shard::connection_outputs::{ConnectionOutputs, OutputSender};
@@ -68,7 +70,7 @@ pub enum Message {
     /// Asks for reads of all that was answered.
     StoreView(oneshot::Sender<StoreView>),
     /// Asks what a fault rule does to an HTTP request.
-    HttpFault(Box<HttpQuestion>),
+    HttpFault(Box<(HttpRequest, oneshot::Sender<Option<HttpFault>>)>),
     /// Asks for the figures of the shard, and of these entities.
     Measure(Measured, oneshot::Sender<Report>),
     /// Asks something of the broker's clock, or of a namespace's.

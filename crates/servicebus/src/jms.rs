@@ -25,7 +25,7 @@ use crate::attach::receiver_source::ReceiverSource;
 use crate::client::Client;
 use crate::errors;
 use crate::jms::connection::JmsConnection;
-use crate::pending_requests::PendingRequest;
+use crate::pending_requests::{JmsRequest, PendingRequest};
 
 pub(crate) const DELAYED_DELIVERY: Symbol = Symbol::new("DELAYED_DELIVERY");
 pub(crate) const SHARED_SUBS: Symbol = Symbol::new("SHARED-SUBS");
@@ -58,22 +58,6 @@ enum Wanted {
     },
     /// The durable subscription of this name below its topic, to unsubscribe.
     Unsubscribe(String),
-}
-
-/// A request that the broker has not answered, by its link.
-#[derive(Debug)]
-pub(crate) enum JmsRequest {
-    Make(LinkId),
-    Find(LinkId),
-    Unsubscribe(LinkId),
-}
-
-impl JmsRequest {
-    /// The link that asked.
-    pub(crate) fn link(&self) -> LinkId {
-        let (Self::Make(link) | Self::Find(link) | Self::Unsubscribe(link)) = *self;
-        link
-    }
 }
 
 impl Client {

@@ -23,8 +23,6 @@ mod sender;
 mod tracking;
 mod transactions;
 
-use amqp::items as fields;
-
 pub use client::Client;
 pub use errors::describe_forward_error;
 pub use message::delivery::browsed;

@@ -4,7 +4,6 @@ use amqp::Value;
 use broker::{LockToken, TransactionId};
 use endpoint::{LinkId, SessionId};
 
-use crate::jms::JmsRequest;
 use crate::receiver::disposition::Settlement;
 
 /// A request to the broker, by the kind of its answer.
@@ -36,6 +35,22 @@ impl PendingRequest {
             Self::Jms(request) => request.link(),
             Self::Manage(operation) => operation.request_link,
         }
+    }
+}
+
+/// A request of a JMS client's link.
+#[derive(Debug)]
+pub(crate) enum JmsRequest {
+    Make(LinkId),
+    Find(LinkId),
+    Unsubscribe(LinkId),
+}
+
+impl JmsRequest {
+    /// The link that asked.
+    pub(crate) fn link(&self) -> LinkId {
+        let (Self::Make(link) | Self::Find(link) | Self::Unsubscribe(link)) = *self;
+        link
     }
 }
 

@@ -18,10 +18,10 @@ use endpoint::{LinkId, Outgoing, SessionId};
 use crate::client::Client;
 use crate::client::events::IncomingDelivery;
 use crate::errors;
-use crate::fields;
 use crate::links::link::{Link, LinkKind};
 use crate::links::node_links::{RequestLink, ResponseLink, Waiting};
 use crate::transactions;
+use amqp::items;
 
 /// Credit of a request link. (docs/spec/amqp.md#2.1)
 pub(crate) const REQUEST_CREDIT: u32 = 100;
@@ -83,7 +83,7 @@ impl Parts {
         let body = match sections.body_kind {
             BodyKind::Value => {
                 let section = payload.slice(sections.body.clone());
-                Some(section.slice_ref(fields::undescribed(&section)?))
+                Some(section.slice_ref(items::undescribed(&section)?))
             }
             _ => None,
         };

@@ -29,8 +29,7 @@ impl Scale {
         self.seconds < 5
     }
 
-    /// Rows of seconds if it `is_quick`, or of minutes. The row of that name has `deep` messages, if
-    /// that is given.
+    /// Rows of seconds if it `is_quick`, or of minutes. The row `deep` has that many messages.
     pub fn new(is_quick: bool, deep: Option<u64>, sections: MessageSections) -> Self {
         if is_quick {
             Self {

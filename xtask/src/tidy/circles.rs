@@ -11,10 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Source;
 
 /// Folders of crates, and the number of files in the largest circle of each.
-const CRATES: [(&str, usize); 3] = [
+const CRATES: [(&str, usize); 18] = [
+    ("crates/access/src/", 7),
+    ("crates/admin/src/", 10),
+    ("crates/amqp/src/", 4),
     ("crates/broker/src/", 4),
     ("crates/endpoint/src/", 2),
+    ("crates/entity/src/", 4),
     ("crates/filter/src/", 2),
+    ("crates/journal/src/", 3),
+    ("crates/load/src/", 7),
+    ("crates/rabbitmq/src/", 13),
+    ("crates/railbus/src/", 12),
+    ("crates/rocks/src/", 6),
+    ("crates/server/src/", 17),
+    ("crates/servicebus/src/", 12),
+    ("crates/sim/src/", 25),
+    ("crates/store/src/", 9),
+    ("xtask/bench/src/", 5),
+    ("xtask/src/", 10),
 ];
 
 /// Finds a circle that is larger than the largest allowed, and a figure that can fall.
@@ -22,6 +37,8 @@ pub fn check(sources: &[Source], findings: &mut Vec<String>) {
     for (folder, allowed) in CRATES {
         let files = sources.iter().filter_map(|source| {
             let file = source.path.strip_prefix(folder)?.strip_suffix(".rs")?;
+            // The root of a program is as the root of a library.
+            let file = if file == "main" { "lib" } else { file };
             Some((file, source.text.as_str()))
         });
         let circle = largest(&edges(&files.collect()));

@@ -7,9 +7,8 @@ use bytes::Bytes;
 use store::{BodyPointer, EntityId, EntryKey, Index, Part, SequenceNumber, Write, WriteSet};
 
 use super::tag;
-use crate::Moves;
 use crate::chunk;
-use crate::journal_location::JournalLocation;
+use crate::journal_location::{JournalLocation, Moves};
 use crate::key::{self, KeyKind};
 use crate::staged::is_staged;
 use crate::value::{self, Fields};

@@ -4,7 +4,7 @@
 //! results are printed however the run ends.
 
 mod driver;
-mod error;
+pub mod error;
 mod histogram;
 mod plan;
 mod processor;
@@ -28,8 +28,6 @@ use queue::Created;
 use results::Results;
 use stop_signal::StopSignal;
 use workload::Workload;
-
-pub use error::BenchError;
 
 /// Measures, prints, and leaves no queue behind that it has made.
 pub fn run(arguments: &BenchArguments) -> Result<ExitCode, CommandError> {
@@ -78,5 +76,5 @@ fn connect(plan: &Plan) -> Result<Vec<Client<Workload>>, CommandError> {
     let clients = clients.into_iter();
     let clients = clients.map(|work| Client::connect(peer.clone(), work));
     let clients: Result<Vec<_>, _> = clients.collect();
-    clients.map_err(|error| BenchError::connecting(error, plan).into())
+    clients.map_err(|error| plan.connecting_error(error).into())
 }

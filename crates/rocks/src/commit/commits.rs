@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journal::Files;
+use journal::incremental_free;
+use journal::witness::Witness;
 use store::StoreError;
 
 use crate::backup;
@@ -18,13 +20,11 @@ use crate::commit::commit_progress::CommitProgress;
 use crate::commit::committer::Wake;
 use crate::commit::group::Group;
 use crate::disk_space::DiskSpace;
-use crate::incremental_free;
 use crate::index::database::Database;
 use crate::index::unapplied::{DurableGroup, Unapplied};
 use crate::log::{CommitLog, Sync};
 use crate::options::Durability;
 use crate::statistics::{Counts, Statistics};
-use crate::witness::Witness;
 
 /// The longest sync that a shard waits for itself.
 const FAST_SYNC: Duration = Duration::from_millis(1);

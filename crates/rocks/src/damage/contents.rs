@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use journal::chunk::{self, Chunk};
+use journal::key::{self, KeyKind};
+use journal::value::{self, damaged};
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, Recovery, SequenceNumber, StoreError};
 
-use crate::chunk::{self, Chunk};
 use crate::index::database::{Database, refused};
 use crate::index::image::{each, each_of};
 use crate::index::shares::Page;
-use crate::key::{self, KeyKind};
 use crate::open_store::OpenStore;
 use crate::reader::entries;
-use crate::value::{self, damaged};
 
 /// What a store that is whole holds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]

@@ -50,7 +50,7 @@ mod tests {
     fn each_damage_is_counted_once_and_a_failure_is_none() {
         let statistics = Arc::new(Statistics::default());
         let log = DamageLog::new(statistics.clone());
-        let damage = |detail: &str| crate::value::damaged("a body", detail);
+        let damage = |detail: &str| journal::value::damaged("a body", detail);
         log.note(&damage("one"));
         log.note(&damage("two"));
         log.note(&damage("one"));

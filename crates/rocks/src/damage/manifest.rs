@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use store::StoreError;
 
-use crate::directory::{Layout, io_error};
-use crate::value::damaged;
+use journal::directory::{Layout, io_error};
+use journal::value::damaged;
 
 const BLOCK: usize = 32 << 10;
 /// Checksum 4, length 2, kind 1; little-endian.

@@ -7,17 +7,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use journal::directory::Layout;
 use journal::file_system::os;
 use journal::{Files, JournalLocation};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::damage::contents::read_contents;
 use crate::damage::manifest;
-use crate::directory::Layout;
 use crate::index::database::Database;
+use crate::index::recovery;
 use crate::open_store;
 use crate::options::Options;
-use crate::rocks_store::load_recovery;
 
 use crate::damage::walk::{Damage, Walk, has_place, read_body};
 
@@ -52,7 +52,7 @@ pub fn verify(
 ) -> Result<Verified, StoreError> {
     match open_store::open(path, options) {
         Ok((open_store, _)) => {
-            let recovery = load_recovery(&open_store.database)?;
+            let recovery = recovery::load(&open_store.database)?;
             let mut verified = walk(
                 &open_store.database,
                 &open_store.files,
@@ -135,7 +135,7 @@ fn walk(
 
 /// The paths of entities, as far as they can be read.
 fn names(database: &Database) -> BTreeMap<EntityId, String> {
-    let entities = load_recovery(database).map(|recovery| recovery.entities);
+    let entities = recovery::load(database).map(|recovery| recovery.entities);
     let rows = entities.unwrap_or_default().into_iter();
     rows.map(|row| (row.id, row.path)).collect()
 }

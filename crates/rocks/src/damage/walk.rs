@@ -5,12 +5,12 @@
 //! read, and while one body is read a second time that could not be read at first: it may have
 //! moved.
 
+use journal::key;
 use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, ReadOptions};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::index::database::{Database, unreadable};
-use crate::key;
 use crate::reader::key_search::readable_from;
 use crate::reader::scan::Scan;
 use crate::retention::location_of;

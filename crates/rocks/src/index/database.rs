@@ -8,6 +8,8 @@
 use std::path::Path;
 use std::{env, process};
 
+use journal::key::single;
+use journal::value;
 use parking_lot::RwLock;
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
@@ -18,9 +20,7 @@ use rocksdb::{
 use store::StoreError;
 
 use crate::index::yield_filter::YieldFilter;
-use crate::key::single;
 use crate::options::Options;
-use crate::value;
 
 /// Range deletions after which a memtable is flushed, since its reads walk over all of them.
 const MEMTABLE_RANGE_DELETIONS: u32 = 4_096;
@@ -58,7 +58,7 @@ mod family {
 /// Handles of all families, looked up once per use.
 #[derive(Clone, Copy)]
 pub(crate) struct Families<'a> {
-    /// Everything by [`Kind`](crate::key::Kind), and what there is one of.
+    /// Everything by [`Kind`](journal::key::Kind), and what there is one of.
     pub state: &'a ColumnFamily,
     /// Messages' rows.
     pub message: &'a ColumnFamily,

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use journal::chunk::{self, Chunk};
+use journal::key::{self, KeyKind};
+use journal::value::{self, damaged};
 use rocksdb::ColumnFamily;
 use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 
-use crate::chunk::{self, Chunk};
 use crate::index::database::Database;
 use crate::index::shares::Page;
-use crate::key::{self, KeyKind};
 use crate::open_store::OpenStore;
 use crate::reader::scan::Scan;
-use crate::value::{self, damaged};
 
 /// Scans all families; `recovery` is what was read of the small ones.
 pub(crate) fn read(open_store: &OpenStore, recovery: Recovery) -> Result<Image, StoreError> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
+use journal::key;
 use journal::{Handle, Moves, SealedSegment};
 use rocksdb::WriteBatch;
 use store::{StoreError, WriteSet};
@@ -20,7 +21,6 @@ use crate::index::merge::Merger;
 use crate::index::range_reclaim::RangeReclaim;
 use crate::index::unapplied::{DurableGroup, Unapplied};
 use crate::index::writer_lock::WriterLock;
-use crate::key;
 use crate::retention::Retention;
 
 /// How long readers go first before tables are dropped.

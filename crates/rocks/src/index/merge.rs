@@ -18,6 +18,7 @@ mod remove;
 use std::collections::BTreeMap;
 
 use journal::Moves;
+use journal::key::single;
 use rocksdb::WriteBatch;
 use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
@@ -26,7 +27,6 @@ use crate::index::range_reclaim::RangeReclaim;
 use crate::index::removal::Removals;
 use crate::index::settled::SettledRanges;
 use crate::index::shares::Shares;
-use crate::key::single;
 use entries::Entries;
 use inline_location::LocatedBody;
 

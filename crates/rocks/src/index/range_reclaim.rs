@@ -8,13 +8,13 @@
 //! permanent, the index has a marker of the range, which was written with the first one; an
 //! opening deletes marked ranges again.
 
+use journal::key::KeyKind;
+use journal::value::damaged;
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::StoreError;
 
 use crate::index::database::{Database, Families, refused};
-use crate::key::KeyKind;
 use crate::reader::scan::Scan;
-use crate::value::damaged;
 
 /// A range of keys that were all removed and never come again, both ends included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -107,8 +107,8 @@ mod tests {
     use store::{BodyPointer, EntityId, Part, SequenceNumber};
 
     use super::*;
-    use crate::key;
     use crate::options::Options;
+    use journal::key;
 
     const QUEUE: EntityId = EntityId(1);
 

@@ -7,11 +7,11 @@
 //! neither costs nothing here. Invariant: a page in memory equals the database once the group is
 //! written.
 
+use journal::key;
 use rocksdb::{ColumnFamily, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::index::database::Database;
-use crate::key;
 use page::PageKey;
 use page_cache::PageCache;
 

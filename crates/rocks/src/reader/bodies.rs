@@ -6,16 +6,16 @@
 
 use bytes::Bytes;
 use journal::JournalLocation;
+use journal::chunk::{self, CHUNK, Chunk};
+use journal::key;
+use journal::value;
 use rocksdb::ColumnFamily;
 use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
 use super::view::{Row, View};
-use crate::chunk::{self, CHUNK, Chunk};
 use crate::index::database::unreadable;
-use crate::key;
 use crate::reader::key_search::unless_damaged;
 use crate::reader::scan::Scan;
-use crate::value;
 
 /// What the index has for a body.
 enum FoundBody {

@@ -4,13 +4,13 @@
 //! duplicate detection remembers. What is read here is that of one moment.
 
 use bytes::Bytes;
+use journal::key;
+use journal::value::damaged;
 use rocksdb::{DB, ReadOptions, Snapshot};
 use store::{EntityId, Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
 
 use crate::index::database::{Families, unreadable};
-use crate::key;
 use crate::reader::scan::Scan;
-use crate::value::damaged;
 
 /// The entries of all entities at one moment.
 pub(crate) struct Entries<'a> {

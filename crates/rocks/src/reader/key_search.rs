@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn damaged_unless(can_read: bool) -> Result<(), StoreError> {
-        let damage = || crate::value::damaged("a block", "its checksum is wrong");
+        let damage = || journal::value::damaged("a block", "its checksum is wrong");
         can_read.then_some(()).ok_or_else(damage)
     }
 

@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use journal::chunk;
+use journal::key::{self, KeyKind};
+use journal::value;
 use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, DB, ReadOptions, Snapshot};
 use store::{
@@ -13,12 +16,9 @@ use store::{
     StoredMessage,
 };
 
-use crate::chunk;
 use crate::index::database::{Families, unreadable};
-use crate::key::{self, KeyKind};
 use crate::reader::key_search::{readable_from, unless_damaged};
 use crate::reader::scan::Scan;
-use crate::value;
 
 /// Rows that are completed with one round of reads.
 const ROWS_PER_ROUND: usize = 1_024;

@@ -4,16 +4,16 @@
 //! and the last are known to be settled there is nothing to look for, which saves a search for
 //! each of many entities.
 
+use journal::chunk::{self, Chunk};
+use journal::key;
+use journal::value::damaged;
 use journal::{JournalLocation, SealedSegment};
 use rocksdb::{ColumnFamily, DB};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::chunk::{self, Chunk};
 use crate::index::database::Database;
 use crate::index::settled::SettledRanges;
-use crate::key;
 use crate::reader::scan::Scan;
-use crate::value::damaged;
 
 /// The most bodies that are moved out of a segment, and the largest part of it.
 const FEW_ROWS: usize = 4_096;

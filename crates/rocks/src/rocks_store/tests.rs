@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use journal::log::Sync;
 use proptest::prelude::*;
 use rocksdb::WaitForCompactOptions;
 use store::conformance::{self, Harness, body_of, put, range, read, remove};
-use store::{BodyPointer, Found, Part, SequenceNumber};
+use store::{BodyPointer, EntityId, Found, Part, SequenceNumber};
 use tempfile::TempDir;
 
 use super::*;
-use std::time::Duration;
-
-use crate::log::Sync;
 use crate::options::Durability;
 
 mod backup;

@@ -6,6 +6,7 @@
 
 pub mod events;
 pub mod session;
+pub mod viewers;
 
 use bytes::Bytes;
 use hyper::header::{

@@ -18,9 +18,9 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use percent_encoding::percent_decode_str;
 
-use super::Transport;
 use super::admin::{unauthorized, whole};
 use super::request::caller::Caller;
+use super::request::transport::Transport;
 use super::response::answer::Response;
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::random::random;

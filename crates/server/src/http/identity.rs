@@ -18,7 +18,7 @@ use hyper::header::{CACHE_CONTROL, HeaderValue, ORIGIN};
 use hyper::{Method, Request, StatusCode};
 use percent_encoding::percent_decode_str;
 
-use super::Transport;
+use super::request::transport::Transport;
 use super::response::answer;
 use super::response::answer::Response;
 use crate::namespaces::namespace_view::NamespaceView;

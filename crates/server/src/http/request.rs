@@ -8,3 +8,4 @@ pub mod query;
 pub mod reader;
 pub mod request_head;
 pub mod request_right;
+pub mod transport;

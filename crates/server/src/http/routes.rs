@@ -9,7 +9,14 @@
 use access::Operation;
 use hyper::Method;
 
-use super::OWN;
+/// Where the counters are.
+pub const METRICS: &str = "/metrics";
+/// The health check; it needs no credentials and no TLS.
+pub const HEALTH: &str = "/health";
+/// The prefix of our own interface, beside the contracts.
+pub const OWN: &str = "/$railbus/";
+/// Where a browser signs in.
+pub const SESSION: &str = "/$railbus/session";
 
 /// One thing that can be asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -19,7 +19,7 @@ use crate::credentials::console_sessions::ConsoleSessions;
 use crate::credentials::development_issuer::DevelopmentIssuer;
 use crate::credentials::guess_limiter::GuessLimiter;
 use crate::dialects;
-use crate::http::console::events::Viewers;
+use crate::http::console::viewers::Viewers;
 use crate::log::refusals::RefusalLog;
 use crate::namespaces::namespace_registry::NamespaceRegistry;
 use crate::options::{Certificate, Limits, PlaintextPolicy};

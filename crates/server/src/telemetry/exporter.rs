@@ -26,7 +26,7 @@ use super::metric_points;
 use super::span::Span;
 use super::{Collector, OtlpProtocol, TelemetryOptions, text};
 use crate::fetch::{self, FetchError};
-use crate::http;
+use crate::http::metrics;
 use crate::random::random;
 use crate::server::server_state::ServerState;
 
@@ -164,7 +164,7 @@ pub async fn export_metrics(server: Arc<ServerState>, options: Arc<TelemetryOpti
             _ = interval.tick() => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
-        let Ok(page) = http::metrics_page(&server).await else {
+        let Ok(page) = metrics::page(&server).await else {
             continue;
         };
         let metrics = ScopeMetrics {

@@ -29,7 +29,9 @@ use tokio_rustls::server::TlsStream;
 use crate::connection::Connection;
 use crate::counters::counts::{RefusalReason, ServedProtocol};
 use crate::dialects::{self, TlsFacts};
-use crate::http::{self, Transport, UpgradedStream};
+use crate::http::request::transport;
+use crate::http::request::transport::Transport;
+use crate::http::{self, UpgradedStream};
 use crate::server::server_state::ServerState;
 use crate::shard::{DirectoryReceiver, Message};
 use crate::transport::client_certificate;
@@ -357,7 +359,7 @@ impl AcceptedConnection {
     ) -> (impl Dialect + use<>, DirectoryReceiver) {
         let mut directory_receiver = self.server.directory_receiver.clone();
         let directory = Arc::clone(&directory_receiver.borrow_and_update());
-        let locality = http::locality(self.is_loopback, self.peer);
+        let locality = transport::locality(self.is_loopback, self.peer);
         let client = dialects::accept(&self.server, id, directory, locality, handshake, since);
         (client, directory_receiver)
     }

@@ -13,7 +13,8 @@ use crate::address::EntityAddress;
 use crate::attach::pending_attach::AttachRequest;
 use crate::client::Client;
 use crate::errors;
-use crate::jms::{JmsRequest, Wanted};
+use crate::jms::Wanted;
+use crate::pending_requests::JmsRequest;
 
 impl Client {
     /// Whether an attach to an address makes the entity there.

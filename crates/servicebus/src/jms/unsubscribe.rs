@@ -14,8 +14,9 @@ use crate::attach::attach_reply;
 use crate::attach::pending_attach::AttachRequest;
 use crate::client::Client;
 use crate::errors;
+use crate::jms::Wanted;
 use crate::jms::subscription::{capabilities, to_unsubscribe};
-use crate::jms::{JmsRequest, Wanted};
+use crate::pending_requests::JmsRequest;
 use crate::pending_requests::PendingRequest;
 
 /// The terminus of a durable subscription keeps its deliveries unsettled. [AMQP 3.5.5]

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 
 mod annotations;
 
-use crate::fields::{self, Items};
+use amqp::items::{self, Items};
 
 /// Fields of the properties list, and the positions of some of them. [AMQP 3.2.4]
 const PROPERTIES_FIELDS: usize = 13;
@@ -200,7 +200,7 @@ fn write_properties(
     let start = encode::list32_begin(head);
     let mut items = Items::of(section).unwrap_or(Items::NONE);
     for position in 0..PROPERTIES_FIELDS {
-        let item = items.next().ok().flatten().unwrap_or(&[fields::NULL]);
+        let item = items.next().ok().flatten().unwrap_or(&[items::NULL]);
         match (position, given_id, times) {
             (MESSAGE_ID, Some(id), _) => head.extend_from_slice(id),
             (ABSOLUTE_EXPIRY_TIME, _, Some((_, expires))) => encode::timestamp(head, expires),
@@ -213,7 +213,7 @@ fn write_properties(
 
 fn has_message_id(section: &[u8]) -> bool {
     let first = Items::of(section).and_then(|mut items| items.next());
-    first.ok().flatten().is_some_and(|id| id != [fields::NULL])
+    first.ok().flatten().is_some_and(|id| id != [items::NULL])
 }
 
 fn creation_time(section: &[u8]) -> Option<i64> {
@@ -221,7 +221,7 @@ fn creation_time(section: &[u8]) -> Option<i64> {
     for _ in 0..CREATION_TIME {
         items.next().ok()??;
     }
-    fields::integer(items.next().ok()??)
+    items::integer(items.next().ok()??)
 }
 
 /// The application properties as they came, with some added or overwritten.
@@ -231,7 +231,7 @@ fn write_application_properties(head: &mut BytesMut, section: &[u8], changes: &[
     let mut entries = changes.len();
     let mut items = Items::of(section).unwrap_or(Items::NONE);
     while let Ok(Some((key, value))) = items.next_entry() {
-        let name = fields::text(key);
+        let name = items::text(key);
         if !changes
             .iter()
             .any(|(changed, _)| Some(changed.as_str()) == name)

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use dialect::MessageIds;
 
 use crate::errors;
-use crate::fields::{self, Items};
+use amqp::items::{self, Items};
 
 /// The message format of a batch. (docs/spec/amqp.md#4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;
@@ -179,7 +179,7 @@ impl<'a> Properties<'a> {
                 return Err(undecodable(DecodeError::Trailing(item.len())));
             }
             check_field(position, item)
-                .and_then(|()| fields::check(item))
+                .and_then(|()| items::check(item))
                 .map_err(undecodable)?;
             properties.take(position, item)?;
             position += 1;
@@ -191,13 +191,13 @@ impl<'a> Properties<'a> {
         match position {
             MESSAGE_ID => {
                 check_id("The message id", item)?;
-                self.message_id = Some(item).filter(|item| **item != [fields::NULL]);
+                self.message_id = Some(item).filter(|item| **item != [items::NULL]);
             }
-            ABSOLUTE_EXPIRY_TIME => self.absolute_expiry_time = fields::integer(item),
-            CREATION_TIME => self.creation_time = fields::integer(item),
+            ABSOLUTE_EXPIRY_TIME => self.absolute_expiry_time = items::integer(item),
+            CREATION_TIME => self.creation_time = items::integer(item),
             GROUP_ID => {
                 check_id("The session id", item)?;
-                self.group_id = fields::text(item);
+                self.group_id = items::text(item);
             }
             REPLY_TO_GROUP_ID => check_id("The reply-to session id", item)?,
             _ => {}
@@ -228,8 +228,8 @@ impl<'a> Annotations<'a> {
         let mut annotations = Self::default();
         let mut items = Items::of(section).map_err(undecodable)?;
         while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
-            fields::check_annotation_key(key)
-                .and_then(|()| fields::check(value))
+            items::check_annotation_key(key)
+                .and_then(|()| items::check(value))
                 .map_err(undecodable)?;
             annotations.take(key, value)?;
         }
@@ -237,10 +237,10 @@ impl<'a> Annotations<'a> {
     }
 
     fn take(&mut self, key: &[u8], value: &'a [u8]) -> Result<(), Error> {
-        match fields::text(key) {
+        match items::text(key) {
             Some("x-opt-partition-key") => {
                 check_id("The partition key", value)?;
-                self.partition_key = fields::text(value);
+                self.partition_key = items::text(value);
             }
             Some("x-opt-via-partition-key") => check_id("The via partition key", value)?,
             Some("x-opt-scheduled-enqueue-time") => self.scheduled = scheduled_time(value)?,
@@ -272,18 +272,18 @@ impl<'a> Annotations<'a> {
 /// When the message is to become available; whether that is later than now is the broker's to say.
 /// A value that is no time is refused, since a scheduled message must never be delivered early.
 fn scheduled_time(value: &[u8]) -> Result<Option<Wall>, Error> {
-    if value == [fields::NULL] {
+    if value == [items::NULL] {
         return Ok(None);
     }
-    let time = fields::integer(value).ok_or_else(errors::no_scheduled_time)?;
+    let time = items::integer(value).ok_or_else(errors::no_scheduled_time)?;
     Ok(u64::try_from(time).ok().map(Wall))
 }
 
 fn check_delivery_annotations(section: &[u8]) -> Result<(), Error> {
     let mut items = Items::of(section).map_err(undecodable)?;
     while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
-        fields::check_annotation_key(key)
-            .and_then(|()| fields::check(value))
+        items::check_annotation_key(key)
+            .and_then(|()| items::check(value))
             .map_err(undecodable)?;
     }
     Ok(())
@@ -292,12 +292,12 @@ fn check_delivery_annotations(section: &[u8]) -> Result<(), Error> {
 fn check_application_properties(section: &[u8]) -> Result<(), Error> {
     let mut items = Items::of(section).map_err(undecodable)?;
     while let Some((key, value)) = items.next_entry().map_err(undecodable)? {
-        if fields::text(key).is_none() {
+        if items::text(key).is_none() {
             return Err(undecodable(DecodeError::WrongType(
                 "application-properties",
             )));
         }
-        fields::check(value).map_err(undecodable)?;
+        items::check(value).map_err(undecodable)?;
         if key.len() > MAX_PROPERTY || value.len() > MAX_PROPERTY {
             return Err(errors::out_of_range(
                 "A property's name or value",
@@ -310,7 +310,7 @@ fn check_application_properties(section: &[u8]) -> Result<(), Error> {
 }
 
 fn check_id(what: &str, item: &[u8]) -> Result<(), Error> {
-    let too_long = match fields::text(item) {
+    let too_long = match items::text(item) {
         // Bytes bound characters, so short ids need no counting.
         Some(text) => text.len() > MAX_ID && text.chars().count() > MAX_ID,
         // A binary, with the bytes that announce it; other types are shorter anyway.

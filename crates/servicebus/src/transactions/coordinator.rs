@@ -19,10 +19,10 @@ use crate::attach::attach_reply;
 use crate::client::Client;
 use crate::client::events::IncomingDelivery;
 use crate::errors;
-use crate::fields;
 use crate::links::link::{Coordinator, Link, LinkKind};
 use crate::pending_requests::{Control, Discharge, PendingDisposition, PendingRequest};
 use crate::transactions;
+use amqp::items;
 
 /// Credit of a coordinator link. (docs/spec/amqp.md#8)
 const COORDINATOR_CREDIT: u32 = 100;
@@ -292,7 +292,7 @@ fn body_of(payload: &Bytes) -> Result<Option<Value>, DecodeError> {
         return Ok(None);
     }
     let section = payload.slice(sections.body);
-    let value = section.slice_ref(fields::undescribed(&section)?);
+    let value = section.slice_ref(items::undescribed(&section)?);
     decode::value(&value).map(Some)
 }
 

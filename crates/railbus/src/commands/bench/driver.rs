@@ -46,8 +46,8 @@ pub fn open(
     });
     match opened {
         Ok(true) => Ok(()),
-        Ok(false) => Err(BenchError::late(plan)),
-        Err(error) => Err(BenchError::connecting(error, plan)),
+        Ok(false) => Err(plan.late_error()),
+        Err(error) => Err(plan.connecting_error(error)),
     }
 }
 
@@ -66,10 +66,10 @@ pub fn run(clients: &mut [Client<Workload>], plan: &Plan, stop_signal: &StopSign
     // A connection that is lost cannot be left in order.
     let error = match worked {
         Ok(error) => {
-            let closed = close(clients).map_err(|error| BenchError::running(error, plan));
+            let closed = close(clients).map_err(|error| plan.running_error(error));
             error.or(closed.err())
         }
-        Err(error) => Some(BenchError::running(error, plan)),
+        Err(error) => Some(plan.running_error(error)),
     };
     BenchRun {
         began,
@@ -203,7 +203,7 @@ fn failure(clients: &[Client<Workload>], plan: &Plan, grace: Duration) -> Option
         return Some(BenchError::Others(plan.entity.clone()));
     }
     if !senders.all(Sender::is_done) {
-        return Some(BenchError::late(plan));
+        return Some(plan.late_error());
     }
     match missing(clients) {
         0 => None,

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::plan::Plan;
 use crate::commands::messaging;
-use crate::remote;
 
 /// Why it did not.
 #[derive(Debug, thiserror::Error)]
@@ -29,50 +27,8 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// An error before the first message.
-    pub fn connecting(error: load::Error, plan: &Plan) -> Self {
-        match error {
-            load::Error::Connect(error) | load::Error::Lost(error) => {
-                let error = remote::Error::Connect {
-                    authority: plan.authority().to_owned(),
-                    reason: error.to_string(),
-                };
-                messaging::Error::from(error).into()
-            }
-            error => Self::running(error, plan),
-        }
-    }
-
-    /// An error in between.
-    pub fn running(error: load::Error, plan: &Plan) -> Self {
-        let error = match error {
-            load::Error::Detached(error) => messaging::refused(&plan.entity, error.as_ref()),
-            load::Error::Token { code, reason } => messaging::Error::Request {
-                what: format!("access to {}", plan.entity),
-                code,
-                reason,
-            },
-            load::Error::Closed(Some(error)) | load::Error::Ended(Some(error)) => {
-                messaging::Error::Ended {
-                    authority: plan.authority().to_owned(),
-                    reason: messaging::describe_error(&error),
-                }
-            }
-            error => messaging::Error::Ended {
-                authority: plan.authority().to_owned(),
-                reason: error.to_string(),
-            },
-        };
-        error.into()
-    }
-
     /// A message was refused.
     pub fn refused(why: Option<&amqp::Error>) -> Self {
         messaging::refused("a message", why).into()
-    }
-
-    /// An answer did not come.
-    pub fn late(plan: &Plan) -> Self {
-        messaging::Error::Late(plan.announced()).into()
     }
 }

@@ -12,9 +12,10 @@ use load::receiver::SettleMode;
 use load::wire::TrustStore;
 use load::{Peer, STAMP, Token};
 
-use super::BenchError;
+use super::error::BenchError;
 use crate::arguments::{BenchArguments, BenchMode};
 use crate::command_error::CommandError;
+use crate::commands::messaging;
 use crate::remote::{self, Remote};
 use crate::serve::entropy::seed;
 
@@ -111,6 +112,48 @@ impl Plan {
             settle_mode: SettleMode::Second,
             trust: tls.map(|(config, name)| TrustStore::of(config, name)),
         })
+    }
+
+    /// An error before the first message.
+    pub fn connecting_error(&self, error: load::Error) -> BenchError {
+        match error {
+            load::Error::Connect(error) | load::Error::Lost(error) => {
+                let error = remote::Error::Connect {
+                    authority: self.authority().to_owned(),
+                    reason: error.to_string(),
+                };
+                messaging::Error::from(error).into()
+            }
+            error => self.running_error(error),
+        }
+    }
+
+    /// An error in between.
+    pub fn running_error(&self, error: load::Error) -> BenchError {
+        let error = match error {
+            load::Error::Detached(error) => messaging::refused(&self.entity, error.as_ref()),
+            load::Error::Token { code, reason } => messaging::Error::Request {
+                what: format!("access to {}", self.entity),
+                code,
+                reason,
+            },
+            load::Error::Closed(Some(error)) | load::Error::Ended(Some(error)) => {
+                messaging::Error::Ended {
+                    authority: self.authority().to_owned(),
+                    reason: messaging::describe_error(&error),
+                }
+            }
+            error => messaging::Error::Ended {
+                authority: self.authority().to_owned(),
+                reason: error.to_string(),
+            },
+        };
+        error.into()
+    }
+
+    /// An answer did not come.
+    pub fn late_error(&self) -> BenchError {
+        messaging::Error::Late(self.announced()).into()
     }
 
     /// The part of `all` that the connection of that number has.

@@ -4,14 +4,14 @@
 //! rows of the copy point to those of the original. A body whose location stands in the row that
 //! it came with gets a row of its own first, since that row may go and the body stay.
 
+use journal::key::{self, KeyKind};
+use journal::value::{self, damaged};
 use store::{BodyPointer, EntityId, StoreError, Write, WriteSet};
 
 use super::Merge;
 use crate::index::database::Database;
-use crate::key::{self, KeyKind};
 use crate::reader::key_search::readable_from;
 use crate::reader::scan::Scan;
-use crate::value::{self, damaged};
 
 /// A copy is written in batches of about this.
 const BATCH_BYTES: usize = if cfg!(test) { 4 << 10 } else { 8 << 20 };

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
+use journal::key;
 use store::{EntityId, EntryKey, Index};
 
 use super::Merge;
-use crate::key;
 
 /// Keys are in no order if more than one in this many is less than the one before.
 const IN_A_RUN: usize = 4;

@@ -9,14 +9,14 @@
 use std::iter;
 
 use bytes::Bytes;
+use journal::chunk::LOCATION;
+use journal::key::{self, single};
+use journal::value;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
-use crate::chunk::LOCATION;
 use crate::index::database::{Database, refused};
-use crate::key::{self, single};
 use crate::reader::scan::Scan;
-use crate::value;
 
 /// Neighbours from which on a scan is cheaper than looking up each.
 const WALK_FROM: usize = 8;

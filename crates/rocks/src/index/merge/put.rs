@@ -3,11 +3,11 @@
 //! Rows, bodies, heads and entries are collected first; other writes go into the batch at once. A
 //! row or body that the same group removes is left out.
 
+use journal::key::{self, KeyKind, single};
+use journal::value;
 use store::{EntityRow, Write};
 
 use super::Merge;
-use crate::key::{self, KeyKind, single};
-use crate::value;
 
 impl<'a> Merge<'a> {
     pub fn put(&mut self, write: &'a Write) {

@@ -4,6 +4,8 @@
 //! that is settled and long enough is deleted as a whole, so that its tables can be dropped
 //! (`settled.rs`).
 
+use journal::key::{self, KeyKind};
+use journal::value;
 use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
@@ -11,9 +13,7 @@ use super::{Merge, Merger};
 use crate::index::database::Families;
 use crate::index::range_reclaim::RangeReclaim;
 use crate::index::removal::Run;
-use crate::key::{self, KeyKind};
 use crate::reader::scan::Scan;
-use crate::value;
 
 /// What a row takes on disk with its key, about.
 const ROW_BYTES: u64 = 72;

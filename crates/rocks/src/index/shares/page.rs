@@ -5,7 +5,7 @@
 
 use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
-use crate::value::damaged;
+use journal::value::damaged;
 
 /// Neighbouring numbers on one page: few enough that a page for a single count is cheap.
 const NUMBERS: usize = 64;

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use journal::key;
 use rocksdb::ReadOptions;
 use store::{EntityId, StoreError};
 
 use super::page::{Page, PageKey};
 use crate::index::database::{Database, refused};
-use crate::key;
 
 /// A million counts, in six megabytes.
 const MAX_PAGES: usize = 16_384;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use journal::file_system::os;
+use journal::value::FORMAT;
 
 use super::*;
-use crate::value::FORMAT;
 
 fn segments(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root.join("journal")).expect("listed");

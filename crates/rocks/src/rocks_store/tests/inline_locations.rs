@@ -1,12 +1,12 @@
 //! Locations of bodies in the rows that they came with, and their rows of their own.
 
+use journal::key::{self, single};
+use journal::value;
 use rocksdb::WriteBatch;
 use store::Write;
 
 use super::*;
 use crate::index::image;
-use crate::key::{self, single};
-use crate::value;
 
 fn everything(store: &RocksStore, part: Part) -> Vec<store::StoredMessage> {
     read(store, store.last(), &range(QUEUE, part, 0, u64::MAX))

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use journal::file_system::os;
+use journal::witness::Witness;
 use store::StoreError;
 
 use super::*;
-use crate::witness::Witness;
 
 /// The polynomial of CRC32C, reflected.
 const POLYNOMIAL: u32 = 0x82F6_3B78;

@@ -17,16 +17,16 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
-use tokio::sync::oneshot;
 
 use super::namespaces::{self, ApiError, ask};
 use crate::http::request::body;
 use crate::http::request::body::parse_object;
 use crate::http::request::caller::Caller;
+use crate::http::request::transport::Transport;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::response::early_refusal;
-use crate::http::{HEALTH, Transport};
+use crate::http::routes::HEALTH;
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::shard::Message;
 use crate::shard::shard_client::{LocksAtEnd, ShardClient, ask_task};
@@ -67,9 +67,6 @@ pub async fn respond(request: Request<Incoming>, name: &str, server: &NamespaceV
         Err(error) => error.into(),
     }
 }
-
-/// An HTTP request, and where what a rule does to it is told.
-pub type HttpQuestion = (HttpRequest, oneshot::Sender<Option<HttpFault>>);
 
 /// The connection is dropped instead of an answer.
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -14,8 +14,8 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use serde_json::json;
 
 use crate::credentials::console_sessions::{ConsoleSession, LIFETIME_SECONDS};
-use crate::http::Transport;
 use crate::http::request::origin;
+use crate::http::request::transport::Transport;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::namespaces::namespace_view::NamespaceView;

@@ -18,10 +18,10 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::super::Transport;
 use super::super::admin::unauthorized;
 use super::{Response, empty, unavailable};
 use crate::http::request::caller::Caller;
+use crate::http::request::transport::Transport;
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::shard::shard_client::{LocksAtEnd, ShardClient, ShardError};
 

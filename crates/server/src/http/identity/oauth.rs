@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::{MAX_FORM, answer, field};
 use crate::credentials::development_issuer::{DevelopmentIssuer, LIFE_SECONDS};
-use crate::http::Transport;
+use crate::http::request::transport::Transport;
 use crate::http::response::answer::Response;
 use crate::namespaces::namespace_view::NamespaceView;
 

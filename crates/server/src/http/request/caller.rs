@@ -11,7 +11,7 @@ use hyper::header::{AUTHORIZATION, ORIGIN};
 
 use super::reader::Reader;
 use crate::credentials::console_sessions::ConsoleSession;
-use crate::http::Transport;
+use crate::http::request::transport::Transport;
 use crate::log::audit::ANONYMOUS;
 use crate::namespaces::namespace_view::NamespaceView;
 

@@ -7,7 +7,7 @@
 use hyper::Method;
 use percent_encoding::percent_decode_str;
 
-use crate::http::OWN;
+use crate::http::routes::OWN;
 use crate::http::routes::Route;
 
 /// A path, and whose it is.

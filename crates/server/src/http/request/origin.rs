@@ -11,7 +11,8 @@ use hyper::header::{HOST, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Request, Uri};
 
-use crate::http::{HEALTH, Transport};
+use crate::http::request::transport::Transport;
+use crate::http::routes::HEALTH;
 use crate::namespaces::namespace_view::NamespaceView;
 
 /// Whether a request has to be refused for the host that it names: a web page may have sent it, and

@@ -9,7 +9,8 @@ use hyper::header::CONNECTION;
 use hyper::{Request, StatusCode};
 
 use super::answer::{self, Response};
-use crate::http::{METRICS, OWN, rabbitmq};
+use crate::http::rabbitmq;
+use crate::http::routes::{METRICS, OWN};
 use crate::server::server_state::ServerState;
 
 /// The same refusal in the form that clients of the request's path read.

@@ -10,7 +10,7 @@ use broker::{Browsed, GIVEN_ID, LockToken};
 use bytes::{BufMut, BytesMut};
 
 use super::{Lock, LockedUntil, View, signed};
-use crate::fields;
+use amqp::items;
 
 /// The broker's entries: each key encoded, with the format code of its value.
 const LOCK_TOKEN: &[u8] = b"\xa3\x10x-opt-lock-token\x98";
@@ -52,7 +52,7 @@ pub(super) fn write_delivery(head: &mut BytesMut, view: View, section: &[u8]) {
         token => {
             encode::descriptor(head, 0x71);
             let start = encode::map32_begin(head);
-            let mut entries = fields::copy_entries(head, section, |key, _| key == LOCK_TOKEN_NAME);
+            let mut entries = items::copy_entries(head, section, |key, _| key == LOCK_TOKEN_NAME);
             if let Some(token) = token {
                 write_token(head, token);
                 entries += 1;
@@ -86,7 +86,7 @@ pub(super) fn write_message<'a>(
     let mut given_id = None;
     encode::descriptor(head, 0x72);
     let start = encode::map32_begin(head);
-    let mut entries = fields::copy_entries(head, section, |key, value| {
+    let mut entries = items::copy_entries(head, section, |key, value| {
         if key == GIVEN_ID {
             given_id = Some(value);
         }

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use journal::STAGED_FROM;
 use journal::file_system::{OsFileSystem, os};
+use journal::witness::WitnessState;
 use store::{BodyPointer, Entry, EntryKey, Head, Index, Write};
 
 use super::*;
 use crate::restore;
-use crate::witness::WitnessState;
 
 const TOPIC: EntityId = EntityId(2);
 const SUBSCRIPTIONS: [EntityId; 2] = [EntityId(3), EntityId(4)];
