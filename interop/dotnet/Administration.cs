@@ -208,6 +208,11 @@ public class Administration
         await broker.Advance("PT4M");
         await sender.SendMessageAsync(new("body"));
         await broker.Advance("PT4M");
+        await using (var receiver = client.CreateReceiver(name))
+        {
+            await receiver.Take();
+        }
+        await broker.Advance("PT4M");
         Assert.True(await broker.Administration.QueueExistsAsync(name));
         await broker.Advance("PT1M");
         Assert.False(await broker.Administration.QueueExistsAsync(name));

@@ -135,6 +135,28 @@ public class Annotations
             received.GetRawAmqpMessage().MessageAnnotations["x-of-the-message"]));
     }
 
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    public async Task AFooterArrives(int messages)
+    {
+        await using var queue = await Queue.Create();
+        var sent = Enumerable.Range(0, messages).Select(_ => new ServiceBusMessage("body")).ToArray();
+        foreach (var message in sent)
+        {
+            message.ApplicationProperties["color"] = "blue";
+            message.GetRawAmqpMessage().Footer["checksum"] = 17L;
+        }
+        // Several go as a batch.
+        await queue.Send(sent);
+        foreach (var received in await queue.Receiver.ReceiveMany(messages))
+        {
+            Assert.Equal("body", received.Body.ToString());
+            Assert.Equal("blue", received.ApplicationProperties["color"]);
+            Assert.Equal([new("checksum", 17L)], received.GetRawAmqpMessage().Footer);
+        }
+    }
+
     [Fact]
     public async Task TheBrokersLockTokenReplacesOneThatCameAlong()
     {

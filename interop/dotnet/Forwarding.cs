@@ -37,10 +37,10 @@ public class Forwarding
             options.ForwardDeadLetteredMessagesTo = target.Name;
         });
         await source.Send("body");
-        await source.Receiver.DeadLetterMessageAsync(await source.Receiver.ReceiveOne(), "reason");
+        await source.Receiver.DeadLetterMessageAsync(await source.Receiver.ReceiveOne(), "reason", "description");
         var received = await target.Receiver.ReceiveOne();
-        Assert.Equal(("reason", source.Name.ToLowerInvariant()),
-            (received.DeadLetterReason, received.DeadLetterSource));
+        Assert.Equal(("reason", "description", source.Name.ToLowerInvariant()),
+            (received.DeadLetterReason, received.DeadLetterErrorDescription, received.DeadLetterSource));
     }
 
     [Fact]

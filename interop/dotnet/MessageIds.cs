@@ -86,6 +86,18 @@ public class MessageIds
     }
 
     [Fact]
+    public async Task AForwardedDeadLetterKeepsItsId()
+    {
+        await using var target = await Queue.Create();
+        await using var source = await Queue.Create(options => options.ForwardDeadLetteredMessagesTo = target.Name);
+        await source.Send("body");
+        var received = await source.Receiver.ReceiveOne();
+        await source.Receiver.DeadLetterMessageAsync(received);
+        Assert.Matches(Assigned, received.MessageId);
+        Assert.Equal(received.MessageId, (await target.Receiver.ReceiveOne()).MessageId);
+    }
+
+    [Fact]
     public async Task AScheduledMessageGetsItsIdWhenItIsScheduled()
     {
         await using var broker = await OwnBroker.WithVirtualClock();

@@ -130,6 +130,36 @@ public class Processors
     }
 
     [Fact]
+    public async Task AProcessorRenewsTheLocksOfAllMessagesThatItHandles()
+    {
+        const int Calls = 10;
+        await using var broker = await OwnBroker.WithVirtualClock();
+        await using var queue = await Queue.Create(options => options.LockDuration = TimeSpan.FromSeconds(5), broker);
+        await queue.Send([.. Enumerable.Range(0, Calls).Select(number => new ServiceBusMessage($"{number}"))]);
+        var (held, handled) = (new Handled<ServiceBusReceivedMessage>(Calls), new Handled<int>(Calls));
+        // All handlers have their message before time passes, and go on when it has.
+        var outlived = new Lazy<Task>(async () =>
+        {
+            await held.Enough;
+            var first = held.All.Max(message => message.LockedUntil);
+            await broker.Advance("PT4S");
+            await Receivers.Eventually(() => held.All.All(message => message.LockedUntil > first));
+            await broker.Advance("PT4S");
+        });
+        await using var processor = queue.Client.CreateProcessor(queue.Name,
+            new ServiceBusProcessorOptions { MaxConcurrentCalls = Calls });
+        processor.ProcessMessageAsync += async arguments =>
+        {
+            await held.Add(arguments.Message);
+            await outlived.Value;
+            await handled.Add(arguments.Message.DeliveryCount);
+        };
+        Assert.Empty(await Process(processor, handled));
+        Assert.Equal(Enumerable.Repeat(1, Calls), handled.All);
+        Assert.Empty(await queue.Bodies());
+    }
+
+    [Fact]
     public async Task ASessionProcessorRenewsTheLockOfTheSessionThatItHandles()
     {
         await using var broker = await OwnBroker.WithVirtualClock();

@@ -13,6 +13,19 @@ public class Receiving
     }
 
     [Fact]
+    public async Task AHeldMessageIsHiddenUntilItIsCompleted()
+    {
+        await using var queue = await Queue.Create();
+        await queue.Send("body");
+        var held = await queue.Receiver.ReceiveOne();
+        await using var other = queue.Client.CreateReceiver(queue.Name);
+        await other.AssertNothingComes();
+        await queue.Receiver.CompleteMessageAsync(held);
+        await other.AssertNothingComes();
+        Assert.Empty(await queue.Bodies());
+    }
+
+    [Fact]
     public async Task SeveralMessagesAreReceivedAtOnce()
     {
         await using var queue = await Queue.Create();
@@ -30,6 +43,14 @@ public class Receiving
     {
         await using var queue = await Queue.Create();
         await queue.Receiver.AssertNothingComes();
+    }
+
+    [Fact]
+    public async Task APeekOfAnEmptyQueueIsEmpty()
+    {
+        await using var queue = await Queue.Create();
+        Assert.Empty(await queue.Receiver.PeekMessagesAsync(10));
+        Assert.Null(await queue.Receiver.PeekMessageAsync());
     }
 
     [Fact]

@@ -14,6 +14,36 @@ public class Sending
     }
 
     [Fact]
+    public async Task AnEmptyBodyArrivesEmpty()
+    {
+        await using var queue = await Queue.Create();
+        await queue.Send("");
+        Assert.Empty((await queue.Receiver.Take()).Body.ToArray());
+    }
+
+    [Fact]
+    public async Task AListArrivesWhole()
+    {
+        await using var queue = await Queue.Create();
+        var sent = Enumerable.Range(0, 10).Select(number => new ServiceBusMessage($"{number}")).ToList();
+        await queue.Sender.SendMessagesAsync(sent);
+        Assert.Equal(sent.Select(message => message.Body.ToString()), (await queue.Receiver.ReceiveMany(10)).Bodies());
+    }
+
+    [Fact]
+    public async Task SequenceNumbersRiseAndEnqueuedTimesAreNow()
+    {
+        await using var queue = await Queue.Create();
+        var before = DateTimeOffset.UtcNow.AddSeconds(-5);
+        await Task.WhenAll(Enumerable.Range(0, 5).Select(number => queue.Send($"{number}")));
+        var received = await queue.Receiver.ReceiveMany(5);
+        Assert.Equal([1, 2, 3, 4, 5], received.Select(message => message.SequenceNumber));
+        var times = received.Select(message => message.EnqueuedTime).ToList();
+        Assert.Equal(times.Order(), times);
+        Assert.All(times, time => Assert.InRange(time, before, DateTimeOffset.UtcNow.AddSeconds(5)));
+    }
+
+    [Fact]
     public async Task ABatchArrivesInItsOrder()
     {
         await using var queue = await Queue.Create();
@@ -66,9 +96,11 @@ public class Sending
             ReplyToSessionId = "reply-to-session",
             PartitionKey = "session",
             TransactionPartitionKey = "transaction",
+            TimeToLive = TimeSpan.FromMinutes(10),
         });
         var received = await queue.Receiver.ReceiveOne();
         Assert.Equal("id", received.MessageId);
+        Assert.Equal("correlation", received.CorrelationId);
         Assert.Equal("correlation", received.CorrelationId);
         Assert.Equal("subject", received.Subject);
         Assert.Equal("to", received.To);
@@ -78,11 +110,12 @@ public class Sending
         Assert.Equal("reply-to-session", received.ReplyToSessionId);
         Assert.Equal("session", received.PartitionKey);
         Assert.Equal("transaction", received.TransactionPartitionKey);
+        Assert.Equal(TimeSpan.FromMinutes(10), received.TimeToLive);
     }
 
     public static TheoryData<object> PropertyValues() =>
     [
-        "text", true, (byte)200, (sbyte)-5, (short)-300, (ushort)60_000, -70_000, 4_000_000_000u, long.MinValue,
+        "text", "", "naïve ☃ 𝄞", true, false, (byte)200, (sbyte)-5, (short)-300, (ushort)60_000, -70_000, 4_000_000_000u, long.MinValue,
         ulong.MaxValue, 1.5f, -2.25, 79.228m, 'x', Guid.Parse("00112233-4455-6677-8899-aabbccddeeff"),
         new DateTime(2026, 11, 5, 6, 7, 8, 9, DateTimeKind.Utc),
         new DateTimeOffset(2026, 11, 5, 6, 7, 8, 9, TimeSpan.Zero), TimeSpan.FromTicks(12_345_678_901),
@@ -97,6 +130,14 @@ public class Sending
         await queue.Send(new ServiceBusMessage { ApplicationProperties = { ["key"] = value } });
         var received = (await queue.Receiver.ReceiveOne()).ApplicationProperties["key"];
         Assert.Equal((value.GetType(), value), (received.GetType(), received));
+    }
+
+    [Fact]
+    public async Task AnApplicationPropertyMayBeNull()
+    {
+        await using var queue = await Queue.Create();
+        await queue.Send(new ServiceBusMessage { ApplicationProperties = { ["key"] = null! } });
+        Assert.Equal([new("key", null!)], (await queue.Receiver.ReceiveOne()).ApplicationProperties);
     }
 
     public static TheoryData<object> Values() =>

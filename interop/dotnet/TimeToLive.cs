@@ -190,6 +190,7 @@ public class TimeToLive
         await broker.Advance("P1DT1S");
         Assert.Empty(await queue.Bodies());
         var dead = await queue.DeadLetters.PeekMessagesAsync(10);
-        Assert.Equal(deadLettered ? ["TTLExpiredException"] : [], dead.Select(message => message.DeadLetterReason));
+        Assert.Equal(deadLettered ? [("TTLExpiredException", "The message expired and was dead lettered.")] : [],
+            dead.Select(message => (message.DeadLetterReason, message.DeadLetterErrorDescription)));
     }
 }
