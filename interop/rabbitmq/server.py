@@ -16,6 +16,8 @@ from rabbitmq_amqp_python_client.qpid.proton._data import Array, symbol, timesta
 OUTCOMES = {Delivery.ACCEPTED: "accepted", Delivery.REJECTED: "rejected", Delivery.RELEASED: "released"}
 # A server has this long for what takes it a moment.
 PATIENCE = 5
+# RabbitMQ shows the policies of a queue with its next statistics.
+STATISTICS = 20
 
 
 class SessionEnded(Exception):
@@ -67,6 +69,27 @@ class Server:
         """The status and the body of an answer over HTTP."""
         answer = requests.request(method, self.api + path, json=body, auth=("guest", "guest"), timeout=PATIENCE)
         return [answer.status_code, answer.json() if answer.content else None]
+
+    def location(self, path, body):
+        """The status of a POST over HTTP, and where what it made is."""
+        answer = requests.post(self.api + path, json=body, auth=("guest", "guest"), timeout=PATIENCE)
+        return [answer.status_code, answer.headers.get("Location")]
+
+    def http_fields(self, path, names):
+        """Only those fields of a description, or of each in a list, which is in the order of their names."""
+        status, answer = self.http("GET", path)
+        chosen = [{name: one[name] for name in names} for one in (answer if isinstance(answer, list) else [answer])]
+        return [status, sorted(chosen, key=lambda one: one["name"])]
+
+    def policed(self, queue, user, operator):
+        """The definition that is in force for a queue, once HTTP shows these policies or time is up."""
+        until = time.monotonic() + STATISTICS
+        while True:
+            found = self.http("GET", f"/queues/%2F/{queue}")[1]
+            shown = [found.get(name) or None for name in ("policy", "operator_policy", "effective_policy_definition")]
+            if shown[:2] == [user, operator] or time.monotonic() > until:
+                return shown
+            time.sleep(0.2)
 
     def queue(self, name, **arguments):
         """Makes a quorum queue, or another."""
