@@ -80,6 +80,7 @@ testWithProvider("a token that is not good is refused and nothing changes", asyn
     [credential(key, FILE_ISSUER, { roles: ["Manage"] }), "InvalidSignature", 40103],
     [credential(key, issuer, { ...OPERATOR, aud: "https://servicebus.azure.net" }), "InvalidAudience", 40104],
     [credential(key, issuer, { ...OPERATOR, exp: seconds() - 600 }), "ExpiredToken", 40106],
+    [credential(key, issuer, { ...OPERATOR, nbf: seconds() + 600 }), "InvalidToken", 40100],
     [credential(key, issuer, OPERATOR, unsigned), "MalformedToken", 40105],
     [credential(key, issuer, OPERATOR, () => "an-opaque-token"), "MalformedToken", 40105],
   ]) {

@@ -163,3 +163,20 @@ def trusting(directory, key):
         authority = directory / "tls"
         with Broker(options=["--config", str(settings), "--tls-dir", str(authority)]) as broker:
             yield Trusting(broker, provider, authority / "ca.pem", file)
+
+
+def bad_credentials(world):
+    """Each with the text that refuses it."""
+    issuer = world.provider.issuer
+    key = world.provider.keys["RS256"]
+    late = int(time.time()) - 600
+    return {
+        "unknown issuer": (Credential(key, "https://evil.example", OPERATOR), "IssuerNotFound"),
+        "another key of that name": (Credential(Key("first"), issuer, OPERATOR), "InvalidSignature"),
+        "key of another issuer": (Credential(key, FILE_ISSUER, {"roles": ["Manage"]}), "InvalidSignature"),
+        "wrong audience": (Credential(key, issuer, OPERATOR, aud="https://servicebus.azure.net"), "InvalidAudience"),
+        "expired": (Credential(key, issuer, OPERATOR, exp=late), "ExpiredToken"),
+        "not yet": (Credential(key, issuer, OPERATOR, nbf=int(time.time()) + 600), "InvalidToken"),
+        "unsigned": (Unsigned(key, issuer, OPERATOR), "MalformedToken"),
+        "no JWT": (Opaque(key, issuer, OPERATOR), "MalformedToken"),
+    }

@@ -5,8 +5,6 @@ token has the rights that the broker's grants give to its claims. What is refuse
 (docs/spec/amqp.md#2.8)
 """
 
-import time
-
 import pytest
 
 from azure.servicebus import TransportType
@@ -25,8 +23,7 @@ from issuer_support import (
     WRITER,
     Credential,
     Key,
-    Opaque,
-    Unsigned,
+    bad_credentials,
     trusting,
 )
 from support import Queue, body_of, connect, eventually, message
@@ -124,23 +121,6 @@ def test_a_subject_has_its_rights_in_every_queue(world, orders):
                 [received] = receiver.receive_messages(max_wait_time=30)
                 assert body_of(received) == b"by a token"
                 receiver.complete_message(received)
-
-
-def bad_credentials(world):
-    """Each with the text that refuses it."""
-    issuer = world.provider.issuer
-    key = world.provider.keys["RS256"]
-    late = int(time.time()) - 600
-    return {
-        "unknown issuer": (Credential(key, "https://evil.example", OPERATOR), "IssuerNotFound"),
-        "another key of that name": (Credential(Key("first"), issuer, OPERATOR), "InvalidSignature"),
-        "key of another issuer": (Credential(key, FILE_ISSUER, {"roles": ["Manage"]}), "InvalidSignature"),
-        "wrong audience": (Credential(key, issuer, OPERATOR, aud="https://servicebus.azure.net"), "InvalidAudience"),
-        "expired": (Credential(key, issuer, OPERATOR, exp=late), "ExpiredToken"),
-        "not yet": (Credential(key, issuer, OPERATOR, nbf=int(time.time()) + 600), "InvalidToken"),
-        "unsigned": (Unsigned(key, issuer, OPERATOR), "MalformedToken"),
-        "no JWT": (Opaque(key, issuer, OPERATOR), "MalformedToken"),
-    }
 
 
 BAD = [

@@ -5,8 +5,8 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.servicebus.management import ServiceBusAdministrationClient
 
-from issuer_support import FILE_ISSUER, OPERATOR, WORKER, Key, trusting
-from test_issuer import BAD, bad_credentials
+from issuer_support import FILE_ISSUER, OPERATOR, WORKER, Key, bad_credentials, trusting
+from test_issuer import BAD
 
 SUB_CODES = {
     "IssuerNotFound": "40109",
