@@ -32,6 +32,7 @@ pub mod rule;
 pub mod sender;
 pub mod server;
 pub mod session;
+pub mod spoken;
 pub mod storage;
 pub mod unsettled;
 pub mod violation;

@@ -7,12 +7,14 @@ use endpoint::{Event, LinkId};
 use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::remote::Remote;
+use crate::spoken::Spoken;
 use crate::unsettled::Unsettled;
 use crate::violation::Violation;
 
 /// A receiving client.
 pub struct Receiver {
     path: String,
+    spoken: Spoken,
     /// Receive-and-delete.
     settled: bool,
     link: Option<LinkId>,
@@ -35,6 +37,7 @@ impl Receiver {
         };
         Self {
             path,
+            spoken: Spoken::ServiceBus,
             settled,
             link: None,
             attached: false,
@@ -44,13 +47,24 @@ impl Receiver {
         }
     }
 
+    /// A consumer of the queue at `path`, in RabbitMQ's dialect.
+    #[must_use]
+    pub fn consumer(path: &'static str) -> Self {
+        Self {
+            spoken: Spoken::RabbitMq,
+            unsettled: Unsettled::of_consumer(),
+            ..Self::new(path, Subqueue::Main, false)
+        }
+    }
+
     pub(crate) fn connected(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         self.links += 1;
-        let link = remote.attach_receiver(
-            &format!("receiver-{}", self.links),
-            &self.path,
-            self.settled,
-        );
+        let name = format!("receiver-{}", self.links);
+        let address = self.spoken.address(&self.path);
+        let link = match self.spoken {
+            Spoken::ServiceBus => remote.attach_receiver(&name, &address, self.settled),
+            Spoken::RabbitMq => remote.attach_consumer(&name, &address),
+        };
         // Credit may be sent before the attach is answered.
         if context.rng.chance(500) {
             remote.endpoint.set_credit(link, 3, false);
@@ -93,11 +107,15 @@ impl Receiver {
             Event::Attached { attach, .. } => self.attached = attach.source.is_some(),
             Event::Delivery {
                 delivery_id,
+                tag,
                 payload,
                 settled,
                 ..
             } => {
-                let id = context.ledger.received(&payload)?;
+                let id = match self.spoken {
+                    Spoken::ServiceBus => context.ledger.received(&payload)?,
+                    Spoken::RabbitMq => context.ledger.consumed(&tag, &payload)?,
+                };
                 if !settled {
                     self.unsettled.take(delivery_id, id);
                 }

@@ -87,6 +87,16 @@ impl Remote {
         self.endpoint.attach(self.session, attach)
     }
 
+    /// Attaches a consumer of RabbitMQ's dialect: it settles first, and may wait for the answer.
+    pub fn attach_consumer(&mut self, name: &str, address: &str) -> LinkId {
+        let attach = Attach {
+            snd_settle_mode: Some(SenderSettleMode::Unsettled),
+            rcv_settle_mode: Some(ReceiverSettleMode::First),
+            ..link(name, address)
+        };
+        self.endpoint.attach(self.session, attach)
+    }
+
     /// Attaches a link that wants a session of `address`: the one named, or the next that there is
     /// within `timeout_ms` milliseconds.
     pub fn attach_holder(

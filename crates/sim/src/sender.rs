@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::ledger::Ledger;
 use crate::message::{self, MessageId, SendOptions};
 use crate::remote::Remote;
+use crate::spoken::Spoken;
 use crate::violation::Violation;
 
 /// Most messages of one sender that wait for an answer.
@@ -17,6 +18,7 @@ const IN_FLIGHT: usize = 30;
 /// A sending client.
 pub struct Sender {
     path: &'static str,
+    spoken: Spoken,
     link: Option<LinkId>,
     /// Messages that wait for their answer.
     waiting: BTreeSet<MessageId>,
@@ -28,9 +30,10 @@ pub struct Sender {
 impl Sender {
     /// A sender to the entity of that path.
     #[must_use]
-    pub fn new(path: &'static str) -> Self {
+    pub fn new(path: &'static str, spoken: Spoken) -> Self {
         Self {
             path,
+            spoken,
             link: None,
             waiting: BTreeSet::new(),
             tag: 0,
@@ -39,7 +42,7 @@ impl Sender {
     }
 
     pub(crate) fn connected(&mut self, remote: &mut Remote) {
-        self.link = Some(remote.attach_sender("sender", self.path));
+        self.link = Some(remote.attach_sender("sender", &self.spoken.address(self.path)));
     }
 
     pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
@@ -59,7 +62,9 @@ impl Sender {
         };
         let id = context.ledger.fresh_id(context.rng, queue);
         let mut options = SendOptions::any(context.rng, id, context.now);
-        if !context.ledger.may_detect_duplicates(queue) {
+        // Without an id a message of RabbitMQ's dialect is stored with one beside it.
+        let is_named = self.spoken == Spoken::RabbitMq;
+        if !is_named && !context.ledger.may_detect_duplicates(queue) {
             options = options.perhaps_unnamed(context.rng);
         }
         let size = match context.rng.below(100) {

@@ -98,7 +98,7 @@ impl Server {
             served: BTreeMap::new(),
             recording,
             reader,
-            settings: Arc::new(Settings::default()),
+            settings: prepared(Settings::default()),
         }
     }
 
@@ -138,6 +138,14 @@ impl Server {
             MessageIds::new(u128::from(id.0).to_be_bytes()),
             moment(now),
         );
+        let settings = rabbitmq::Settings {
+            node: self.settings.endpoint.container_id.clone(),
+            max_message_size: self.settings.max_message_size,
+            dynamic_nodes: self.settings.dynamic_nodes.required(),
+        };
+        let ids = MessageIds::new((u128::from(id.0) | 1 << 64).to_be_bytes());
+        let links = rabbitmq::Links::new(settings, ids);
+        let client = client.sharing(Box::new(links));
         let directories: Arc<dyn dialect::Namespaces> = Arc::clone(&self.directories) as _;
         self.served.insert(
             id,
@@ -212,6 +220,15 @@ impl Server {
             found,
         });
     }
+}
+
+/// The settings of connections that speak both dialects, as the real server has them.
+fn prepared(mut settings: Settings) -> Arc<Settings> {
+    let endpoint = &mut settings.endpoint;
+    endpoint.properties = Some(rabbitmq::open_properties(&endpoint.container_id, "sim"));
+    endpoint.offered_capabilities = rabbitmq::CAPABILITIES.to_vec();
+    endpoint.shares_name = rabbitmq::may_share_name;
+    Arc::new(settings)
 }
 
 /// Makes sure that the namespaces and their entities exist, in one batch each and before any client

@@ -12,6 +12,7 @@ use crate::ledger::{Ask, Ledger};
 use crate::message::MessageId;
 use crate::remote::Remote;
 use crate::rng::Rng;
+use crate::spoken::{self, Spoken};
 use crate::violation::Violation;
 
 /// How a settlement may be refused.
@@ -25,6 +26,7 @@ const REFUSALS: [&str; 3] = [
 #[derive(Debug)]
 pub struct Unsettled {
     subqueue: Subqueue,
+    spoken: Spoken,
     /// Whether what is abandoned may wait.
     may_wait: bool,
     /// By delivery-id.
@@ -39,9 +41,19 @@ impl Unsettled {
     pub fn new(subqueue: Subqueue, by_session: bool) -> Self {
         Self {
             subqueue,
+            spoken: Spoken::ServiceBus,
             may_wait: subqueue == Subqueue::Main && !by_session,
             held: Vec::new(),
             asked: BTreeMap::new(),
+        }
+    }
+
+    /// The same, of a consumer of RabbitMQ's dialect.
+    #[must_use]
+    pub fn of_consumer() -> Self {
+        Self {
+            spoken: Spoken::RabbitMq,
+            ..Self::new(Subqueue::Main, false)
         }
     }
 
@@ -74,8 +86,8 @@ impl Unsettled {
                 11..=12 => Ask::Abandon,
                 13 => Ask::Release,
                 14 => Ask::DeadLetter,
-                15 => Ask::Defer,
-                // Forgotten: its lock runs out.
+                15 if self.spoken == Spoken::ServiceBus => Ask::Defer,
+                // Forgotten: its lock runs out, or ends with the link.
                 _ => continue,
             };
             self.ask(context, remote, delivery, id, ask);
@@ -98,15 +110,18 @@ impl Unsettled {
         id: MessageId,
         ask: Ask,
     ) {
-        let waits = self.may_wait && context.rng.chance(300);
+        let state = match self.spoken {
+            Spoken::ServiceBus => {
+                let waits = self.may_wait && context.rng.chance(300);
+                state_of(ask, waits, context)
+            }
+            Spoken::RabbitMq => spoken::rabbitmq_state(ask),
+        };
         context.ledger.asked(id, ask);
         self.asked.insert(delivery, (id, ask));
-        remote.endpoint.dispose_received(
-            remote.session,
-            delivery,
-            state_of(ask, waits, context),
-            false,
-        );
+        remote
+            .endpoint
+            .dispose_received(remote.session, delivery, state, false);
     }
 
     /// A settlement was answered, if it is one of these.
@@ -122,6 +137,11 @@ impl Unsettled {
         let Some((id, ask)) = self.asked.remove(&delivery) else {
             return Ok(());
         };
+        if self.spoken == Spoken::RabbitMq {
+            // The client gets its own state back, whatever has become of the lock.
+            let done = context.ledger.was_granted(id, ask);
+            return context.ledger.answered(id, self.subqueue, ask, done);
+        }
         let wrong = |what: String| Err(Violation::new("I2", format!("settling {id} was {what}")));
         let done = match state {
             Some(DeliveryState::Rejected(Some(error))) => {

@@ -47,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "access",
             "dialect",
+            "rabbitmq",
             "servicebus",
             "endpoint",
             "broker",

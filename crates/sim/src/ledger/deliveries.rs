@@ -1,6 +1,6 @@
 //! Deliveries: what receivers are given, and whether it may be given to them. (I2, I3, I4, I5, I12)
 
-use broker::{ConnectionId, Delivery, LockToken, Mono, ReceiverId};
+use broker::{ConnectionId, Delivery, LockTime, LockToken, Mono, ReceiverId};
 use bytes::Bytes;
 use store::{EntityId, SequenceNumber};
 
@@ -123,21 +123,26 @@ impl Ledger {
         let stays = place.filter(|place| place.number == delivery.message.number);
         let failed =
             stays.is_none_or(|place| self.books.count(place) > delivery.message.delivery_count);
-        let dropped = self.drops_locks && self.clients.is_lost(connection);
+        let receiver = match way {
+            Way::Link(receiver) => Some(receiver),
+            Way::Number(..) => None,
+        };
+        let with_receiver = delivery.message.lock == Some(LockTime::WithReceiver);
+        let is_detached = receiver.is_some_and(|it| self.clients.source(it).is_none());
+        let dropped = (self.drops_locks && self.clients.is_lost(connection))
+            || (with_receiver && is_detached);
         Lock {
             token: delivery.token,
             connection,
-            receiver: match way {
-                Way::Link(receiver) => Some(receiver),
-                Way::Number(..) => None,
-            },
-            until: Mono(self.last_quiet.0 + lock_ms),
-            at_most: Mono(self.turn.now.mono.0 + lock_ms),
+            receiver,
+            until: Mono(self.last_quiet.0.saturating_add(lock_ms)),
+            at_most: Mono(self.turn.now.mono.0.saturating_add(lock_ms)),
             hold: if failed || dropped {
                 Hold::Ended
             } else {
                 Hold::Held
             },
+            with_receiver,
             enlisted: None,
         }
     }
@@ -153,6 +158,21 @@ impl Ledger {
         // Tokens are in the order of RFC 4122 wherever they are an AMQP uuid.
         let token = LockToken(u128::from_be_bytes(token));
         self.check_received(self.tokens.get(&token).copied(), payload)
+    }
+
+    /// A consumer of RabbitMQ's dialect got a message, whose tag is the token of its lock.
+    ///
+    /// # Errors
+    /// I12, when it is not what was sent, whatever its time to live.
+    pub fn consumed(&self, tag: &[u8], payload: &Bytes) -> Result<MessageId, Violation> {
+        let token = tag.try_into().ok().map(u128::from_be_bytes).map(LockToken);
+        let id = token.and_then(|token| self.tokens.get(&token).copied());
+        let (id, entry) = self.entry_of(id, payload)?;
+        if !message::same_bare(&entry.payload, payload, false, entry.changed) {
+            let what = format!("message {id} came to a consumer changed");
+            return Err(Violation::new("I12", what));
+        }
+        Ok(id)
     }
 
     /// Nothing names what was received and deleted but its content and its number, which two copies
@@ -185,14 +205,7 @@ impl Ledger {
         payload: &Bytes,
     ) -> Result<MessageId, Violation> {
         let wrong = |what: String| Violation::new("I12", what);
-        let root = message::id_of(payload);
-        let id = id.filter(|id| root == Some(message::root_of(*id)));
-        let id =
-            id.ok_or_else(|| wrong(format!("a client got {root:?}, which was not given to it")))?;
-        let entry = self
-            .entries
-            .get(&id)
-            .ok_or_else(|| wrong(format!("no client sent message {id}")))?;
+        let (id, entry) = self.entry_of(id, payload)?;
         let redrives = entry.ttl != u64::MAX;
         if !message::same_bare(&entry.payload, payload, redrives, entry.changed) {
             return Err(wrong(format!("message {id} came back changed")));
@@ -203,6 +216,22 @@ impl Ledger {
             )));
         }
         Ok(id)
+    }
+
+    /// What was sent, if it is what a client has been given.
+    fn entry_of(
+        &self,
+        id: Option<MessageId>,
+        payload: &Bytes,
+    ) -> Result<(MessageId, &Entry), Violation> {
+        let wrong = |what: String| Violation::new("I12", what);
+        let root = message::id_of(payload);
+        let id = id.filter(|id| root == Some(message::root_of(*id)));
+        let id =
+            id.ok_or_else(|| wrong(format!("a client got {root:?}, which was not given to it")))?;
+        let entry = self.entries.get(&id);
+        let entry = entry.ok_or_else(|| wrong(format!("no client sent message {id}")))?;
+        Ok((id, entry))
     }
 }
 

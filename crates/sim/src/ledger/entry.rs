@@ -43,6 +43,8 @@ pub(super) struct Lock {
     /// It lasts no longer than this.
     pub at_most: Mono,
     pub hold: Hold,
+    /// It lasts as long as its receiver is attached.
+    pub with_receiver: bool,
     /// It is part of a transaction.
     pub enlisted: Option<TransactionId>,
 }

@@ -1,13 +1,15 @@
-//! Returned: messages that come back because the connection that held their session is over. (I5)
+//! Returned: messages that come back because the connection that held their session is over, or
+//! the receiver that held their lock. (I5)
 //!
 //! A connection that leaves raises no count. One that is lost raises the count of each message that
 //! it had locked by one if that is the setting, and none otherwise. What cannot be told is left
 //! out: a session whose time may be up, a lock that the client ended in the same turn or within a
 //! transaction, a message that went elsewhere.
 
-use broker::{ConnectionId, SessionCountOnDisconnect};
+use broker::{ConnectionId, ReceiverId, SessionCountOnDisconnect};
 
 use super::Ledger;
+use super::entry::Lock;
 use crate::books::Place;
 use crate::message::MessageId;
 use crate::violation::Violation;
@@ -52,6 +54,25 @@ impl Ledger {
                     place,
                     count: self.books.count(place) + raised,
                 });
+            }
+        }
+    }
+
+    /// Locks that last as long as a receiver end with it.
+    pub(super) fn end_locks_with_receiver(&mut self, receiver: ReceiverId) {
+        self.end_locks(|lock| lock.with_receiver && lock.receiver == Some(receiver));
+    }
+
+    /// The same of all receivers of a connection.
+    pub(super) fn end_locks_of(&mut self, connection: ConnectionId) {
+        self.end_locks(|lock| lock.with_receiver && lock.connection == connection);
+    }
+
+    fn end_locks(&mut self, ends: impl Fn(&Lock) -> bool) {
+        let turn = self.turn.index;
+        for entry in self.entries.values_mut() {
+            if entry.lock.as_ref().is_some_and(&ends) {
+                entry.free(turn);
             }
         }
     }

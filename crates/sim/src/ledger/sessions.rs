@@ -170,6 +170,7 @@ impl Ledger {
 
     /// A receiver goes, and gives its session back.
     pub(super) fn observe_leave(&mut self, receiver: ReceiverId) {
+        self.end_locks_with_receiver(receiver);
         let Some(acceptor) = self.sessions.acceptors.get_mut(&receiver) else {
             return;
         };
@@ -182,6 +183,7 @@ impl Ledger {
 
     /// A connection goes, with all its receivers.
     pub(super) fn observe_leave_all(&mut self, connection: ConnectionId) {
+        self.end_locks_of(connection);
         let all = |link| ReceiverId { connection, link };
         let acceptors = self.sessions.acceptors.range(all(0)..=all(u32::MAX));
         let leaving: Vec<_> = acceptors.filter(|(_, acceptor)| !acceptor.over).collect();

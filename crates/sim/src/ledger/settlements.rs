@@ -54,6 +54,13 @@ impl Ledger {
         Ok(())
     }
 
+    /// Whether the shard has said that it did that with a message.
+    #[must_use]
+    pub fn was_granted(&self, id: MessageId, ask: Ask) -> bool {
+        let entry = self.entries.get(&id);
+        entry.is_some_and(|entry| entry.was_granted(ask))
+    }
+
     /// A client will never know whether its settlement took place.
     pub fn answer_lost(&mut self, id: MessageId, ask: Ask) {
         let Some(entry) = self.entries.get_mut(&id) else {

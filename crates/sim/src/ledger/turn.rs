@@ -212,6 +212,7 @@ impl Ledger {
                 ..
             } => self.observe_redrive(*request, *subqueue, *token),
             Command::Disconnect { connection } => self.observe_disconnect(*connection),
+            Command::LoseReceiver { receiver } => self.end_locks_with_receiver(*receiver),
             Command::Leave { connection } => {
                 self.note_returned(*connection, SessionCountOnDisconnect::Keep);
                 self.observe_leave_connection(*connection);
@@ -265,7 +266,6 @@ impl Ledger {
             | Command::Attach { .. }
             | Command::Subscribe { .. }
             | Command::Credit { .. }
-            | Command::LoseReceiver { .. }
             | Command::Written { .. }
             | Command::Loaded { .. }
             | Command::Durable

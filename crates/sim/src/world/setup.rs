@@ -14,6 +14,7 @@ use crate::manager::{Manager, Role};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::server::{self, Server};
+use crate::spoken::Spoken;
 
 /// The entities of a namespace in the order of their definitions.
 pub(super) fn ledger_queues(
@@ -91,7 +92,7 @@ pub(super) fn clients() -> Vec<SimClient> {
             actors.push(Actor::Receiver(Receiver::new(path, Subqueue::Main, false)));
         }
         if definition.takes_sends() {
-            actors.push(Actor::Sender(Sender::new(path)));
+            actors.push(Actor::Sender(Sender::new(path, Spoken::ServiceBus)));
         }
     }
     actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
@@ -103,6 +104,9 @@ pub(super) fn clients() -> Vec<SimClient> {
         })
         .collect()
 }
+
+/// The queues that clients of RabbitMQ's dialect work with too.
+const CONSUMED: [&str; 2] = ["plain", "expires-to-dead-letter"];
 
 /// The actors that work with one entity alone.
 fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
@@ -125,7 +129,11 @@ fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {
         actors.push(Actor::Manager(Manager::new(index, path, role)));
     }
     if definition.takes_sends() {
-        actors.push(Actor::Sender(Sender::new(path)));
+        actors.push(Actor::Sender(Sender::new(path, Spoken::ServiceBus)));
+    }
+    if CONSUMED.contains(&path) {
+        actors.push(Actor::Sender(Sender::new(path, Spoken::RabbitMq)));
+        actors.push(Actor::Receiver(Receiver::consumer(path)));
     }
     actors
 }
