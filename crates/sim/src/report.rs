@@ -62,6 +62,14 @@ counters! {
     governed_completions,
     /// Connections that a fault rule has dropped.
     injected,
+    /// Sends of RabbitMQ's dialect that were accepted.
+    rabbitmq_accepted,
+    /// Messages that consumers of that dialect got.
+    rabbitmq_deliveries,
+    /// Those that they settled with success.
+    rabbitmq_completions,
+    /// Those that came back since their consumer was gone.
+    rabbitmq_returns,
     /// Messages that came out of dynamic nodes.
     node_deliveries,
     /// Messages that clients deleted.

@@ -97,9 +97,10 @@ impl Sender {
             Event::Disposed { cookie, state, .. } => {
                 let id = MessageId::try_from(cookie).expect("cookies are our own ids");
                 if self.waiting.remove(&id) {
-                    context
-                        .ledger
-                        .send_answered(id, state == Some(DeliveryState::Accepted))?;
+                    let accepted = state == Some(DeliveryState::Accepted);
+                    context.ledger.send_answered(id, accepted)?;
+                    let counts = accepted && self.spoken == Spoken::RabbitMq;
+                    context.ledger.report.rabbitmq_accepted += u64::from(counts);
                 }
             }
             Event::Detached { .. } | Event::Closed { .. } => self.disconnected(context.ledger),

@@ -118,10 +118,16 @@ impl Unsettled {
             Spoken::RabbitMq => spoken::rabbitmq_state(ask),
         };
         context.ledger.asked(id, ask);
-        self.asked.insert(delivery, (id, ask));
+        // Clients of RabbitMQ's dialect mostly wait for no answer.
+        let settled = self.spoken == Spoken::RabbitMq && context.rng.chance(500);
+        if settled {
+            context.ledger.answer_lost(id, ask);
+        } else {
+            self.asked.insert(delivery, (id, ask));
+        }
         remote
             .endpoint
-            .dispose_received(remote.session, delivery, state, false);
+            .dispose_received(remote.session, delivery, state, settled);
     }
 
     /// A settlement was answered, if it is one of these.
@@ -140,6 +146,8 @@ impl Unsettled {
         if self.spoken == Spoken::RabbitMq {
             // The client gets its own state back, whatever has become of the lock.
             let done = context.ledger.was_granted(id, ask);
+            let completed = done && ask == Ask::Complete;
+            context.ledger.report.rabbitmq_completions += u64::from(completed);
             return context.ledger.answered(id, self.subqueue, ask, done);
         }
         let wrong = |what: String| Err(Violation::new("I2", format!("settling {id} was {what}")));

@@ -202,6 +202,7 @@ impl Ledger {
             }
             Output::Evicted { receiver, .. } => {
                 self.clients.leave(*receiver);
+                self.end_locks_with_receiver(*receiver, false);
                 Ok(())
             }
             Output::Deleted { request, result } => {

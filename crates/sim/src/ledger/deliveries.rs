@@ -164,7 +164,8 @@ impl Ledger {
     ///
     /// # Errors
     /// I12, when it is not what was sent, whatever its time to live.
-    pub fn consumed(&self, tag: &[u8], payload: &Bytes) -> Result<MessageId, Violation> {
+    pub fn consumed(&mut self, tag: &[u8], payload: &Bytes) -> Result<MessageId, Violation> {
+        self.report.rabbitmq_deliveries += 1;
         let token = tag.try_into().ok().map(u128::from_be_bytes).map(LockToken);
         let id = token.and_then(|token| self.tokens.get(&token).copied());
         let (id, entry) = self.entry_of(id, payload)?;

@@ -170,7 +170,7 @@ impl Ledger {
 
     /// A receiver goes, and gives its session back.
     pub(super) fn observe_leave(&mut self, receiver: ReceiverId) {
-        self.end_locks_with_receiver(receiver);
+        self.end_locks_with_receiver(receiver, false);
         let Some(acceptor) = self.sessions.acceptors.get_mut(&receiver) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 mod administration;
 mod answers;
+mod consumers;
 mod duplicates;
 mod fake_broker;
 mod forward;

@@ -212,7 +212,7 @@ impl Ledger {
                 ..
             } => self.observe_redrive(*request, *subqueue, *token),
             Command::Disconnect { connection } => self.observe_disconnect(*connection),
-            Command::LoseReceiver { receiver } => self.end_locks_with_receiver(*receiver),
+            Command::LoseReceiver { receiver } => self.end_locks_with_receiver(*receiver, true),
             Command::Leave { connection } => {
                 self.note_returned(*connection, SessionCountOnDisconnect::Keep);
                 self.observe_leave_connection(*connection);

@@ -9,8 +9,9 @@ use crate::holder::Holder;
 use crate::receiver::Receiver;
 use crate::violation::Violation;
 
-/// Steps without progress after which a broker counts as stuck.
-const PATIENCE: u64 = 200_000;
+/// Steps without progress after which a broker counts as stuck. A message so large that its client
+/// is too late for each of its five locks takes 250,000.
+const PATIENCE: u64 = 600_000;
 
 impl World {
     /// Takes everything out and checks that nothing is missing and nothing is stuck.

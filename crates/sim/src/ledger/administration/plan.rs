@@ -260,6 +260,10 @@ impl Ledger {
             let queue = &mut self.queues[index];
             queue.unsteady |= queue.status != status;
             queue.status = status;
+            if !status.allows_receive() {
+                let entity = queue.id;
+                self.doubt_locks_with_receivers(entity);
+            }
         }
     }
 
