@@ -60,6 +60,8 @@ counters! {
     expired_entities,
     /// Messages that were completed where policies are.
     governed_completions,
+    /// Messages that a queue refused where policies are, and made dead letters of.
+    refused_dead_letters,
     /// Connections that a fault rule has dropped.
     injected,
     /// Sends of RabbitMQ's dialect that were accepted.

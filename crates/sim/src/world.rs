@@ -136,7 +136,7 @@ impl World {
             server,
             namespaces,
             snapshots: Snapshots::default(),
-            governed: Governed::default(),
+            governed: Governed::new(),
             fault_rules: FaultRules::default(),
             owners: disk.with_current(Owners::of),
             slow_until: 0,
@@ -415,7 +415,7 @@ fn small_memory(
 
 #[cfg(test)]
 mod tests {
-    use broker::{Command, RequestId};
+    use broker::{Command, Overflow, RequestId};
 
     use super::*;
     use crate::message::{self, SendOptions};
@@ -448,6 +448,22 @@ mod tests {
         world.server.inbox.push(1, send);
         let violation = world.turn().expect_err("it is found");
         assert_eq!(violation.invariant, "I12", "{violation}");
+    }
+
+    /// A queue that loses what it refuses, or takes it and drops another message, is found.
+    #[test]
+    fn a_queue_that_makes_no_dead_letter_of_what_it_refuses_is_found() {
+        for (overflow, invariant) in [(Overflow::RejectPublish, "I1"), (Overflow::DropHead, "I6")] {
+            let mut world = World::new(Plan {
+                seed: 1,
+                operations: 100_000,
+                faults: Faults::ALL,
+                storage: StorageKind::Memory,
+            });
+            world.governed.overflow = overflow;
+            let violation = world.run().expect_err("it is found");
+            assert_eq!(violation.invariant, invariant, "{violation}");
+        }
     }
 
     /// Counts that are not what the ledger was told are found, whichever they are: by themselves,

@@ -127,6 +127,7 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.exclusive_queues,
         total.expired_entities,
         total.governed_completions,
+        total.refused_dead_letters,
         total.injected,
         total.copies,
         total.deleted,

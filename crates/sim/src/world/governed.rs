@@ -7,7 +7,9 @@
 //! consumers and another one has a single consumer, and one that is not durable goes with its last
 //! (I13). An exclusive queue lets no other connection in and goes with its own. A message is where
 //! it was sent or published to, as it was sent (I12), until it is completed (I2) or may have
-//! expired by a policy, or its entity may have (I1). In the end a policy ends all that is stored.
+//! expired by a policy, or its entity may have (I1). What the short queue refuses, since it is too
+//! long, is a dead letter of it and nothing else (I1, I6). In the end a policy ends all that is
+//! stored but dead letters.
 
 mod actions;
 mod drain;
@@ -17,7 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
     Answer, Browsed, Command, ConnectionId, Delivery, EntityError, Eviction, Mono, Outcome, Output,
-    Policy, PolicyLayer, ReceiverId, RequestId, SendError, SubqueueId, SubscribeError, Wall,
+    Overflow, Policy, PolicyLayer, ReceiverId, RequestId, SendError, SubqueueId, SubscribeError,
+    Wall,
 };
 
 use super::{fault_rules, namespace};
@@ -25,7 +28,7 @@ use crate::inbox::NamespaceIndex;
 use crate::message::{self, MessageId};
 use crate::report::Report;
 use crate::violation::Violation;
-use model::{Model, Place, PolicyKey};
+use model::{Model, Place, PolicyKey, REFUSING};
 
 /// The index of the user's connections and requests, which no ledger sees.
 pub(super) const INDEX: NamespaceIndex = fault_rules::INDEX + 1;
@@ -38,6 +41,8 @@ const MOST_SHOWN: usize = 250;
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Governed {
+    /// What the short queue does with a message for which it is too long.
+    pub overflow: Overflow,
     /// What the broker is to hear next.
     pub commands: Vec<Command>,
     /// What the user has done, and been answered.
@@ -105,6 +110,14 @@ struct Survey {
 }
 
 impl Governed {
+    /// Nothing is there yet.
+    pub(super) fn new() -> Self {
+        Self {
+            overflow: Overflow::RejectPublishDlx,
+            ..Self::default()
+        }
+    }
+
     /// The broker is another one now: without connections, and without what goes with them.
     pub(super) fn crashed(&mut self) {
         self.commands.clear();
@@ -240,6 +253,10 @@ impl Governed {
         match result {
             Ok(()) => self.model.accepted(&to, id),
             Err(SendError::DiskNearlyFull | SendError::NotFound) => self.model.refused(&to, id),
+            Err(SendError::LengthExceeded { .. }) if to == [REFUSING] => {
+                self.done.refused_dead_letters += 1;
+                self.model.refused_as_dead_letter(id)?;
+            }
             Err(error) => {
                 let what = format!("a send to {to:?} was refused: {error}");
                 return Err(Violation::new("I13", what));
@@ -314,9 +331,8 @@ impl Governed {
             return Ok(());
         };
         let completions = self.model.completions();
-        let id = self
-            .model
-            .check_shown(&path, &delivery.message, completions)?;
+        let shown = &delivery.message;
+        let id = self.model.check_shown(&path, shown, completions, false)?;
         // Some are held until their consumer goes.
         if id.is_multiple_of(4) {
             return Ok(());
@@ -351,10 +367,16 @@ impl Governed {
             survey.gone.insert(path.clone());
         }
         let seen = survey.seen.entry(path.clone()).or_default();
+        let mut here = BTreeSet::new();
         for shown in all.iter().flatten() {
-            let completions = survey.completions;
-            seen.insert(self.model.check_shown(&path, shown, completions)?);
+            let (completions, dead) = (survey.completions, survey.of_dead_letters);
+            let id = self.model.check_shown(&path, shown, completions, dead)?;
+            if !here.insert(id) {
+                let what = format!("message {id} is twice in one subqueue of {path}");
+                return Err(Violation::new("I6", what));
+            }
         }
+        seen.append(&mut here);
         if survey.left.is_empty() {
             self.surveyed()?;
         }

@@ -7,7 +7,9 @@ use broker::{
 };
 use store::{EntityId, NamespaceId};
 
-use super::model::{LEASE, LEASED, PATTERNS, PolicyKey, QUEUE, TOPIC, definition};
+use super::model::{
+    LEASE, LEASED, LENGTH, PATTERNS, PolicyKey, QUEUE, REFUSING, TOPIC, definition,
+};
 use super::{Asked, Consumer, Governed, INDEX, NAME, Survey};
 use crate::message::{self, SendOptions};
 use crate::server;
@@ -47,7 +49,7 @@ impl World {
             self.governed.model.check_rules(info)?;
         }
         let is_missing = |path: &&str| infos.iter().all(|info| info.path != **path);
-        if [QUEUE, LEASED, TOPIC].iter().any(is_missing) {
+        if [QUEUE, LEASED, REFUSING, TOPIC].iter().any(is_missing) {
             self.governed.ensure(namespace);
             return Ok(());
         }
@@ -307,7 +309,12 @@ impl Governed {
             expires: LEASE,
             ..settings.clone()
         };
-        for path in [QUEUE, LEASED] {
+        let refusing = QueueSettings {
+            max_length: Some(LENGTH),
+            overflow: self.overflow,
+            ..settings.clone()
+        };
+        for path in [QUEUE, LEASED, REFUSING] {
             self.model.ask_for(path, EntityKind::Queue, false, false);
         }
         self.model.ask_for(TOPIC, EntityKind::Topic, false, false);
@@ -319,6 +326,10 @@ impl Governed {
             Ensured::Queue {
                 path: LEASED.to_owned(),
                 settings: leased,
+            },
+            Ensured::Queue {
+                path: REFUSING.to_owned(),
+                settings: refusing,
             },
             Ensured::Topic {
                 path: TOPIC.to_owned(),

@@ -20,6 +20,9 @@ pub(super) const LEASED: &str = "leased";
 /// The queue that stays unless a policy ends it.
 pub(super) const QUEUE: &str = "queue";
 pub(super) const TOPIC: &str = "prices";
+/// The queue that makes dead letters of what it refuses, and how many messages it takes.
+pub(super) const REFUSING: &str = "refusing";
+pub(super) const LENGTH: u64 = 3;
 /// How long the expiring queue lasts without a receiver, in milliseconds.
 pub(super) const LEASE: u64 = 15_000;
 
@@ -90,6 +93,8 @@ impl Place {
 struct Sent {
     is_sure: bool,
     may_be_completed: bool,
+    /// It was refused and became a dead letter.
+    is_refused: bool,
     /// As which of all completions that the user has been told of.
     completed: Option<u64>,
     since: u64,
@@ -183,7 +188,7 @@ impl Model {
     }
 
     pub(super) fn made_all(&mut self, are_made: bool) {
-        for path in [QUEUE, LEASED, TOPIC] {
+        for path in [QUEUE, LEASED, REFUSING, TOPIC] {
             self.made(path, are_made);
         }
     }
@@ -225,7 +230,8 @@ impl Model {
             if let Some(place) = self.places.get_mut(&path) {
                 place.lease = place.lease.min(rules.lease);
                 let all = place.messages.values_mut();
-                all.for_each(|sent| sent.life = sent.life.min(life));
+                let living = all.filter(|sent| !sent.is_refused);
+                living.for_each(|sent| sent.life = sent.life.min(life));
             }
         }
         self.set_policy(key, before);
@@ -265,6 +271,10 @@ impl Model {
         let mut expected = self.rules(&info.path, info.kind);
         let own_lease = self.places.get(&info.path).map(|place| place.own_lease);
         expected.lease = expected.lease.min(own_lease.unwrap_or(u64::MAX));
+        expected.length = own_length(&info.path)
+            .into_iter()
+            .chain(expected.length)
+            .min();
         if found == expected {
             return Ok(());
         }
@@ -311,6 +321,7 @@ impl Model {
             let sent = Sent {
                 is_sure: false,
                 may_be_completed: false,
+                is_refused: false,
                 completed: None,
                 since: self.wall,
                 life,
@@ -342,6 +353,27 @@ impl Model {
         }
     }
 
+    /// A message for which a queue is too long is a dead letter, which does not expire.
+    pub(super) fn refused_as_dead_letter(&mut self, id: MessageId) -> Result<(), Violation> {
+        let of_policies = self.rules(REFUSING, EntityKind::Queue).length;
+        let length = of_policies.unwrap_or(LENGTH).min(LENGTH);
+        let Some(place) = self.places.get_mut(REFUSING) else {
+            return Ok(());
+        };
+        let all = place.messages.iter();
+        let others = all
+            .filter(|(other, sent)| **other != id && !sent.is_refused && sent.completed.is_none());
+        let most = others.count() as u64;
+        if most < length {
+            let what = format!("message {id} was refused beside {most} others, not {length}");
+            return Err(Violation::new("I6", what));
+        }
+        if let Some(sent) = place.messages.get_mut(&id) {
+            (sent.is_sure, sent.is_refused, sent.life) = (true, true, u64::MAX);
+        }
+        Ok(())
+    }
+
     pub(super) fn completes(&mut self, path: &str, id: MessageId) {
         if let Some(sent) = self.sent_mut(path, id) {
             sent.may_be_completed = true;
@@ -367,6 +399,7 @@ impl Model {
         path: &str,
         shown: &Browsed,
         completions: u64,
+        is_dead: bool,
     ) -> Result<MessageId, Violation> {
         let id = super::id_of(shown);
         let place = self.places.get(path);
@@ -378,6 +411,11 @@ impl Model {
         if sent.completed.is_some_and(|ordinal| ordinal <= completions) {
             let what = format!("message {id} of {path} was completed and is still there");
             return Err(Violation::new("I2", what));
+        }
+        let was_answered = path == REFUSING && sent.is_sure;
+        if was_answered && sent.is_refused != is_dead {
+            let what = format!("message {id} of {path} is not where its answer says: {sent:?}");
+            return Err(Violation::new("I6", what));
         }
         if self.payloads.get(&id) != Some(&shown.payload) {
             let what = format!("message {id} of {path} is not what was sent");
@@ -415,6 +453,11 @@ fn matches(pattern: &str, path: &str) -> bool {
         r"\$D$" => path.ends_with("$D"),
         named => path == named.trim_matches(['^', '$']),
     }
+}
+
+/// How many messages an entity takes by itself.
+fn own_length(path: &str) -> Option<u64> {
+    (path == REFUSING).then_some(LENGTH)
 }
 
 /// A topic has a time to live, and nothing else that these policies set.
