@@ -18,7 +18,7 @@ use crate::connection::budget::Budget;
 use crate::counters::counts::Counts;
 use crate::credentials::guess_limiter::GuessLimiter;
 use crate::log::refusals::RefusalLog;
-use crate::namespaces::namespace_registry::NamespaceRegistry;
+use crate::namespaces::namespace_registry::{DirectoryChange, NamespaceRegistry};
 use crate::options::PlaintextPolicy;
 use crate::server::server_state::LiveSettings;
 use crate::shard::placement::Placement;
@@ -27,71 +27,79 @@ use crate::transport::connection_limiter::ConnectionLimiter;
 const ID: ConnectionId = ConnectionId(3);
 
 /// Takes no link, reports every byte that it reads to the broker, and refuses it as a credential.
-struct Minimal(endpoint::Connection, Vec<Command>, u64, Directory);
+struct Minimal {
+    endpoint: endpoint::Connection,
+    commands: Vec<Command>,
+    /// Bytes that were read.
+    read: u64,
+    directory: Directory,
+    /// Whether it is opened with a credential from the start, and never gets an answer.
+    is_opened: bool,
+}
 
 impl Dialect for Minimal {
     fn handle_input(&mut self, now: ClockReading, input: &mut BytesMut) {
-        self.1.push(Command::Written {
+        self.commands.push(Command::Written {
             connection: ID,
             bytes: input.len(),
         });
-        self.2 += input.len() as u64;
-        self.0.handle_input(now.mono, input);
-        while self.0.poll_event().is_some() {}
+        self.read += input.len() as u64;
+        self.endpoint.handle_input(now.mono, input);
+        while self.endpoint.poll_event().is_some() {}
     }
 
     fn handle_output(&mut self, _now: ClockReading, _output: Output) {}
 
     fn handle_timeout(&mut self, now: ClockReading) {
-        self.0.handle_timeout(now.mono);
+        self.endpoint.handle_timeout(now.mono);
     }
 
     fn handle_eof(&mut self, _now: ClockReading) {
-        self.0.handle_eof();
+        self.endpoint.handle_eof();
     }
 
     fn set_directory(&mut self, _now: ClockReading, _directory: Arc<Directory>) {}
 
     fn directory(&self) -> &Directory {
-        &self.3
+        &self.directory
     }
 
     fn shed_partials(&mut self, _now: ClockReading, bytes: usize) {
-        self.0.shed_partials(bytes);
+        self.endpoint.shed_partials(bytes);
     }
 
     fn force_close(&mut self, _now: ClockReading, _why: ForcedClose) {
-        self.0.close(None);
+        self.endpoint.close(None);
     }
 
     fn deadline(&self) -> Option<Mono> {
-        self.0.deadline()
+        self.endpoint.deadline()
     }
 
     fn commands(&mut self) -> &mut Vec<Command> {
-        &mut self.1
+        &mut self.commands
     }
 
     fn output(&mut self, now: ClockReading) -> &mut endpoint::Output {
-        self.0.output(now.mono)
+        self.endpoint.output(now.mono)
     }
 
     fn lend(&mut self, memory: &mut BytesMut) {
-        self.0.lend_buffer(memory);
+        self.endpoint.lend_buffer(memory);
     }
 
     fn written(&mut self) {}
 
     fn unwritten(&self) -> usize {
-        self.0.unwritten()
+        self.endpoint.unwritten()
     }
 
     fn unanswered_bytes(&self) -> usize {
-        0
+        usize::from(self.is_opened)
     }
 
     fn partial_bytes(&self) -> usize {
-        self.0.partial_bytes()
+        self.endpoint.partial_bytes()
     }
 
     fn is_slow(&self) -> bool {
@@ -99,11 +107,11 @@ impl Dialect for Minimal {
     }
 
     fn is_opened(&self) -> bool {
-        false
+        self.is_opened
     }
 
     fn is_unauthenticated(&self) -> bool {
-        true
+        !self.is_opened
     }
 
     fn client_names(&self) -> Vec<String> {
@@ -119,18 +127,18 @@ impl Dialect for Minimal {
     }
 
     fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.endpoint.is_finished()
     }
 
     fn refused_credentials(&self) -> RefusedCredentials {
         RefusedCredentials {
-            all: self.2,
-            guesses: self.2,
+            all: self.read,
+            guesses: self.read,
         }
     }
 
     fn take_error_counts(&mut self) -> BTreeMap<(Scope, Symbol), u64> {
-        self.0.take_error_counts()
+        self.endpoint.take_error_counts()
     }
 
     fn take_refusals(&mut self) -> Option<Refusals> {
@@ -177,8 +185,16 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
     }
 }
 
-/// A connection whose peer may show a number of wrong credentials at once, and that peer.
+/// A connection in the default namespace without a credential, and its peer.
 async fn connect(server: &Arc<ServerState>) -> (JoinHandle<()>, TcpStream) {
+    connect_to(server, Directory::default(), false).await
+}
+
+async fn connect_to(
+    server: &Arc<ServerState>,
+    directory: Directory,
+    is_opened: bool,
+) -> (JoinHandle<()>, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap())
         .await
@@ -190,7 +206,13 @@ async fn connect(server: &Arc<ServerState>) -> (JoinHandle<()>, TcpStream) {
     let connection = Connection::new(
         stream,
         BytesMut::new(),
-        Minimal(endpoint, Vec::new(), 0, Directory::default()),
+        Minimal {
+            endpoint,
+            commands: Vec::new(),
+            read: 0,
+            directory,
+            is_opened,
+        },
         outputs,
         server.directory_receiver.clone(),
         (address, ID),
@@ -245,5 +267,55 @@ fn a_connection_with_a_delayed_refusal_stays_when_its_peer_leaves() {
         running.await.unwrap();
         assert!(since.elapsed() >= Duration::from_millis(300));
         assert_eq!(server.counts.delayed_refusals.get(), 1);
+    });
+}
+
+/// Waiting for the answers to what was never given to the shard would take days here.
+#[test]
+fn a_connection_beyond_the_limit_of_its_namespace_waits_for_no_answers() {
+    run(async {
+        let (sender, mut inbox) = mpsc::channel(8);
+        let (_stop, stopping) = watch::channel(false);
+        let server = server(sender, stopping);
+        let limits = Limits {
+            shutdown_grace: Duration::from_secs(1_000_000),
+            ..Limits::default()
+        };
+        server
+            .live_settings
+            .send_modify(|live| live.limits = Arc::new(limits));
+        let id = NamespaceId(1);
+        let definition = broker::NamespaceDefinition {
+            name: "small".to_owned(),
+            limits: broker::NamespaceLimits {
+                max_connections: Some(1),
+                ..broker::NamespaceLimits::default()
+            },
+            ..broker::NamespaceDefinition::default()
+        };
+        let change = broker::NamespaceChange {
+            id,
+            definition: Some(Arc::new(definition)),
+        };
+        let change = DirectoryChange::Namespace(change);
+        server.namespaces.apply([change]);
+        let _taken = server.namespaces.admit(id).unwrap();
+        let server = Arc::new(server);
+        let directory = Directory::of(id, access::AccessRules::default());
+        let (running, mut peer) = connect_to(&server, directory, true).await;
+        peer.write_all(b"AMQP\x00\x01\x00\x00").await.unwrap();
+        // Until the close performative is there.
+        let mut answer = Vec::new();
+        while !answer.windows(3).any(|bytes| bytes == b"\x00\x53\x18") {
+            assert_ne!(peer.read_buf(&mut answer).await.unwrap(), 0);
+        }
+        drop(peer);
+        running.await.unwrap();
+        while let Ok(message) = inbox.try_recv() {
+            if let Message::Commands(commands) = message {
+                let is_asked = |it: &Command| matches!(it, Command::Written { .. });
+                assert!(!commands.iter().any(is_asked), "{commands:?}");
+            }
+        }
     });
 }
