@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use amqp::error::condition;
 use amqp::message::{Sections, decode_map_section, descriptor, encode_map_section};
@@ -223,6 +224,13 @@ fn follow_a_trace(protocol: &str) {
         .map(|span| attribute(span, "messaging.operation.type"));
     let kinds: Vec<_> = kinds.flatten().collect();
     assert_eq!(kinds, ["send", "receive", "settle"]);
+    let enqueued = attribute(&spans[1], "messaging.servicebus.message.enqueued_time");
+    let enqueued = enqueued.and_then(|seconds| seconds.parse::<u64>().ok());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = since.expect("after 1970").as_secs();
+    let since = enqueued.and_then(|enqueued| now.checked_sub(enqueued));
+    let is_recent = since.is_some_and(|seconds| seconds <= PATIENCE.as_secs());
+    assert!(is_recent, "{}", spans[1]);
     let event = &spans[2]["events"][0];
     assert_eq!(event["name"], "dead-letter");
     assert_eq!(attribute(event, "reason").as_deref(), Some("spoilt"));

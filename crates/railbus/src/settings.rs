@@ -110,7 +110,7 @@ impl Settings {
         let admin = admin(&config, connections.max_message_size, host.as_ref());
         connections.namespace.clone_from(&admin.namespace);
         let telemetry = Telemetry::resolve(&config.telemetry, |name| std::env::var(name).ok())?;
-        let warnings = entities.warnings.into_iter().chain(telemetry.warning);
+        let warnings = entities.warnings.into_iter().chain(telemetry.warnings);
         Ok(Self {
             store: rocks::Options {
                 durability: durability(arguments, &config, &data),

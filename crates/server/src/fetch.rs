@@ -26,7 +26,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::http::request::origin::is_loopback_host;
 
-/// How long one document may take.
+/// How long a document may take that is read.
 const TIME_OUT: Duration = Duration::from_secs(10);
 /// Longest document.
 const MAX_BYTES: usize = 1 << 20;
@@ -48,8 +48,8 @@ pub enum FetchError {
     Status(StatusCode),
     #[error("the answer cannot be read: {0}")]
     Body(String),
-    #[error("no answer within {} seconds", TIME_OUT.as_secs())]
-    TimeOut,
+    #[error("no answer within {} seconds", .0.as_secs_f64())]
+    TimeOut(Duration),
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -108,7 +108,7 @@ pub fn is_postable(url: &str) -> bool {
 /// The document at `url`.
 pub async fn get(url: &str) -> Result<Bytes, FetchError> {
     let target = Target::of(url, false).ok_or(FetchError::Url)?;
-    exchange(&target, Request::get(&target.path), Bytes::new()).await
+    exchange(&target, Request::get(&target.path), Bytes::new(), TIME_OUT).await
 }
 
 /// Sends a body of a media type to `url`, with these headers besides. The answer is to be of that
@@ -118,6 +118,7 @@ pub async fn post(
     headers: &[(String, String)],
     media_type: &str,
     body: Bytes,
+    time_out: Duration,
 ) -> Result<(), FetchError> {
     let target = Target::of(url, true).ok_or(FetchError::Url)?;
     let mut request = Request::post(&target.path)
@@ -126,16 +127,17 @@ pub async fn post(
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    exchange(&target, request, body).await.map(drop)
+    exchange(&target, request, body, time_out).await.map(drop)
 }
 
 async fn exchange(
     target: &Target,
     request: request::Builder,
     body: Bytes,
+    time_out: Duration,
 ) -> Result<Bytes, FetchError> {
-    let fetched = tokio::time::timeout(TIME_OUT, fetch(target, request, body)).await;
-    fetched.map_err(|_| FetchError::TimeOut)?
+    let fetched = tokio::time::timeout(time_out, fetch(target, request, body)).await;
+    fetched.map_err(|_| FetchError::TimeOut(time_out))?
 }
 
 async fn fetch(

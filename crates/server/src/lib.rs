@@ -30,4 +30,4 @@ pub use options::{Certificate, ConfiguredNamespace, Limits, Options, PlaintextPo
 pub use server::server_handle::ServerHandle;
 pub use server::{BoundServer, Server, StartError};
 pub use shard::shard_client::ShardError;
-pub use telemetry::{Collector, OtlpProtocol, TelemetryOptions};
+pub use telemetry::{Collector, OtlpProtocol, Sampler, TelemetryOptions};

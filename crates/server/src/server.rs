@@ -132,7 +132,7 @@ impl BoundServer {
         let (stop, stopping) = watch::channel(false);
         let (shutdown_guard, last) = mpsc::channel(1);
         let shutdown_grace = options.limits.shutdown_grace;
-        let (tracer, spans) = Tracer::new();
+        let (tracer, spans) = Tracer::new(options.telemetry.sampler);
         let traces = options.telemetry.traces.is_some();
         let state = Arc::new(ServerState {
             clock,

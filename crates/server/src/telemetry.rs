@@ -7,10 +7,12 @@
 
 mod connection_tracer;
 mod exporter;
-mod locked_contexts;
+mod locked_messages;
 mod metric_points;
+mod sampler;
 mod span;
 mod trace_context;
+mod traced_message;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ pub use connection_tracer::ConnectionTracer;
 pub use exporter::{Spans, Tracer};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+pub use sampler::Sampler;
 
 use crate::server::server_state::ServerState;
 
@@ -42,6 +45,8 @@ pub struct Collector {
     pub protocol: OtlpProtocol,
     /// Further headers of requests, which may hold secrets.
     pub headers: Vec<(String, String)>,
+    /// How long a request may take.
+    pub time_out: Duration,
 }
 
 // Written by hand, so that no header can be printed by mistake.
@@ -58,6 +63,8 @@ pub struct TelemetryOptions {
     pub traces: Option<Collector>,
     /// What takes metrics; they are not sent without it.
     pub metrics: Option<Collector>,
+    /// Which messages have spans.
+    pub sampler: Sampler,
     /// What all of it comes from: keys and values.
     pub resource: Vec<(String, String)>,
     /// The longest time that a span waits for others.
@@ -87,7 +94,7 @@ fn text(key: &str, value: &str) -> KeyValue {
 }
 
 /// An attribute whose value is an integer.
-fn integer(key: &str, value: u32) -> KeyValue {
+fn integer(key: &str, value: impl Into<i64>) -> KeyValue {
     attribute(key, Value::IntValue(value.into()))
 }
 

@@ -241,7 +241,8 @@ impl QueueSettings {
 
     /// Whether dead letters are dropped, as in RabbitMQ: of a declared queue that says nowhere
     /// where they go. (docs/spec/rabbitmq.md#12.5)
-    pub(crate) fn drops_dead_letters(&self) -> bool {
+    #[must_use]
+    pub fn drops_dead_letters(&self) -> bool {
         self.declared.is_some()
             && self.dead_letter_router.is_none()
             && self.forward_dead_lettered_messages_to.is_none()

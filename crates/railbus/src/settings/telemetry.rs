@@ -2,18 +2,30 @@
 //!
 //! A variable wins over the file, and one of a signal over that of both. Telemetry is off without
 //! an endpoint, and with `OTEL_SDK_DISABLED`. Only OTLP over HTTP is spoken: a variable that asks
-//! for gRPC turns what it is about off, with a warning. (docs/telemetry.md)
+//! for gRPC turns what it is about off, with a warning. A variable whose value is not supported
+//! otherwise has a warning alone. (docs/telemetry.md)
 
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
-use server::{Collector, OtlpProtocol, TelemetryOptions, is_postable};
+use server::{Collector, OtlpProtocol, Sampler, TelemetryOptions, is_postable};
 
 use crate::config::{self, TelemetryConfig};
 
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const TIME_OUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
+const COMPRESSION: &str = "OTEL_EXPORTER_OTLP_COMPRESSION";
+const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+const SAMPLER_ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
+/// Variables that would change which certificates the broker trusts and shows.
+const CERTIFICATES: [&str; 3] = [
+    "OTEL_EXPORTER_OTLP_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+    "OTEL_EXPORTER_OTLP_CLIENT_KEY",
+];
+const REQUEST_TIME_OUT: Duration = Duration::from_secs(10);
 const SCHEDULE_DELAY: Duration = Duration::from_secs(5);
 const METRIC_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -23,6 +35,8 @@ struct Signal {
     endpoint: &'static str,
     protocol: &'static str,
     headers: &'static str,
+    time_out: &'static str,
+    compression: &'static str,
     path: &'static str,
 }
 
@@ -31,6 +45,8 @@ const TRACES: Signal = Signal {
     endpoint: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     protocol: "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
     headers: "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    time_out: "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+    compression: "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
     path: "/v1/traces",
 };
 const METRICS: Signal = Signal {
@@ -38,6 +54,8 @@ const METRICS: Signal = Signal {
     endpoint: "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
     protocol: "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
     headers: "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    time_out: "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
+    compression: "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION",
     path: "/v1/metrics",
 };
 
@@ -45,7 +63,7 @@ const METRICS: Signal = Signal {
 #[derive(Debug, Default)]
 pub struct Telemetry {
     pub options: TelemetryOptions,
-    pub warning: Option<String>,
+    pub warnings: Vec<String>,
 }
 
 impl Telemetry {
@@ -61,15 +79,25 @@ impl Telemetry {
             return Ok(Self::default());
         }
         let endpoint = variable(ENDPOINT).or_else(|| config.endpoint.clone());
-        let mut warning = None;
+        let mut warnings = Vec::new();
         let mut collector =
-            |signal: &Signal, is_on| signal.collector(is_on, &endpoint, &variable, &mut warning);
+            |signal: &Signal, is_on| signal.collector(is_on, &endpoint, &variable, &mut warnings);
         let traces = collector(&TRACES, config.traces)?;
         let metrics = collector(&METRICS, config.metrics)?;
         if traces.is_none() && metrics.is_none() {
             let options = TelemetryOptions::default();
-            return Ok(Self { options, warning });
+            return Ok(Self { options, warnings });
         }
+        for name in CERTIFICATES {
+            if variable(name).is_some() {
+                warnings.push(format!(
+                    "{name} is ignored: the broker trusts the certificates of the system, or those \
+                     in the file that SSL_CERT_FILE names"
+                ));
+            }
+        }
+        let sampler = sampler(&variable, &mut warnings);
+        let traces = traces.filter(|_| sampler.is_some());
         let service = variable("OTEL_SERVICE_NAME").or_else(|| config.service_name.clone());
         let mut resource = pairs("OTEL_RESOURCE_ATTRIBUTES", &variable)?;
         for (key, value) in [
@@ -87,22 +115,23 @@ impl Telemetry {
         let options = TelemetryOptions {
             traces,
             metrics,
+            sampler: sampler.unwrap_or_default(),
             resource,
             schedule_delay: millis("OTEL_BSP_SCHEDULE_DELAY", &variable, SCHEDULE_DELAY)?,
             metric_interval: millis("OTEL_METRIC_EXPORT_INTERVAL", &variable, METRIC_INTERVAL)?,
         };
-        Ok(Self { options, warning })
+        Ok(Self { options, warnings })
     }
 }
 
 impl Signal {
-    /// Where it goes: nowhere if it is off or its protocol is not spoken, which `warning` tells.
+    /// Where it goes: nowhere if it is off or its protocol is not spoken, which a warning tells.
     fn collector(
         &self,
         is_on: bool,
         endpoint: &Option<String>,
         variable: &impl Fn(&str) -> Option<String>,
-        warning: &mut Option<String>,
+        warnings: &mut Vec<String>,
     ) -> Result<Option<Collector>, config::Error> {
         let is_on = variable(self.exporter).map_or(is_on, |exporter| exporter == "otlp");
         let below = |base: &String| format!("{}{}", base.trim_end_matches('/'), self.path);
@@ -124,20 +153,83 @@ impl Signal {
             None | Some("http/protobuf") => OtlpProtocol::Protobuf,
             Some("http/json") => OtlpProtocol::Json,
             Some(other) => {
-                *warning = Some(format!(
-                    "telemetry is off: {name} is '{}', and only http/protobuf and http/json are \
+                warn(
+                    warnings,
+                    format!(
+                        "telemetry is off: {name} is '{}', and only http/protobuf and http/json are \
                      supported",
-                    other.escape_debug()
-                ));
+                        other.escape_debug()
+                    ),
+                );
                 return Ok(None);
             }
         };
+        let name = name_of(self.compression, COMPRESSION);
+        if let Some(other) = variable(name).filter(|value| value != "none") {
+            let text = format!(
+                "{name} is '{}', which is not supported: nothing is compressed",
+                other.escape_debug()
+            );
+            warn(warnings, text);
+        }
         let headers = pairs(name_of(self.headers, HEADERS), variable)?;
+        let time_out = name_of(self.time_out, TIME_OUT);
         Ok(Some(Collector {
             url,
             protocol,
             headers,
+            time_out: millis(time_out, variable, REQUEST_TIME_OUT)?,
         }))
+    }
+}
+
+/// Adds a warning, which may be about both signals.
+fn warn(warnings: &mut Vec<String>, text: String) {
+    if !warnings.contains(&text) {
+        warnings.push(text);
+    }
+}
+
+/// Which messages have spans; none if no trace is to be sent. What a parent decides is the same
+/// for all samplers that ask it, since a message without one has no span.
+fn sampler(
+    variable: &impl Fn(&str) -> Option<String>,
+    warnings: &mut Vec<String>,
+) -> Option<Sampler> {
+    let name = variable(SAMPLER).unwrap_or_default();
+    match &*name {
+        "always_on" => Some(Sampler::ALWAYS),
+        "always_off" => None,
+        "traceidratio" => Some(Sampler::of_ratio(ratio(variable, warnings))),
+        "" | "parentbased_always_on" | "parentbased_always_off" | "parentbased_traceidratio" => {
+            Some(Sampler::Parent)
+        }
+        other => {
+            warnings.push(format!(
+                "{SAMPLER} is '{}', which is not supported: the sender of a message decides. \
+                 Supported are always_on, always_off, traceidratio, parentbased_always_on, \
+                 parentbased_always_off and parentbased_traceidratio",
+                other.escape_debug()
+            ));
+            Some(Sampler::Parent)
+        }
+    }
+}
+
+/// As the standard has it, a ratio that cannot be read counts as unset, which is all traces.
+fn ratio(variable: &impl Fn(&str) -> Option<String>, warnings: &mut Vec<String>) -> f64 {
+    let Some(text) = variable(SAMPLER_ARGUMENT) else {
+        return 1.0;
+    };
+    match text.parse() {
+        Ok(ratio) if (0.0..=1.0).contains(&ratio) => ratio,
+        _ => {
+            warnings.push(format!(
+                "{SAMPLER_ARGUMENT} is '{}', which is no number from 0 to 1: all traces are sampled",
+                text.escape_debug()
+            ));
+            1.0
+        }
     }
 }
 
@@ -277,7 +369,7 @@ mod tests {
             (METRICS.protocol, "http/json"),
         ];
         let found = resolve(&to("http://a:4318"), &variables).unwrap();
-        assert!(found.warning.unwrap().contains(PROTOCOL));
+        assert!(found.warnings[0].contains(PROTOCOL));
         assert_eq!(found.options.traces, None);
         let metrics = found.options.metrics.unwrap();
         assert_eq!(metrics.protocol, OtlpProtocol::Json);
@@ -289,7 +381,61 @@ mod tests {
         let variables = [(PROTOCOL, "grpc")];
         let found = resolve(&to("http://a:4317"), &variables).unwrap();
         assert_eq!(found.options, TelemetryOptions::default());
-        assert!(found.warning.unwrap().contains("grpc"));
+        assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+        assert!(found.warnings[0].contains("grpc"));
+    }
+
+    #[test]
+    fn a_sampler_of_the_standard_is_taken_and_another_is_told() {
+        let check = |name: &str, argument: &str, expected: Option<Sampler>, warns: bool| {
+            let variables = [(SAMPLER, name), (SAMPLER_ARGUMENT, argument)];
+            let found = resolve(&to("http://a:4318"), &variables).unwrap();
+            let options = found.options;
+            let sampler = options.traces.map(|_| options.sampler);
+            assert_eq!(sampler, expected, "{name} {argument}");
+            assert_eq!(
+                found.warnings.len(),
+                usize::from(warns),
+                "{name} {argument}"
+            );
+        };
+        let half = Some(Sampler::of_ratio(0.5));
+        check("", "", Some(Sampler::Parent), false);
+        check("always_on", "", Some(Sampler::ALWAYS), false);
+        check("always_off", "", None, false);
+        check("traceidratio", "0.5", half, false);
+        check("traceidratio", "", Some(Sampler::ALWAYS), false);
+        check("traceidratio", "2", Some(Sampler::ALWAYS), true);
+        check("traceidratio", "NaN", Some(Sampler::ALWAYS), true);
+        for name in ["always_on", "always_off", "traceidratio"] {
+            let name = format!("parentbased_{name}");
+            check(&name, "0.5", Some(Sampler::Parent), false);
+        }
+        check(
+            "jaeger_remote",
+            "endpoint=http://a",
+            Some(Sampler::Parent),
+            true,
+        );
+    }
+
+    #[test]
+    fn a_time_out_is_taken_and_a_compression_is_told_once() {
+        let variables = [(TIME_OUT, "2500"), (COMPRESSION, "gzip")];
+        let found = resolve(&to("http://a:4318"), &variables).unwrap();
+        let traces = found.options.traces.unwrap();
+        assert_eq!(traces.time_out, Duration::from_millis(2_500));
+        assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+        assert!(found.warnings[0].contains("gzip"));
+        let variables = [(COMPRESSION, "none"), (METRICS.time_out, "1")];
+        let found = resolve(&to("http://a:4318"), &variables).unwrap();
+        assert_eq!(found.options.traces.unwrap().time_out, REQUEST_TIME_OUT);
+        let metrics = found.options.metrics.unwrap();
+        assert_eq!(metrics.time_out, Duration::from_millis(1));
+        assert!(found.warnings.is_empty());
+        let variables = [(CERTIFICATES[0], "/a.pem")];
+        let found = resolve(&to("http://a:4318"), &variables).unwrap();
+        assert!(found.warnings[0].contains("SSL_CERT_FILE"));
     }
 
     #[test]

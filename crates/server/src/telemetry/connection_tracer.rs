@@ -1,7 +1,7 @@
 //! Connection tracer: the spans of one AMQP connection, or of one request over HTTP.
 //!
 //! It looks at the commands that leave for the shard and at the outputs that come back. Only
-//! messages whose sender was sampled have spans. A span of a transaction ends with the transaction.
+//! messages that are sampled have spans. A span of a transaction ends with the transaction.
 //! What it remembers is bounded.
 
 use std::net::SocketAddr;
@@ -10,16 +10,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use broker::{
     self as core, Command, Delivery, LockToken, Outcome, Output, RequestId, Requester, Routed,
-    TransactionId,
+    Subqueue, SubqueueId, TransactionId,
 };
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use store::EntityId;
 
 use super::exporter::Tracer;
-use super::locked_contexts::LockedContexts;
+use super::locked_messages::{LockedMessage, LockedMessages};
 use super::span::{Operation, Span};
-use super::trace_context::{self, TraceContext};
+use super::trace_context;
+use super::traced_message::TracedMessage;
 use crate::shard::DirectoryReceiver;
 
 /// Entities whose paths are remembered.
@@ -43,7 +44,7 @@ pub struct ConnectionTracer {
     enlisted: FxHashMap<TransactionId, Vec<Span>>,
     /// Transactions that end, and whether they are rolled back.
     discharges: FxHashMap<RequestId, (TransactionId, bool)>,
-    locked: Arc<LockedContexts>,
+    locked: Arc<LockedMessages>,
     paths: FxHashMap<EntityId, Arc<str>>,
 }
 
@@ -67,7 +68,7 @@ impl ConnectionTracer {
         tracer: Arc<Tracer>,
         peer: Option<SocketAddr>,
         directory: DirectoryReceiver,
-        locked: Arc<LockedContexts>,
+        locked: Arc<LockedMessages>,
     ) -> Self {
         Self {
             tracer,
@@ -111,7 +112,7 @@ impl ConnectionTracer {
                     outcome,
                     ..
                 } => {
-                    let spans = self.settlements(subqueue.entity, &[*token], outcome);
+                    let spans = self.settlements(*subqueue, &[*token], outcome);
                     (*request, spans)
                 }
                 Command::SettleMany {
@@ -121,7 +122,7 @@ impl ConnectionTracer {
                     outcome,
                     ..
                 } => {
-                    let spans = self.settlements(subqueue.entity, tokens, outcome);
+                    let spans = self.settlements(*subqueue, tokens, outcome);
                     (Some(*request), spans)
                 }
                 Command::Enlist {
@@ -159,22 +160,23 @@ impl ConnectionTracer {
         entity: EntityId,
         payloads: impl Iterator<Item = &'a Bytes>,
     ) -> Vec<Span> {
-        let contexts: Vec<_> = payloads
-            .filter_map(|payload| TraceContext::of_message(payload))
+        let sampler = self.tracer.sampler;
+        let messages: Vec<_> = payloads
+            .filter_map(|payload| TracedMessage::of(payload, sampler))
             .collect();
-        let spans = contexts.into_iter();
+        let spans = messages.into_iter();
         spans
-            .map(|context| self.span(context, entity, Operation::Send))
+            .map(|message| self.span(message, entity, Operation::Send))
             .collect()
     }
 
     fn publication(&mut self, publication: &core::Publication) -> Vec<Span> {
-        let context = TraceContext::of_message(&publication.message.payload);
-        let spans = context.into_iter();
+        let message = TracedMessage::of(&publication.message.payload, self.tracer.sampler);
+        let spans = message.into_iter();
         spans
-            .map(|context| {
+            .map(|message| {
                 let router = publication.router.as_str().into();
-                self.span_at(context, router, Operation::Send)
+                self.span_at(message, router, Operation::Send)
             })
             .collect()
     }
@@ -190,34 +192,43 @@ impl ConnectionTracer {
                 tokens,
                 outcome,
                 ..
-            } => self.settlements(subqueue.entity, tokens, outcome),
+            } => self.settlements(*subqueue, tokens, outcome),
             core::Operation::Cancel { .. } | core::Operation::SetSessionState { .. } => Vec::new(),
         }
     }
 
     fn settlements(
         &mut self,
-        entity: EntityId,
+        subqueue: SubqueueId,
         tokens: &[LockToken],
         outcome: &Outcome,
     ) -> Vec<Span> {
         let mut spans = Vec::new();
-        for context in self.locked.take(tokens) {
+        for locked in self.locked.take(tokens) {
             let Some(name) = name_of(outcome) else {
                 continue;
             };
-            let mut span = self.span(context, entity, Operation::Settle(name));
-            if let Outcome::DeadLetter { changes } = outcome {
-                let keys = ["DeadLetterReason", "DeadLetterErrorDescription"];
-                span.dead_letter = Some(keys.map(|key| {
-                    let value = changes.iter().find(|(name, _)| name == key);
-                    let value = trace_context::text(&value?.1)?;
-                    Some(String::from_utf8_lossy(value).into_owned())
-                }));
-            }
+            let operation = Operation::Settle(name);
+            let mut span = self.span(locked.message, subqueue.entity, operation);
+            span.dead_letter = match inner(outcome) {
+                Outcome::DeadLetter { changes } => Some(reasons(changes)),
+                Outcome::Abandon { .. } if subqueue.subqueue == Subqueue::Main => {
+                    self.gives_up(&span.entity, locked.delivery_count)
+                }
+                _ => None,
+            };
             spans.push(span);
         }
         spans
+    }
+
+    /// The reason with which the entity dead-letters a message that is abandoned, if it does.
+    fn gives_up(&self, path: &str, delivery_count: u32) -> Option<[Option<String>; 2]> {
+        let directory = self.directory.borrow();
+        let settings = &directory.get(path)?.settings;
+        let is_last = delivery_count.saturating_add(1) >= settings.max_delivery_count.max(1);
+        let reason = || Some("MaxDeliveryCountExceeded".to_owned());
+        (is_last && !settings.drops_dead_letters()).then(|| [reason(), None])
     }
 
     /// Ends the spans that `output` ends.
@@ -263,16 +274,23 @@ impl ConnectionTracer {
 
     fn deliver(&mut self, delivery: &Delivery) {
         let message = &delivery.message;
-        let Some(context) = TraceContext::of_message(&message.payload) else {
+        let sampler = self.tracer.sampler;
+        let Some(traced) = TracedMessage::of(&message.payload, sampler) else {
             return;
         };
+        let delivery_count = message.delivery_count;
         if message.lock.is_some() {
-            self.locked.insert(delivery.token, context);
+            let locked = LockedMessage {
+                message: traced.clone(),
+                delivery_count,
+            };
+            self.locked.insert(delivery.token, locked);
         }
         let operation = Operation::Receive {
-            delivery_count: message.delivery_count,
+            delivery_count,
+            enqueued_ms: message.enqueued.0,
         };
-        let mut span = self.span(context, delivery.entity, operation);
+        let mut span = self.span(traced, delivery.entity, operation);
         // A virtual clock may be ahead of the real one.
         span.start = span.start.min(message.enqueued.0.saturating_mul(1_000_000));
         self.tracer.send(span);
@@ -305,19 +323,20 @@ impl ConnectionTracer {
         for mut span in spans {
             span.end = now();
             span.error = error.map(str::to_owned);
+            span.dead_letter = span.dead_letter.filter(|_| error.is_none());
             self.tracer.send(span);
         }
     }
 
-    fn span(&mut self, context: TraceContext, entity: EntityId, operation: Operation) -> Span {
+    fn span(&mut self, message: TracedMessage, entity: EntityId, operation: Operation) -> Span {
         let path = self.path(entity);
-        self.span_at(context, path, operation)
+        self.span_at(message, path, operation)
     }
 
-    fn span_at(&self, context: TraceContext, path: Arc<str>, operation: Operation) -> Span {
+    fn span_at(&self, message: TracedMessage, path: Arc<str>, operation: Operation) -> Span {
         let now = now();
         Span {
-            context,
+            message,
             id: self.tracer.next_id(),
             operation,
             entity: path,
@@ -352,6 +371,23 @@ fn name_of(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Release | Outcome::ReleaseLater(_) => "release",
         Outcome::Annotated { outcome, .. } => return name_of(outcome),
         Outcome::Undelivered => return None,
+    })
+}
+
+/// The outcome without its annotations.
+fn inner(outcome: &Outcome) -> &Outcome {
+    match outcome {
+        Outcome::Annotated { outcome, .. } => inner(outcome),
+        outcome => outcome,
+    }
+}
+
+/// The reason and description that a receiver gives for a dead letter.
+fn reasons(changes: &[(String, Bytes)]) -> [Option<String>; 2] {
+    ["DeadLetterReason", "DeadLetterErrorDescription"].map(|key| {
+        let value = changes.iter().find(|(name, _)| name == key);
+        let value = trace_context::text(&value?.1)?;
+        Some(String::from_utf8_lossy(value).into_owned())
     })
 }
 

@@ -21,8 +21,9 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use super::connection_tracer::now;
-use super::locked_contexts::LockedContexts;
+use super::locked_messages::LockedMessages;
 use super::metric_points;
+use super::sampler::Sampler;
 use super::span::Span;
 use super::{Collector, OtlpProtocol, TelemetryOptions, text};
 use crate::fetch::{self, FetchError};
@@ -45,7 +46,8 @@ pub type Spans = mpsc::Receiver<Span>;
 #[derive(Debug)]
 pub struct Tracer {
     /// Of messages that requests over HTTP have locked.
-    pub locked_over_http: Arc<LockedContexts>,
+    pub locked_over_http: Arc<LockedMessages>,
+    pub sampler: Sampler,
     queue: mpsc::Sender<Span>,
     ids: AtomicU64,
     dropped: AtomicU64,
@@ -53,10 +55,11 @@ pub struct Tracer {
 
 impl Tracer {
     /// A tracer, and the queue that it fills.
-    pub fn new() -> (Self, Spans) {
+    pub fn new(sampler: Sampler) -> (Self, Spans) {
         let (queue, spans) = mpsc::channel(QUEUE);
         let tracer = Self {
             locked_over_http: Arc::default(),
+            sampler,
             queue,
             ids: AtomicU64::new(u64::from_be_bytes(random())),
             dropped: AtomicU64::new(0),
@@ -198,8 +201,13 @@ async fn post(
             ("application/json", body.expect("its keys are strings"))
         }
     };
-    let Collector { url, headers, .. } = collector;
-    fetch::post(url, headers, media_type, Bytes::from(body)).await
+    let Collector {
+        url,
+        headers,
+        time_out,
+        ..
+    } = collector;
+    fetch::post(url, headers, media_type, Bytes::from(body), *time_out).await
 }
 
 fn resource(options: &TelemetryOptions) -> Resource {
@@ -250,7 +258,7 @@ mod tests {
 
     #[test]
     fn ids_of_spans_differ_and_are_not_zero() {
-        let (tracer, _spans) = Tracer::new();
+        let (tracer, _spans) = Tracer::new(Sampler::Parent);
         tracer.ids.store(u64::MAX - 10, Ordering::Relaxed);
         let ids: HashSet<_> = (0..100).map(|_| tracer.next_id()).collect();
         assert_eq!(ids.len(), 100);

@@ -1,6 +1,6 @@
-//! Locked contexts: the trace contexts of messages that are locked, until they are settled.
+//! Locked messages: what spans say of messages that are locked, until they are settled.
 //!
-//! A settlement names a lock and no message, so its span takes the context from here. An AMQP
+//! A settlement names a lock and no message, so its span takes the message from here. An AMQP
 //! connection has its own; all requests over HTTP share one, since one request receives and
 //! another one settles.
 
@@ -9,34 +9,42 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use broker::LockToken;
 use rustc_hash::FxHashMap;
 
-use super::trace_context::TraceContext;
+use super::traced_message::TracedMessage;
 
 /// Deliveries that are remembered until they are settled. Beyond it the settlements of those before
 /// have no spans.
 const MOST: usize = 4_096;
 
+/// A message that is locked.
+#[derive(Clone, Debug)]
+pub struct LockedMessage {
+    pub message: TracedMessage,
+    /// Failed deliveries before this one.
+    pub delivery_count: u32,
+}
+
 /// See the head of this file.
 #[derive(Debug, Default)]
-pub struct LockedContexts(Mutex<FxHashMap<LockToken, TraceContext>>);
+pub struct LockedMessages(Mutex<FxHashMap<LockToken, LockedMessage>>);
 
-impl LockedContexts {
-    /// Remembers the context of a message that was locked.
-    pub fn insert(&self, token: LockToken, context: TraceContext) {
-        let mut contexts = self.contexts();
-        if contexts.len() >= MOST {
-            contexts.clear();
+impl LockedMessages {
+    /// Remembers a message that was locked.
+    pub fn insert(&self, token: LockToken, locked: LockedMessage) {
+        let mut messages = self.messages();
+        if messages.len() >= MOST {
+            messages.clear();
         }
-        contexts.insert(token, context);
+        messages.insert(token, locked);
     }
 
     /// Takes those of `tokens` that there are.
-    pub fn take(&self, tokens: &[LockToken]) -> Vec<TraceContext> {
-        let mut contexts = self.contexts();
-        let found = tokens.iter().filter_map(|token| contexts.remove(token));
+    pub fn take(&self, tokens: &[LockToken]) -> Vec<LockedMessage> {
+        let mut messages = self.messages();
+        let found = tokens.iter().filter_map(|token| messages.remove(token));
         found.collect()
     }
 
-    fn contexts(&self) -> MutexGuard<'_, FxHashMap<LockToken, TraceContext>> {
+    fn messages(&self) -> MutexGuard<'_, FxHashMap<LockToken, LockedMessage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span as OtlpSpan, Status};
 
-use super::trace_context::TraceContext;
+use super::traced_message::TracedMessage;
 use super::{integer, text};
 
 /// The flag of a sampled trace. [OTLP: SpanFlags]
@@ -23,8 +23,11 @@ const SUBSCRIPTIONS: &str = "/Subscriptions/";
 pub enum Operation {
     /// From the arrival of the message to the commit that stores it.
     Send,
-    /// From the enqueued time of the message to its delivery.
-    Receive { delivery_count: u32 },
+    /// From the enqueued time of the message, in milliseconds, to its delivery.
+    Receive {
+        delivery_count: u32,
+        enqueued_ms: u64,
+    },
     /// From the arrival of the disposition to the commit that carries it out.
     Settle(&'static str),
 }
@@ -32,7 +35,7 @@ pub enum Operation {
 /// One operation on one message.
 #[derive(Clone, Debug)]
 pub struct Span {
-    pub context: TraceContext,
+    pub message: TracedMessage,
     pub id: u64,
     pub operation: Operation,
     pub entity: Arc<str>,
@@ -63,15 +66,23 @@ impl Span {
         ];
         if let Some(peer) = self.peer {
             attributes.push(text("network.peer.address", &peer.ip().to_string()));
-            attributes.push(integer("network.peer.port", peer.port().into()));
+            attributes.push(integer("network.peer.port", peer.port()));
         }
+        let id = self.message.id.iter();
+        attributes.extend(id.map(|id| text("messaging.message.id", id)));
         if let Some((_, name)) = self.entity.split_once(SUBSCRIPTIONS) {
             attributes.push(text("messaging.destination.subscription.name", name));
         }
         match self.operation {
-            Operation::Receive { delivery_count } => {
+            Operation::Receive {
+                delivery_count,
+                enqueued_ms,
+            } => {
                 let key = "messaging.servicebus.message.delivery_count";
                 attributes.push(integer(key, delivery_count));
+                let key = "messaging.servicebus.message.enqueued_time";
+                let seconds = i64::try_from(enqueued_ms / 1_000).unwrap_or(i64::MAX);
+                attributes.push(integer(key, seconds));
             }
             Operation::Settle(name) => {
                 attributes.push(text("messaging.servicebus.disposition_status", name));
@@ -83,10 +94,11 @@ impl Span {
             message,
             code: StatusCode::Error.into(),
         });
+        let context = &self.message.context;
         OtlpSpan {
-            trace_id: self.context.trace.to_be_bytes().into(),
+            trace_id: context.trace.to_be_bytes().into(),
             span_id: self.id.to_be_bytes().into(),
-            parent_span_id: self.context.parent.to_be_bytes().into(),
+            parent_span_id: context.parent.to_be_bytes().into(),
             flags: SAMPLED,
             name: format!("{name} {}", self.entity),
             kind: SpanKind::Server.into(),

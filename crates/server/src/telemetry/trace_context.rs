@@ -9,18 +9,19 @@ use amqp::validate;
 /// The bytes of a `traceparent` of version 00.
 const LENGTH: usize = 55;
 
-/// A sampled trace and the span of the sender in it.
+/// A trace and the span of the sender in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TraceContext {
     pub trace: u128,
     pub parent: u64,
+    /// Whether the sender was sampled.
+    pub is_sampled: bool,
 }
 
 impl TraceContext {
-    /// The context in an encoded message, if its sender was sampled.
-    pub fn of_message(payload: &[u8]) -> Option<Self> {
-        let sections = Sections::scan(payload).ok()?;
-        let section = payload.get(sections.application_properties)?;
+    /// The context in an encoded message that has these sections.
+    pub fn of_message(payload: &[u8], sections: &Sections) -> Option<Self> {
+        let section = payload.get(sections.application_properties.clone())?;
         let mut found = None;
         let mut items = items(section)?;
         while let (Some(key), Some(value)) = (items.next(), items.next()) {
@@ -37,7 +38,7 @@ impl TraceContext {
         Self::parse(found?)
     }
 
-    /// `00-TRACE-PARENT-FLAGS` with the flag of a sampled trace. Later versions may be longer.
+    /// `00-TRACE-PARENT-FLAGS`. Later versions may be longer.
     fn parse(text: &[u8]) -> Option<Self> {
         let (text, more) = text.split_at_checked(LENGTH)?;
         let text = std::str::from_utf8(text).ok()?;
@@ -53,12 +54,12 @@ impl TraceContext {
         if !text.bytes().all(is_lower_hex) {
             return None;
         }
-        let is_sampled = u8::from_str_radix(flags, 16).ok()? & 1 == 1;
         let context = Self {
             trace: u128::from_str_radix(trace, 16).ok()?,
             parent: u64::from_str_radix(parent, 16).ok()?,
+            is_sampled: u8::from_str_radix(flags, 16).ok()? & 1 == 1,
         };
-        (is_sampled && context.trace != 0 && context.parent != 0).then_some(context)
+        (context.trace != 0 && context.parent != 0).then_some(context)
     }
 }
 
@@ -96,6 +97,7 @@ mod tests {
     const CONTEXT: TraceContext = TraceContext {
         trace: 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c,
         parent: 0xb7ad_6b71_6920_3331,
+        is_sampled: true,
     };
 
     fn message(properties: &[(&str, &str)]) -> BytesMut {
@@ -112,7 +114,9 @@ mod tests {
     }
 
     fn check(properties: &[(&str, &str)], expected: Option<TraceContext>) {
-        let found = TraceContext::of_message(&message(properties));
+        let message = message(properties);
+        let sections = Sections::scan(&message).unwrap();
+        let found = TraceContext::of_message(&message, &sections);
         assert_eq!(found, expected, "{properties:?}");
     }
 
@@ -126,12 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_was_not_sampled_has_none() {
+    fn a_sender_says_whether_it_was_sampled() {
         let unsampled = SAMPLED.replace("-01", "-00");
-        check(&[("traceparent", &unsampled)], None);
+        let context = TraceContext {
+            is_sampled: false,
+            ..CONTEXT
+        };
+        check(&[("traceparent", &unsampled)], Some(context));
         check(&[("a", "b")], None);
-        assert_eq!(TraceContext::of_message(b""), None);
-        assert_eq!(TraceContext::of_message(b"\0\x53\x74"), None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Spans of what a connection asks for: in transactions, to exchanges, and of deferred messages.
 
 use amqp::Value;
-use amqp::message::{descriptor, encode_map_section};
+use amqp::message::{Properties, descriptor, encode_map_section};
 use broker::{
-    self as core, ConnectionId, Incoming, Publication, RefusalReport, Subqueue, SubqueueId,
+    self as core, ConnectionId, EntityKind, Incoming, Publication, QueueSettings, RefusalReport,
     TransactionError,
 };
 use bytes::BytesMut;
@@ -11,10 +11,12 @@ use store::{NamespaceId, SequenceNumber};
 use tokio::sync::watch;
 
 use super::super::exporter::Spans;
+use super::super::sampler::Sampler;
 use super::*;
 
 const TRANSACTION: TransactionId = TransactionId(7);
 const TOKEN: LockToken = LockToken(9);
+const ORDERS: EntityId = EntityId(5);
 
 struct Setup {
     tracer: ConnectionTracer,
@@ -24,9 +26,24 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
-        let (tracer, spans) = Tracer::new();
-        let directory = Arc::new(access::Directory::default());
-        let (sender, directory) = watch::channel(directory);
+        Self::with(Sampler::Parent)
+    }
+
+    /// With a queue `orders` that delivers a message twice.
+    fn with(sampler: Sampler) -> Self {
+        let (tracer, spans) = Tracer::new(sampler);
+        let mut directory = access::Directory::default();
+        directory.insert(access::Entity {
+            id: ORDERS,
+            path: "orders".to_owned(),
+            kind: EntityKind::Queue,
+            settings: QueueSettings {
+                max_delivery_count: 2,
+                ..QueueSettings::default()
+            },
+            replaces: None,
+        });
+        let (sender, directory) = watch::channel(Arc::new(directory));
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         Self {
             tracer: ConnectionTracer::new(Arc::new(tracer), peer, directory),
@@ -45,8 +62,16 @@ impl Setup {
 
     /// A message is in hand, and a span tells so.
     fn lock(&mut self) {
-        let context = TraceContext::of_message(&message().payload);
-        self.tracer.locked.insert(TOKEN, context.expect("sampled"));
+        self.lock_again(0);
+    }
+
+    fn lock_again(&mut self, delivery_count: u32) {
+        let message = TracedMessage::of(&message().payload, Sampler::Parent);
+        let locked = LockedMessage {
+            message: message.expect("sampled"),
+            delivery_count,
+        };
+        self.tracer.locked.insert(TOKEN, locked);
     }
 
     fn enlist(&mut self, token: u64, operation: core::Operation) {
@@ -79,9 +104,18 @@ fn request(token: u64) -> RequestId {
 }
 
 fn message() -> Incoming {
-    let context = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    message_of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+}
+
+fn message_of(context: &str) -> Incoming {
     let properties = [(Value::from("Diagnostic-Id"), Value::from(context))];
     let mut payload = BytesMut::new();
+    let id = Some(Value::Ulong(71));
+    Properties {
+        message_id: id,
+        ..Properties::default()
+    }
+    .encode(&mut payload);
     encode_map_section(
         &mut payload,
         descriptor::APPLICATION_PROPERTIES,
@@ -215,4 +249,68 @@ fn a_publication_has_a_span_with_the_name_of_its_exchange() {
         });
         assert_eq!(setup.ended(), [(Operation::Send, "events".into(), error)]);
     }
+}
+
+#[test]
+fn the_last_delivery_that_is_abandoned_is_dead_lettered() {
+    for (delivery_count, subqueue, result, expected) in [
+        (0, Subqueue::Main, Ok(()), None),
+        (1, Subqueue::DeadLetter, Ok(()), None),
+        (1, Subqueue::Main, Err(core::SettleError::LockLost), None),
+        (
+            1,
+            Subqueue::Main,
+            Ok(()),
+            Some([Some("MaxDeliveryCountExceeded".to_owned()), None]),
+        ),
+    ] {
+        let mut setup = Setup::new();
+        setup.lock_again(delivery_count);
+        setup.tracer.begin(&[Command::Settle {
+            request: Some(request(1)),
+            subqueue: SubqueueId {
+                entity: ORDERS,
+                subqueue,
+            },
+            session: None,
+            token: TOKEN,
+            outcome: Outcome::abandon(Vec::new()),
+        }]);
+        let request = request(1);
+        setup.tracer.end(&Output::Settled { request, result });
+        let span = setup.spans.try_recv().expect("it has ended");
+        assert_eq!(span.dead_letter, expected, "{delivery_count} {subqueue:?}");
+    }
+}
+
+#[test]
+fn a_sampler_may_take_what_its_sender_did_not() {
+    let unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+    for (sampler, expected) in [
+        (Sampler::Parent, 0),
+        (Sampler::ALWAYS, 1),
+        (Sampler::of_ratio(0.0), 0),
+    ] {
+        let mut setup = Setup::with(sampler);
+        setup.tracer.begin(&[Command::Send {
+            request: request(1),
+            entity: ORDERS,
+            messages: vec![message_of(unsampled)],
+        }]);
+        setup.tracer.end(&sent(1, Ok(SequenceNumber(1))));
+        assert_eq!(setup.ended().len(), expected, "{sampler:?}");
+    }
+}
+
+#[test]
+fn a_span_has_the_id_of_its_message() {
+    let mut setup = Setup::new();
+    setup.tracer.begin(&[Command::Send {
+        request: request(1),
+        entity: ORDERS,
+        messages: vec![message()],
+    }]);
+    setup.tracer.end(&sent(1, Ok(SequenceNumber(1))));
+    let span = setup.spans.try_recv().expect("it has ended");
+    assert_eq!(span.message.id.as_deref(), Some("71"));
 }
