@@ -19,8 +19,9 @@ pub struct Traffic {
     pub expired: u64,
     /// From the enqueued time of messages to their first delivery.
     pub delivery_time: Latency,
-    /// From the enqueued time of messages to their completion.
-    pub completion_time: Latency,
+    /// From the enqueued time of messages to the settlement that ended their stay: completed, or
+    /// dead-lettered by their receiver.
+    pub settlement_time: Latency,
 }
 
 impl Traffic {
@@ -53,12 +54,17 @@ impl Traffic {
         }
     }
 
-    /// Counts a completion. `took_ms` is the time since the message was enqueued, unless it was a
-    /// dead letter.
+    /// Counts a completion; see [`Self::settle`].
     pub(crate) fn complete(&mut self, took_ms: Option<u64>) {
         add_one(&mut self.completed);
+        self.settle(took_ms);
+    }
+
+    /// Counts a final settlement. `took_ms` is the time since the message was enqueued, unless it
+    /// was a dead letter.
+    pub(crate) fn settle(&mut self, took_ms: Option<u64>) {
         if let Some(took_ms) = took_ms {
-            self.completion_time.add(took_ms);
+            self.settlement_time.add(took_ms);
         }
     }
 

@@ -182,7 +182,10 @@ pub(crate) fn end_lock(
         Outcome::Defer { changes } => defer(queue, subqueue, number, lock, changes, cx),
         Outcome::DeadLetter { changes } => {
             queue.rows.returns.note(number);
-            dead_letter::reject(queue, &lock.into_message(subqueue, number), changes, cx);
+            let message = lock.into_message(subqueue, number);
+            let took_ms = message.time_since_enqueued(subqueue, cx.now);
+            queue.rows.traffic.settle(took_ms);
+            dead_letter::reject(queue, &message, changes, cx);
         }
         Outcome::ReleaseLater(retry) => release(queue, subqueue, number, lock, retry, cx),
         Outcome::Release => release(queue, subqueue, number, lock, RetryTime::Backoff, cx),

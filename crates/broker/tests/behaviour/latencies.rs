@@ -1,4 +1,4 @@
-//! Latencies: which deliveries and completions count in the histograms of waiting times.
+//! Latencies: which deliveries and settlements count in the histograms of waiting times.
 
 use broker::{
     BrokerSettings, Command, Incoming, Latency, Outcome, Output, QueueSettings, Subqueue,
@@ -75,16 +75,19 @@ fn the_first_delivery_and_the_completion_count_from_the_enqueued_time() {
     assert_eq!(sums(&traffic(&world).delivery_time), (1, 2_000));
     world.mono = 5_000;
     settle(&mut world, Subqueue::Main, &said, Outcome::Complete);
-    assert_eq!(sums(&traffic(&world).completion_time), (1, 5_000));
+    assert_eq!(sums(&traffic(&world).settlement_time), (1, 5_000));
 }
 
 #[test]
-fn a_dead_letter_counts_in_neither() {
+fn a_message_counts_until_its_receiver_dead_letters_it_and_not_after() {
     let (mut world, said) = delivered();
+    world.mono = 3_000;
     let reject = Outcome::DeadLetter {
         changes: Vec::new(),
     };
     settle(&mut world, Subqueue::Main, &said, reject);
+    assert_eq!(sums(&traffic(&world).settlement_time), (1, 3_000));
+    world.mono = 9_000;
     world.turn(Command::Attach {
         receiver: receiver(1),
         subqueue: SubqueueId {
@@ -99,5 +102,5 @@ fn a_dead_letter_counts_in_neither() {
     let traffic = traffic(&world);
     assert_eq!((traffic.delivered, traffic.completed), (2, 1));
     assert_eq!(sums(&traffic.delivery_time), (1, 2_000));
-    assert_eq!(sums(&traffic.completion_time), (0, 0));
+    assert_eq!(sums(&traffic.settlement_time), (1, 3_000));
 }

@@ -65,10 +65,10 @@ pub fn add(page: &mut Page, report: &Report, names: NameOf<'_>) {
         latencies(report, names, |queue| queue.traffic.delivery_time),
     );
     page.metric(
-        "entity_completion_time",
-        "Time from the enqueued time of a message to its completion",
+        "entity_settlement_time",
+        "Time from the enqueued time of a message to its completion or dead-lettering by a receiver",
         Some(Unit::Seconds),
-        latencies(report, names, |queue| queue.traffic.completion_time),
+        latencies(report, names, |queue| queue.traffic.settlement_time),
     );
     page.gauge(
         "entities",
