@@ -34,7 +34,7 @@ use crate::api::entity_error::EntityError;
 use crate::api::snapshot::SnapshotDescription;
 use crate::api::time::Wall;
 use crate::queue::origins::Origins;
-use hold::Hold;
+use hold::{Hold, Purpose};
 
 /// See the head of this file.
 #[derive(Debug)]
@@ -175,10 +175,16 @@ impl Snapshots {
         }
     }
 
-    /// How many snapshots a namespace has, with those that were removed and are still needed.
+    /// How many snapshots a namespace has, with those that were removed and are still needed. What
+    /// is being loaded belongs to none yet.
     fn count(&self, namespace: NamespaceId) -> usize {
-        let all = self.by_id.values();
-        all.filter(|it| it.namespace == namespace).count()
+        let is_loading = |id| {
+            let hold = self.holds.get(id);
+            hold.is_some_and(|hold| matches!(hold.purpose, Purpose::Load(_)))
+        };
+        let all = self.by_id.iter();
+        let of_it = all.filter(|(id, it)| it.namespace == namespace && !is_loading(*id));
+        of_it.count()
     }
 
     fn find(&self, namespace: NamespaceId, name: &str) -> Result<EntityId, EntityError> {

@@ -338,6 +338,7 @@ pub(crate) fn end(
         LoadTarget::Existing(name) => {
             let namespace = directory.namespaces.find(&name)?;
             take::check_without_exchanges(directory, namespace)?;
+            take::check_place(directory, namespace)?;
             check_room(roots, directory.namespaces.limits(namespace))?;
             namespace
         }

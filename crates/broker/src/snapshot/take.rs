@@ -27,12 +27,7 @@ pub(crate) fn take(
             return Err(EntityError::SnapshotExists(name.clone()));
         }
     }
-    if directory.snapshots.count(namespace) >= MAX_SNAPSHOTS {
-        let what =
-            "snapshots of a namespace, with those that were removed or forked and are needed";
-        let limit = MAX_SNAPSHOTS;
-        return Err(EntityError::TooMany { limit, what });
-    }
+    check_place(directory, namespace)?;
     let entities = to_freeze(directory, namespace)?;
     let id = directory.next_id();
     let snapshot = Snapshot::new(namespace, name, cx.now.wall);
@@ -44,6 +39,20 @@ pub(crate) fn take(
     // Without a name and without messages no entity needs it.
     cx.shared.lent.is_to_check = true;
     Ok(id)
+}
+
+/// Whether a namespace may have one snapshot more.
+pub(super) fn check_place(
+    directory: &Directory,
+    namespace: NamespaceId,
+) -> Result<(), EntityError> {
+    if directory.snapshots.count(namespace) >= MAX_SNAPSHOTS {
+        let what =
+            "snapshots of a namespace, with those that were removed or forked and are needed";
+        let limit = MAX_SNAPSHOTS;
+        return Err(EntityError::TooMany { limit, what });
+    }
+    Ok(())
 }
 
 /// Takes a snapshot without a name that stays until it is released, and says what it has.

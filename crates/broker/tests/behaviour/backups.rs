@@ -3,8 +3,9 @@
 
 use broker::{
     Access, BrokerSettings, Command, Contents, DEFAULT_NAMESPACE, EntityError, Incoming,
-    LoadTarget, NamespaceAnswer, NamespaceDefinition, NamespaceLimits, NamespaceOrder, Output,
-    Piece, Priorities, QueueSettings, ReceiveMode, Subqueue, SubqueueId, Wall,
+    LoadTarget, MAX_SNAPSHOTS, NamespaceAnswer, NamespaceDefinition, NamespaceLimits,
+    NamespaceOrder, Output, Piece, Priorities, QueueSettings, ReceiveMode, Subqueue, SubqueueId,
+    Wall,
 };
 use bytes::Bytes;
 use store::{EntityId, Entry, EntryKey, Index, NamespaceId, SequenceNumber};
@@ -363,6 +364,30 @@ fn a_load_replaces_no_namespace_that_was_to_be_made_and_keeps_to_limits() {
     let result = load(&mut world, &backup, target);
     assert_eq!(result, Err(EntityError::NoNamespace("none".to_owned())));
     assert_eq!(sizes(&mut world), before);
+}
+
+#[test]
+fn a_namespace_with_all_its_snapshots_in_use_takes_no_backup() {
+    let mut world = world(None);
+    send(&mut world, 1, None, None);
+    let backup = export(&mut world);
+    let take = |world: &mut World, number: usize| {
+        let (name, snapshot) = (DEFAULT_NAMESPACE.to_owned(), format!("s{number}"));
+        ask(world, NamespaceOrder::TakeSnapshot { name, snapshot })
+    };
+    (1..MAX_SNAPSHOTS).for_each(|number| drop(take(&mut world, number).expect("there is room")));
+    // The export was the first, and its message is still there.
+    let refused = load(&mut world, &backup, existing());
+    let what = "snapshots of a namespace, with those that were removed or forked and are needed";
+    let limit = MAX_SNAPSHOTS;
+    assert_eq!(refused, Err(EntityError::TooMany { limit, what }));
+    let (name, snapshot) = (DEFAULT_NAMESPACE.to_owned(), "s9".to_owned());
+    let removed = ask(
+        &mut world,
+        NamespaceOrder::RemoveSnapshot { name, snapshot },
+    );
+    assert!(removed.is_ok(), "{removed:?}");
+    assert!(load(&mut world, &backup, new("other")).is_ok());
 }
 
 #[test]
