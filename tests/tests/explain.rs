@@ -46,10 +46,14 @@ fn a_message_is_explained_from_its_coming_to_its_end() {
     check(&broker, &["orders"], "no-receiver: ");
     check(&broker, &["orders", "--sequence", "1"], "no-receiver: ");
     let receiver = peer.receiver("orders", 0);
-    check(&broker, &["orders"], "no-credit: none of 1 receivers");
+    check(
+        &broker,
+        &["orders"],
+        "no-credit: the only receiver has no credit",
+    );
     peer.credit(receiver, 1);
     let received = peer.receive(receiver);
-    check(&broker, &["orders"], "locked: all 1 messages are locked");
+    check(&broker, &["orders"], "locked: the only message is locked");
     let one = ["orders", "--sequence", "1"];
     check(&broker, &one, "locked: it is locked by connection ");
     _ = peer.settle(&received, DeliveryState::Rejected(None));
@@ -90,7 +94,7 @@ fn what_an_entity_does_to_its_messages_is_explained() {
     check(
         &broker,
         &["others"],
-        "empty: no message is available; 1 are scheduled\n",
+        "empty: no message is available; 1 is scheduled\n",
     );
     let due = "scheduled: it is scheduled for 2";
     check(&broker, &["others", "--sequence", "1"], due);
@@ -156,7 +160,7 @@ fn what_a_receiver_has_done_with_a_message_is_explained() {
     check(
         &broker,
         &["orders"],
-        "empty: no message is available; 1 are scheduled; 1 are deferred\n",
+        "empty: no message is available; 1 is scheduled; 1 is deferred\n",
     );
     let explained = said(&broker, &["explain", "orders", "--sequence", "2"]);
     let due = explained.strip_prefix("scheduled: it waits until 2");
@@ -186,11 +190,10 @@ fn what_a_receiver_has_done_with_a_message_is_explained() {
     _ = peer.receive(holder);
     let explained = said(&broker, &["explain", "sessions", "--sequence", "1"]);
     assert!(
-        explained.contains("has 1 messages of it locked and credit"),
+        explained.contains("has 1 message of it locked and credit"),
         "{explained}"
     );
-    let free =
-        "session-free: its session is held by no receiver: 1 sessions are, 0 receivers wait\n";
+    let free = "session-free: its session is held by no receiver; 1 session is held, 0 receivers wait for one\n";
     check(&broker, &["sessions", "--sequence", "2"], free);
 }
 

@@ -210,7 +210,8 @@ impl Place<'_> {
                 for (count, what) in [(queue.scheduled, "scheduled"), (queue.deferred, "deferred")]
                 {
                     if count > 0 {
-                        text += &format!("; {count} are {what}");
+                        let are = if count == 1 { "is" } else { "are" };
+                        text += &format!("; {count} {are} {what}");
                     }
                 }
             }
@@ -224,7 +225,10 @@ impl Place<'_> {
         if locked as u64 >= count {
             reasons.push(Reason {
                 code: "locked",
-                text: format!("all {count} messages are locked"),
+                text: match count {
+                    1 => "the only message is locked".to_owned(),
+                    _ => format!("all {count} messages are locked"),
+                },
             });
         }
         let unlocked = self.next.filter(|message| message.lock.is_none());
@@ -307,7 +311,11 @@ impl Place<'_> {
             }
         };
         let count = message.delivery_count;
-        format!("it is locked {by} {until}; {count} deliveries have failed before")
+        let failed = match count {
+            1 => "1 delivery has".to_owned(),
+            _ => format!("{count} deliveries have"),
+        };
+        format!("it is locked {by} {until}; {failed} failed before")
     }
 
     /// What an available message waits for, which is known or not.
@@ -340,7 +348,10 @@ impl Place<'_> {
             add("no-receiver", "no receiver is attached".to_owned());
         } else if receivers.iter().all(|it| it.credit == 0) {
             let count = receivers.len();
-            let text = format!("none of {count} receivers has credit: they ask for no message");
+            let text = match count {
+                1 => "the only receiver has no credit: it asks for no message".to_owned(),
+                _ => format!("none of {count} receivers has credit: they ask for no message"),
+            };
             add("no-credit", text);
         } else if receivers.iter().all(|it| it.credit == 0 || it.is_blocked) {
             let text = "the connections of all receivers with credit do not read their input";
@@ -415,7 +426,8 @@ fn add_session(
             "session-held",
             format!(
                 "its session '{id}' is held by connection {connection} for another {left}, which \
-                 has {locked} messages of it locked and {has}"
+                 has {} of it locked and {has}",
+                counted(locked, "message")
             ),
         );
     }
@@ -425,9 +437,19 @@ fn add_session(
     add(
         "session-free",
         format!(
-            "its session is held by no receiver: {held} sessions are, {waiting} receivers wait"
+            "its session is held by no receiver; {} {} held, {} {} for one",
+            counted(held, "session"),
+            if held == 1 { "is" } else { "are" },
+            counted(waiting, "receiver"),
+            if waiting == 1 { "waits" } else { "wait" },
         ),
     );
+}
+
+/// A number with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 /// Where messages go, and why the next one has not gone yet.
