@@ -1,6 +1,7 @@
 // A body as text, as a tree of JSON, or as bytes. Text of a message is never markup.
 import { useMemo, useState } from "preact/hooks";
 import type { Message } from "./api";
+import { bytesOfBase64 } from "./body-bytes";
 import { bytes } from "./format";
 
 /** Bytes that are shown as hexadecimal at most. */
@@ -10,7 +11,7 @@ type View = "Text" | "JSON" | "Hex";
 
 function bytesOf(message: Message): Uint8Array {
   const base64 = message["body-base64"];
-  if (base64 !== undefined) return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  if (base64 !== undefined) return bytesOfBase64(base64);
   return new TextEncoder().encode(message.body ?? message["body-start"] ?? "");
 }
 

@@ -160,6 +160,54 @@ test("a dead letter is edited and redriven in place of itself", async ({ broker,
   await dead.close();
 });
 
+test("a dead letter of a subscription is edited as bytes, and put back where it was", async ({ broker, client, open }) => {
+  const subscription = "events/Subscriptions/all";
+  const body = Buffer.from([0x00, 0xff, 0x10]);
+  await send(client, "events", { body, applicationProperties: { state: "paid" } });
+  await deadLetter(client, subscription, 1, "Unreadable");
+  const page = await open();
+  await visit(page, broker, entity(subscription, "dead-letters"));
+  await page.locator(".panel").last().getByRole("button", { name: "1", exact: true }).click();
+  await page.getByRole("dialog").getByRole("link", { name: "Edit and redrive" }).click();
+  await page.getByText(`The message goes to ${subscription} in place of dead letter 1`, { exact: false }).waitFor();
+  const typed = page.getByLabel("Body");
+  assert.equal(await typed.inputValue(), "00 ff 10");
+  await page.getByLabel("Written as").selectOption("Base 64");
+  assert.equal(await typed.inputValue(), "AP8Q");
+  await page.getByLabel("Written as").selectOption("Text");
+  await page.getByText("The body is not text.").waitFor();
+  await page.getByLabel("Written as").selectOption("Hexadecimal");
+  await typed.fill("00 f");
+  await page.locator("main").getByRole("button", { name: "Redrive" }).click();
+  await page.getByText("The body is not in hexadecimal", { exact: false }).waitFor();
+  await typed.fill("00 ff 20");
+  await page.locator("main").getByRole("button", { name: "Redrive" }).click();
+  await page.getByText("The message is put back, and dead letter 1 is removed.").waitFor();
+  const receiver = client.createReceiver(subscription);
+  const [message] = await receiver.peekMessages(10);
+  assert.deepEqual(Buffer.from(message.body), Buffer.from([0x00, 0xff, 0x20]));
+  assert.deepEqual(message.applicationProperties, { state: "paid" });
+  await receiver.close();
+  const dead = client.createReceiver(subscription, { subQueueType: "deadLetter" });
+  assert.deepEqual(await dead.peekMessages(10), []);
+  await dead.close();
+});
+
+test("a body is taken from a file", async ({ broker, client, open }) => {
+  const page = await open();
+  await visit(page, broker, "send");
+  await page.getByLabel("Queue or topic").fill("orders");
+  const file = { name: "body", mimeType: "application/octet-stream", buffer: Buffer.from([0xff, 0xfe, 0x00]) };
+  await page.getByLabel("Taken from a file").setInputFiles(file);
+  await page.waitForFunction(() => document.querySelector("textarea").value === "ff fe 00");
+  await page.locator("main").getByRole("button", { name: "Send" }).click();
+  await page.getByText("The message is stored as number 1.").waitFor();
+  const receiver = client.createReceiver("orders");
+  const [message] = await receiver.peekMessages(1);
+  assert.deepEqual(Buffer.from(message.body), file.buffer);
+  await receiver.close();
+});
+
 test("a slow redrive shows its progress and is cancelled", async ({ broker, client, open }) => {
   const messages = Array.from({ length: 8 }, (_, n) => ({ body: `${n}` }));
   await send(client, "orders", ...messages);

@@ -12,6 +12,7 @@ const MEMBERS = [
   "reply-to-session-id",
   "partition-key",
   "body",
+  "body-base64",
 ];
 
 /** Properties that a dead letter has got. */
@@ -31,14 +32,9 @@ export interface Draft {
 
 let kept: Draft | null = null;
 
-/** Whether all of a message can be put into a draft: its body is text, and there is all of it. */
-export function isWhole(message: Message): boolean {
-  return message.body !== undefined;
-}
-
 /** Whether there is all of a message's body, as text or as bytes. */
-export function isAllThere(message: Message): boolean {
-  return isWhole(message) || message["body-base64"] !== undefined;
+export function isWhole(message: Message): boolean {
+  return message.body !== undefined || message["body-base64"] !== undefined;
 }
 
 /** The application properties that a message was sent with. */

@@ -7,7 +7,7 @@ import { useData } from "../data";
 import { typed } from "../format";
 import { link } from "../route";
 import { Copy, Dialog, Failure, useAsk } from "../ui";
-import { draftOf, isAllThere, isWhole, keepDraft } from "./draft";
+import { draftOf, isWhole, keepDraft } from "./draft";
 import { type Action, actions } from "./message-actions";
 
 interface Props {
@@ -71,7 +71,7 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
             </section>
           </div>
           <footer>
-            {isAllThere(message) && (
+            {isWhole(message) && (
               <>
                 <select aria-label="Language" value={language} onChange={(event) => setLanguage(event.currentTarget.value)}>
                   {LANGUAGES.map((language) => (
@@ -103,7 +103,7 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
                 </a>
               </>
             )}
-            {session.manage && isDead && topicOf(path) === path && isWhole(message) && (
+            {session.manage && isDead && isWhole(message) && (
               <a
                 class="button"
                 href={link(["send"], { path })}

@@ -1,6 +1,7 @@
 // Sends one message to a queue or a topic.
 import { useState } from "preact/hooks";
 import { call, entityPath } from "../api";
+import { FORMS, type Form, bytesOfBase64, members, parse, present, show } from "../body-bytes";
 import { parseExact, stringifyExact } from "../exact";
 import { Failure, Panel } from "../ui";
 import { takeDraft } from "./draft";
@@ -21,7 +22,7 @@ function words(value: unknown): string {
 
 /** A draft with what was typed; a member that is not typed anew keeps its type. */
 function edited(draft: Record<string, unknown>, fields: Record<string, string>): Record<string, unknown> {
-  const { properties: _, ...message } = draft;
+  const { properties: _, body: __, "body-base64": ___, ...message } = draft;
   for (const [name, text] of Object.entries(fields)) {
     if (text === "") delete message[name];
     else if (text !== words(draft[name])) message[name] = text;
@@ -29,31 +30,53 @@ function edited(draft: Record<string, unknown>, fields: Record<string, string>):
   return message;
 }
 
+/** The body of a draft, as it is edited. */
+function bodyOf(draft?: Record<string, unknown>): { form: Form; text: string } {
+  const base64 = draft?.["body-base64"];
+  if (typeof base64 === "string") return present(bytesOfBase64(base64));
+  return { form: "Text", text: words(draft?.body) };
+}
+
 export function Send(props: { path: string }) {
   const [kept] = useState(takeDraft);
   const draft = kept?.message;
   const [replaced, setReplaced] = useState(kept?.replaced);
   const [path, setPath] = useState(props.path);
-  const [body, setBody] = useState(words(draft?.body));
+  const [body, setBody] = useState(() => bodyOf(draft));
   const [fields, setFields] = useState<Record<string, string>>(
     Object.fromEntries(FIELDS.map(({ name }) => [name, words(draft?.[name])])),
   );
   const [properties, setProperties] = useState(draft?.properties ? stringifyExact(draft.properties, 2) : "");
   const [error, setError] = useState<string | null>(null);
   const [said, setSaid] = useState<string | null>(null);
+  const change = (form: Form) => {
+    try {
+      setBody({ form, text: show(form, parse(body.form, body.text)) });
+      setError(null);
+    } catch (error) {
+      // The choice goes back to what it was.
+      setBody({ ...body });
+      setError((error as Error).message);
+    }
+  };
+  const load = async (file?: File) => {
+    if (file) setBody(present(new Uint8Array(await file.arrayBuffer())));
+  };
   const submit = async (event: Event) => {
     event.preventDefault();
     setError(null);
     setSaid(null);
     try {
       const message = edited(draft ?? {}, fields);
-      message.body = body;
+      Object.assign(message, members(body.form, body.text));
       if (properties.trim()) message.properties = parseExact(properties);
       if (replaced) {
         const { part, number } = replaced;
         const settle = { part, "sequence-number": number, outcome: "redrive", message };
-        const answer = await call<{ sent: number }>("POST", entityPath(replaced.path, "/settle"), settle);
-        setSaid(`The message is stored as number ${answer.sent}, and dead letter ${number} is removed.`);
+        const answer = await call<{ sent?: number }>("POST", entityPath(replaced.path, "/settle"), settle);
+        // That of a subscription is put back without a word about its number.
+        const stored = answer.sent === undefined ? "put back" : `stored as number ${answer.sent}`;
+        setSaid(`The message is ${stored}, and dead letter ${number} is removed.`);
         setReplaced(undefined);
       } else {
         const answer = await call<{ "sequence-number": number }>("POST", entityPath(path, "/messages"), message);
@@ -79,8 +102,22 @@ export function Send(props: { path: string }) {
           </label>
           <label>
             Body
-            <textarea rows={8} value={body} onInput={(event) => setBody(event.currentTarget.value)} />
+            <textarea rows={8} value={body.text} onInput={(event) => setBody({ ...body, text: event.currentTarget.value })} />
           </label>
+          <div class="fields">
+            <label>
+              Written as
+              <select value={body.form} onChange={(event) => change(event.currentTarget.value as Form)}>
+                {FORMS.map((form) => (
+                  <option key={form}>{form}</option>
+                ))}
+              </select>
+            </label>
+            <label>
+              Taken from a file
+              <input type="file" onChange={(event) => load(event.currentTarget.files?.[0])} />
+            </label>
+          </div>
           <div class="fields">
             {FIELDS.map(({ name, label, hint }) => (
               <label key={name}>

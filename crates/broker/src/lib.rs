@@ -37,7 +37,7 @@ pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use api::client_affine::{
     ClientAffineProperties, SubscribeError, SubscribeRequest, Subscribed, client_affine_name,
 };
-pub use api::command::{Access, Command, SessionFilter};
+pub use api::command::{Access, Command, RedrivenMessage, SessionFilter};
 pub use api::contents::{Contents, FrozenEntity, LoadTarget, Piece};
 pub use api::death::{Death, DeathReason, Deaths};
 pub use api::declared::{Declared, QueueType};

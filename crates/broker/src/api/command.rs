@@ -206,12 +206,12 @@ pub enum Command {
         outcome: Outcome,
     },
     /// Puts a dead letter that is locked back where it came from, as new and without the reason why
-    /// it was one. `payload` is what its receiver was given. Answered by `Output::Settled`.
+    /// it was one. Answered by `Output::Settled`.
     Redrive {
         request: RequestId,
         subqueue: SubqueueId,
         token: LockToken,
-        payload: Bytes,
+        message: RedrivenMessage,
     },
     /// Browses from a number on, what is in any state or in one. Answered by `Output::Browsed`.
     Peek {
@@ -343,6 +343,15 @@ pub enum Command {
     SetLimits(BrokerLimits),
     /// Time has passed.
     Tick,
+}
+
+/// What a dead letter becomes that is put back.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum RedrivenMessage {
+    /// What its receiver was given.
+    Unchanged(Bytes),
+    /// Another message in its place, of the same priority and not for later.
+    Edited(Box<Incoming>),
 }
 
 impl Command {

@@ -99,9 +99,9 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             request,
             subqueue,
             token,
-            payload,
+            message,
         } => {
-            redrive::redrive(directory, request, subqueue, token, payload, cx);
+            redrive::redrive(directory, request, subqueue, token, message, cx);
         }
         Command::Renew {
             request,

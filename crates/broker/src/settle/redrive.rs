@@ -5,16 +5,21 @@
 //! as new: under a number of its own, with its time to live begun anew, undelivered, and without
 //! the reason why it was dead-lettered. Other properties that were changed stay changed. It is not
 //! looked for among duplicates, since it is one, and nothing is asked of the entity's status and
-//! size: an administrator says so, and the message counted already.
+//! size: an administrator says so, and the message counted already. An edited message takes the
+//! place of the dead letter in the same way, with a subscription too, whose rules are not asked
+//! again.
 
 use bytes::Bytes;
+use store::{MessageRow, SequenceNumber};
 
+use crate::api::command::RedrivenMessage;
 use crate::api::error::SettleError;
 use crate::api::id::{ConnectionId, LockToken, RequestId, Subqueue, SubqueueId};
 use crate::api::lineage::MessageEvent;
 use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::directory::Directory;
+use crate::message::Message;
 use crate::message::bodies::Body;
 use crate::message::properties::Properties;
 use crate::message::row;
@@ -31,7 +36,7 @@ pub(crate) fn redrive(
     request: RequestId,
     place: SubqueueId,
     token: LockToken,
-    payload: Bytes,
+    message: RedrivenMessage,
     cx: &mut Context<'_>,
 ) {
     let asker = Asker::new(place, Some(request), None);
@@ -39,7 +44,7 @@ pub(crate) fn redrive(
         let result = Err(SettleError::LockLost);
         return cx.emit(Output::Settled { request, result });
     };
-    let result = redrive_one(queue, &asker, request.connection, token, payload, cx);
+    let result = redrive_one(queue, &asker, request.connection, token, message, cx);
     cx.emit(Output::Settled { request, result });
     run(queue, cx);
 }
@@ -49,15 +54,18 @@ fn redrive_one(
     asker: &Asker,
     by: ConnectionId,
     token: LockToken,
-    payload: Bytes,
+    edited: RedrivenMessage,
     cx: &mut Context<'_>,
 ) -> Result<(), SettleError> {
     let (subqueue, number) = end_lock::find_free_lock(queue, token, asker, cx)?;
     if subqueue == Subqueue::Main {
         return Err(SettleError::NotDead);
     }
-    let properties = Properties::of(&payload);
-    let session = properties.session_id.as_ref();
+    let session = match &edited {
+        RedrivenMessage::Unchanged(payload) => Properties::of(payload).session_id,
+        RedrivenMessage::Edited(message) => message.session_id.clone(),
+    };
+    let session = session.as_ref();
     if queue.settings.requires_session && session.is_none() {
         return Err(SettleError::NoSession);
     }
@@ -68,10 +76,34 @@ fn redrive_one(
     let arriving = queue.rows.take_number(row::priority(&message.row));
     let from = queue.place_of(number);
     queue.record(arriving, || MessageEvent::Redriven { from, by }, cx);
+    let (row, body) = match edited {
+        RedrivenMessage::Unchanged(payload) => unchanged(queue, message, payload, arriving, cx),
+        RedrivenMessage::Edited(edited) => {
+            let enqueued = queue.rows.take_enqueued_time(cx);
+            let row = MessageRow {
+                flags: row::redriven(&message.row, false),
+                ..enqueue::row_of(queue, &edited, arriving, enqueued)
+            };
+            (row, Body::received(edited.payload))
+        }
+    };
+    enqueue::insert_with_body(queue, Subqueue::Main, session, arriving, row, body, cx);
+    Ok(())
+}
+
+/// A message under its new number, without what made it a dead letter.
+fn unchanged(
+    queue: &mut Queue,
+    message: Message,
+    payload: Bytes,
+    arriving: SequenceNumber,
+    cx: &mut Context<'_>,
+) -> (MessageRow, Body) {
+    let session = Properties::of(&payload).session_id;
     let enqueued = queue.rows.take_enqueued_time(cx);
-    let mut row = enqueue::arriving_row(queue, &message.row, number, arriving, enqueued);
+    let mut row = enqueue::arriving_row(queue, &message.row, message.number, arriving, enqueued);
     row.enqueued_number = 0;
-    row.session_hash = queue.rows.session_hash(session);
+    row.session_hash = queue.rows.session_hash(session.as_ref());
     let patch = message.patch.map(|patch| patch.without(&REASONS));
     let patch = patch.filter(|patch| !patch.is_empty());
     row.flags = row::redriven(&message.row, patch.is_some());
@@ -82,6 +114,5 @@ fn redrive_one(
         patch: patch.map(Box::new),
         ..Body::received(payload)
     };
-    enqueue::insert_with_body(queue, Subqueue::Main, session, arriving, row, body, cx);
-    Ok(())
+    (row, body)
 }

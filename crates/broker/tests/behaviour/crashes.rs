@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use broker::{
     BrokerSettings, Command, Incoming, LockToken, Outcome, Output, QueueSettings, ReceiveMode,
-    Subqueue, SubqueueId,
+    RedrivenMessage, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -163,7 +163,7 @@ impl Listener {
                     subqueue: Subqueue::DeadLetter,
                 },
                 token,
-                payload: Bytes::from_static(b"hello"),
+                message: RedrivenMessage::Unchanged(Bytes::from_static(b"hello")),
             });
         }
         let changes = vec![("key".to_owned(), Bytes::from_static(b"\x40"))];

@@ -67,6 +67,37 @@ fn what_was_put_back_survives_a_restart_and_is_no_dead_letter_any_more() {
 }
 
 #[test]
+fn another_message_takes_the_place_of_a_dead_letter_of_a_subscription() {
+    check(
+        "
+        0s topic t
+        0s subscription s of=t
+        0s attach r1 in=t/Subscriptions/s
+        0s limit r1 10
+        0s send a encoded in=t
+        1s reject r1 #1 DeadLetterReason=bad z=3 in=t/Subscriptions/s
+        2s attach r2 dead in=t/Subscriptions/s
+        2s limit r2 1
+        3s redrive r2 #1 as=better in=t/Subscriptions/s
+        4s counters in=t/Subscriptions/s
+        4s complete r1 #2 in=t/Subscriptions/s
+        5s counters in=t/Subscriptions/s
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            1s reject r1 #1 DeadLetterReason=bad z=3 in=t/Subscriptions/s: done
+            2s r2 gets #1 a DeadLetterReason="bad" z="3" until 32s
+            3s redrive r2 #1: done
+            3s r1 gets #2 better until 33s
+            4s active 1 dead 0 deferred 0 bytes 6
+            4s complete r1 #2 in=t/Subscriptions/s: done
+            5s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
 fn a_lock_that_is_lost_puts_nothing_back() {
     check(
         "

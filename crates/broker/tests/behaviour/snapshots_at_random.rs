@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use broker::{
     Access, Answer, BrokerSettings, Command, Ensured, FilterDescription, Incoming, LockToken,
     NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Operation, Order, Outcome, Output,
-    Priorities, QueueSettings, ReceiveMode, RefusalReport, RuleDescription, Subqueue, SubqueueId,
-    SubscriptionSettings, TransactionId, Wall,
+    Priorities, QueueSettings, ReceiveMode, RedrivenMessage, RefusalReport, RuleDescription,
+    Subqueue, SubqueueId, SubscriptionSettings, TransactionId, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -381,7 +381,7 @@ impl Run {
                 request: request(3),
                 subqueue,
                 token,
-                payload,
+                message: RedrivenMessage::Unchanged(payload),
             });
             return;
         }

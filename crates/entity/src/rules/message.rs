@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use amqp::message::{Header, Properties, descriptor, encode_map_section};
 use amqp::{Symbol, Value};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::{Bytes, BytesMut};
 use filter::{Facts, Property};
 use serde::{Deserialize, Deserializer, de};
@@ -37,6 +39,9 @@ pub struct MessageDescription {
     properties: BTreeMap<String, TypedValue>,
     /// Filters do not see it, but it counts in the message's size.
     body: String,
+    /// Instead of a text.
+    #[serde(deserialize_with = "bytes")]
+    body_base64: Option<Vec<u8>>,
     enqueued_time: Option<Moment>,
     sequence_number: Option<i64>,
     enqueued_sequence_number: Option<i64>,
@@ -82,11 +87,35 @@ fn ascii<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     Ok(text)
 }
 
+fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    let bytes = text.map(|text| BASE64.decode(text)).transpose();
+    bytes.map_err(|_| de::Error::custom("body-base64: the text is not in base 64"))
+}
+
 impl MessageDescription {
+    /// Whether it says one thing twice.
+    ///
+    /// # Errors
+    /// What it says twice.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self.body_base64.is_some() && !self.body.is_empty() {
+            true => Err("a message has body or body-base64, and not both"),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether its sender wants it to become available later.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        self.scheduled_enqueue_time.is_some()
+    }
+
     /// The message as it goes over the wire.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        self.encode_with(self.body.as_bytes())
+        let bytes = self.body_base64.as_deref();
+        self.encode_with(bytes.unwrap_or(self.body.as_bytes()))
     }
 
     /// The same with another body, which need not be a text.

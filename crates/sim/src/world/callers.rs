@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use broker::{
     Access, Command, ConnectionId, Delivery, LockToken, Outcome, Output, ReceiveMode, ReceiverId,
-    RequestId, Subqueue, SubqueueId,
+    RedrivenMessage, RequestId, Subqueue, SubqueueId,
 };
 use bytes::Bytes;
 use store::EntityId;
@@ -255,7 +255,7 @@ impl World {
                     subqueue: shown.from.subqueue,
                 },
                 token: shown.token,
-                payload: shown.payload,
+                message: RedrivenMessage::Unchanged(shown.payload),
             },
         );
     }

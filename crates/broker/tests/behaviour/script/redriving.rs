@@ -1,11 +1,12 @@
 //! Lines of scripts that put dead letters back.
 
-use broker::{Command, SubqueueId};
+use broker::{Command, Incoming, RedrivenMessage, SubqueueId};
+use bytes::Bytes;
 
 use super::{Stage, numbers, subqueue};
 
 impl Stage {
-    /// Redrives what a receiver was given.
+    /// Redrives what a receiver was given, or what stands in its place: `as=TEXT`.
     pub(super) fn redrive(&mut self, args: &[&str]) {
         let (entity, subqueue) = (self.entity(args), subqueue(args));
         for number in numbers(args) {
@@ -17,7 +18,13 @@ impl Stage {
                 request,
                 subqueue: SubqueueId { entity, subqueue },
                 token,
-                payload,
+                message: match args.iter().find_map(|it| it.strip_prefix("as=")) {
+                    Some(text) => RedrivenMessage::Edited(Box::new(Incoming {
+                        payload: Bytes::copy_from_slice(text.as_bytes()),
+                        ..Incoming::default()
+                    })),
+                    None => RedrivenMessage::Unchanged(payload),
+                },
             }]);
         }
     }

@@ -1,8 +1,8 @@
 //! Redrives: a dead letter goes back whole, once, by the word of its holder, and begins anew.
 
 use broker::{
-    Access, Additions, Command, LockToken, Output, ReceiveMode, ReceiverId, RequestId, SettleError,
-    Subqueue, SubqueueId,
+    Access, Additions, Command, LockToken, Output, ReceiveMode, ReceiverId, RedrivenMessage,
+    RequestId, SettleError, Subqueue, SubqueueId,
 };
 use store::{Part, Write};
 
@@ -44,7 +44,7 @@ impl RedriveFixture {
                 subqueue: Subqueue::DeadLetter,
             },
             token: TOKEN,
-            payload: payload.clone(),
+            message: RedrivenMessage::Unchanged(payload.clone()),
         };
         let number = fake.ledger.books.place(id).unwrap().number;
         let mut writes = fake.erase(id);

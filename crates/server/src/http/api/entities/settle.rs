@@ -4,15 +4,16 @@
 //! The body is `{"sequence-number": 5, "part": "dead-letter", "outcome": "redrive"}`. An active
 //! message is received as by any receiver, so its delivery count rises where a receiver's would; a
 //! deferred one is received by its number. A dead letter that is redriven with a `message` is
-//! replaced: the message is sent to the queue while the lock on the dead letter is held, and then
-//! the dead letter is completed. If the broker ends between the two, both are there, and neither
-//! is lost.
+//! replaced. In a queue the message is sent while the lock on the dead letter is held, and then
+//! the dead letter is completed: if the broker ends between the two, both are there, and neither
+//! is lost. In a subscription, which only its topic sends to, it takes the dead letter's place at
+//! once.
 
 use std::sync::Arc;
 
 use broker::{
     Access, Command, Delivery, EntityKind, Eviction, LockToken, MessageState, Outcome, Output,
-    QueueInfo, ReceiveMode, ReceiverId, SubqueueId,
+    QueueInfo, ReceiveMode, ReceiverId, RedrivenMessage, SubqueueId,
 };
 use bytes::Bytes;
 use entity::rules::MessageDescription;
@@ -23,7 +24,7 @@ use serde_json::{Value as Json, json};
 use store::SequenceNumber;
 
 use super::messages::{MessagePart, browse};
-use super::send::send;
+use super::send::{read, send};
 use super::{ApiError, ResourcePath, show};
 use crate::http::request::body::parse_object;
 use crate::namespaces::namespace_view::NamespaceView;
@@ -94,14 +95,19 @@ impl SettleRequest {
             }
             WantedOutcome::Redrive if !is_dead => "only a dead letter can be redriven",
             WantedOutcome::DeadLetter if is_dead => "the message is a dead letter already",
-            WantedOutcome::Redrive if self.message.is_some() && queue.kind != EntityKind::Queue => {
-                "message: a dead letter of a subscription cannot be replaced, since only its topic writes to it"
+            WantedOutcome::Redrive if self.is_for_later() && queue.kind != EntityKind::Queue => {
+                "message.scheduled-enqueue-time: a message of a subscription cannot be scheduled"
             }
             WantedOutcome::Redrive => return Ok(()),
             _ if self.message.is_some() => "message is allowed only with the outcome redrive",
             _ => return Ok(()),
         };
         Err(ApiError::Bad(text.to_owned()))
+    }
+
+    fn is_for_later(&self) -> bool {
+        let message = self.message.as_ref();
+        message.is_some_and(MessageDescription::is_scheduled)
     }
 
     fn subqueue(&self, queue: &QueueInfo) -> SubqueueId {
@@ -142,17 +148,16 @@ impl SettleRequest {
         let changes = Vec::new();
         let outcome = match (self.outcome, &self.message) {
             (WantedOutcome::Redrive, None) => {
-                let command = |request| Command::Redrive {
-                    request,
-                    subqueue,
-                    token: delivery.token,
-                    payload: delivery.message.payload.clone(),
-                };
-                settled(shard_client, command).await?;
-                return Ok((StatusCode::OK, json!({"settled": true})));
+                let message = RedrivenMessage::Unchanged(delivery.message.payload.clone());
+                return redrive(shard_client, subqueue, delivery.token, message).await;
+            }
+            (WantedOutcome::Redrive, Some(message)) if queue.kind != EntityKind::Queue => {
+                let message = RedrivenMessage::Edited(Box::new(read(queue, message, server)?));
+                return redrive(shard_client, subqueue, delivery.token, message).await;
             }
             (WantedOutcome::Redrive, Some(message)) => {
-                let number = send(shard_client, queue, message, server).await?;
+                let message = read(queue, message, server)?;
+                let number = send(shard_client, queue, message).await?;
                 settle(shard_client, subqueue, delivery.token, Outcome::Complete).await?;
                 let answer = json!({"settled": true, "sent": number.0});
                 return Ok((StatusCode::OK, answer));
@@ -172,6 +177,22 @@ impl SettleRequest {
         settle(shard_client, subqueue, delivery.token, outcome).await?;
         Ok((StatusCode::OK, json!({"settled": true})))
     }
+}
+
+async fn redrive(
+    shard_client: &mut ShardClient,
+    subqueue: SubqueueId,
+    token: LockToken,
+    message: RedrivenMessage,
+) -> Result<(StatusCode, Json), ApiError> {
+    let command = |request| Command::Redrive {
+        request,
+        subqueue,
+        token,
+        message,
+    };
+    settled(shard_client, command).await?;
+    Ok((StatusCode::OK, json!({"settled": true})))
 }
 
 async fn settle(

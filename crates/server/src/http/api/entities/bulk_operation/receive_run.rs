@@ -2,7 +2,10 @@
 //!
 //! The broker itself deletes the messages of a purge without a filter; no receiver gets them.
 
-use broker::{Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, Wall};
+use broker::{
+    Access, Command, Delivery, Eviction, Outcome, Output, ReceiveMode, ReceiverId, RedrivenMessage,
+    Wall,
+};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -154,7 +157,7 @@ impl<'a> ReceiveRun<'a> {
             request: self.shard_client.new_request(),
             subqueue,
             token,
-            payload: delivery.message.payload,
+            message: RedrivenMessage::Unchanged(delivery.message.payload),
         });
         // Releases a message that could not be redriven; after a redrive the token names nothing.
         commands.push(Command::Settle {
