@@ -9,8 +9,9 @@
 //! locks are void, links end, sequence numbers go on.
 //!
 //! A snapshot that was removed stays, without a name, until no entity borrows from it any more:
-//! until each has been empty once or is gone. Then its rows go in pieces, as those of a deleted
-//! queue do, and with them the bodies that it owns. Exchanges, policies, dynamic nodes,
+//! until each has been empty once or is gone. One that owns no body, since no message had come
+//! after the snapshot before, lends none and goes at once. Then its rows go in pieces, as those of
+//! a deleted queue do, and with them the bodies that it owns. Exchanges, policies, dynamic nodes,
 //! subscriptions that go with their consumers, fault rules and what transactions hold are no part
 //! of it.
 //!
@@ -108,6 +109,12 @@ impl Snapshot {
         frozen
             .map(|frozen| (frozen.source, frozen.owned_from))
             .collect()
+    }
+
+    /// Whether a message may have come since the snapshot before. If not, no entity needs this one.
+    fn owns_bodies(&self) -> bool {
+        let mut frozen = self.frozen.values();
+        frozen.any(|frozen| frozen.owned_from < frozen.head.next_number)
     }
 
     /// Whether what it has may point to bodies of another one.

@@ -29,11 +29,14 @@ impl Lent {
         self.below.contains_key(&entity)
     }
 
-    /// The bodies of a home below a number belong to a snapshot from now on. Returns from which
-    /// number on they belonged to none before.
-    pub(crate) fn lend(&mut self, home: EntityId, below: SequenceNumber) -> SequenceNumber {
-        let before = self.below.insert(home, below);
-        before.unwrap_or(SequenceNumber(0))
+    /// Below which number the bodies of a home belong to a snapshot.
+    pub(crate) fn below(&self, home: EntityId) -> SequenceNumber {
+        self.below.get(&home).copied().unwrap_or(SequenceNumber(0))
+    }
+
+    /// The bodies of a home below a number belong to a snapshot from now on.
+    pub(crate) fn lend(&mut self, home: EntityId, below: SequenceNumber) {
+        self.below.insert(home, below);
     }
 
     /// What belongs to the snapshots that are left.

@@ -11,7 +11,7 @@ pub(crate) struct Origins {
     /// arrived at the first entity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     homes: Vec<(u64, u64)>,
-    /// Snapshots that may own bodies of messages that are here.
+    /// Snapshots that may own bodies of messages that are here. One that owns none is not here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     snapshots: Vec<u64>,
 }
@@ -35,8 +35,23 @@ impl Origins {
     /// Those of a copy of the entity, in which numbers below this one are given out.
     pub(crate) fn of_copy(&self, entity: EntityId, below: SequenceNumber) -> Self {
         let mut copy = self.clone();
-        copy.homes.push((below.0, entity.0));
+        if below > self.own_from() {
+            copy.homes.push((below.0, entity.0));
+        }
         copy
+    }
+
+    /// From which number on messages have arrived at the entity itself.
+    pub(crate) fn own_from(&self) -> SequenceNumber {
+        SequenceNumber(self.homes.last().map_or(0, |(below, _)| *below))
+    }
+
+    /// The entity itself gives out numbers from this one on, which is none before
+    /// [`own_from`](Self::own_from).
+    pub(crate) fn give_from(&mut self, first: SequenceNumber) {
+        if let Some((below, _)) = self.homes.last_mut() {
+            *below = first.0;
+        }
     }
 
     /// A snapshot owns bodies of what is here.

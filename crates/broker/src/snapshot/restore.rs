@@ -107,13 +107,9 @@ fn make_all(
     source: Source,
     cx: &mut Context<'_>,
 ) {
-    let parts = &directory
-        .snapshots
-        .by_id
-        .get(&snapshot)
-        .expect(FOUND)
-        .frozen;
-    let parts: Vec<_> = parts.keys().copied().collect();
+    let taken = directory.snapshots.by_id.get(&snapshot).expect(FOUND);
+    let owns_bodies = taken.owns_bodies();
+    let parts: Vec<_> = taken.frozen.keys().copied().collect();
     // The new entities of the old ones.
     let mut made = BTreeMap::new();
     for part in parts {
@@ -130,7 +126,9 @@ fn make_all(
         let old = before.get(&frozen.path.to_lowercase());
         let old_head = old.map(|(_, head)| head);
         let mut queue = queue_of(frozen, (id, namespace), description, old_head, &made, cx);
-        if !queue.is_empty() {
+        let origins = &mut queue.rows.origins;
+        origins.give_from(queue.rows.head.next_number);
+        if owns_bodies && !queue.is_empty() {
             queue.rows.origins.borrow_from(snapshot);
         }
         if matches!(queue.kind, Kind::Queue) {

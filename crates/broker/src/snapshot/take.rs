@@ -1,6 +1,6 @@
 //! Take: the rows of a namespace's entities are copied in the store, under ids of their own.
 
-use store::{EntityId, Entry, NamespaceId, Write};
+use store::{EntityId, Entry, NamespaceId, SequenceNumber, Write};
 
 use super::hold::{Hold, Purpose};
 use super::{FOUND, Snapshot, messages_in};
@@ -12,6 +12,7 @@ use crate::api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, check_name};
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::Directory;
+use crate::queue::Queue;
 
 /// Takes a snapshot of a namespace; without a name it is one that was removed already, and stays as
 /// long as an entity needs it.
@@ -33,8 +34,15 @@ pub(crate) fn take(
     let snapshot = Snapshot::new(namespace, name, cx.now.wall);
     cx.write(Write::PutEntity(definition::snapshot_row(id, &snapshot)));
     directory.snapshots.insert(id, snapshot);
+    for entity in &entities {
+        directory.get_mut(*entity).expect(FOUND).write_head(cx);
+    }
+    let owns_bodies = entities.iter().any(|entity| {
+        let queue = directory.get(*entity).expect(FOUND);
+        owned_from(queue, cx) < queue.rows.head.next_number
+    });
     for entity in entities {
-        freeze(directory, id, entity, cx);
+        freeze(directory, (id, owns_bodies), entity, cx);
     }
     // Without a name and without messages no entity needs it.
     cx.shared.lent.is_to_check = true;
@@ -120,16 +128,27 @@ pub(super) fn check_without_exchanges(
     Ok(())
 }
 
-fn freeze(directory: &mut Directory, snapshot: EntityId, entity: EntityId, cx: &mut Context<'_>) {
+/// From which number on the bodies whose home is an entity belong to no snapshot.
+fn owned_from(queue: &Queue, cx: &Context<'_>) -> SequenceNumber {
+    let lent_below = cx.shared.lent.below(queue.id);
+    lent_below.max(queue.rows.origins.own_from())
+}
+
+/// The head of the entity has been written in this step.
+fn freeze(
+    directory: &mut Directory,
+    (snapshot, owns_bodies): (EntityId, bool),
+    entity: EntityId,
+    cx: &mut Context<'_>,
+) {
     let part = directory.next_id();
     let rules = rules_of(directory, entity);
     let queue = directory.get_mut(entity).expect(FOUND);
-    queue.write_head(cx);
-    let below = queue.rows.head.next_number;
-    let owned_from = cx.shared.lent.lend(queue.id, below);
+    let owned_from = owned_from(queue, cx);
+    cx.shared.lent.lend(queue.id, queue.rows.head.next_number);
     let (mut frozen, row) = definition::freeze(queue, (part, snapshot), owned_from);
     frozen.rules = rules;
-    if !queue.is_empty() {
+    if owns_bodies && !queue.is_empty() {
         queue.rows.origins.borrow_from(snapshot);
     }
     cx.write(Write::PutEntity(definition::row_of(queue)));

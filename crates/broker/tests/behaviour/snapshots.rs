@@ -404,3 +404,22 @@ fn a_namespace_without_messages_is_forked_as_often_as_wanted() {
     let last = format!("fork copy-{}: 1 entities\n", broker::MAX_SNAPSHOTS);
     assert!(said.ends_with(&last), "{said}");
 }
+
+/// As a suite does that takes one snapshot per test.
+#[test]
+fn a_full_namespace_has_as_many_snapshots_one_after_the_other_as_wanted() {
+    let mut script = "0s send kept\n".to_owned();
+    for number in 0..=broker::MAX_SNAPSHOTS {
+        script += &format!("{number}s snapshot s\n{number}s drop s\n");
+    }
+    for number in 0..=broker::MAX_SNAPSHOTS {
+        let lines = ["snapshot s", "send of-the-test in=q", "restore s", "drop s"];
+        for line in lines {
+            script += &format!("{}s {line}\n", 1_000 + number);
+        }
+    }
+    script += "2000s peek 1 9 in=q\n2001s snapshot last\n";
+    let said = crate::script::run(broker::BrokerSettings::default(), &script);
+    let end = "peek: #1 kept\n2001s snapshot last: last has 1 entities, 1 messages\n";
+    assert!(said.ends_with(end), "{said}");
+}
