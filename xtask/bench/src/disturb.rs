@@ -112,7 +112,7 @@ fn deletion(scene: &Scene) -> Result<f64> {
     http.ask(
         "PUT",
         &format!("namespaces/{OTHER}/entities/{}", site::QUEUE),
-        "{}",
+        r#"{"max-size-in-megabytes":5120}"#,
     )?;
     let place = Place {
         sasl: Place::plain(OTHER, key),
