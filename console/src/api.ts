@@ -120,8 +120,9 @@ async function send(method: string, path: string, body?: unknown, options: Optio
   // if it can, and a right that is missing shows itself again.
   try {
     await signIn();
-  } catch {
-    onSignedOut();
+  } catch (error) {
+    // A broker that stops or has gone has not refused the session.
+    if (error instanceof ApiError && error.status < 500) onSignedOut();
     return answer;
   }
   return request(method, path, body, options);
@@ -149,6 +150,21 @@ export async function call<T>(method: string, path: string, body?: unknown, opti
 /** Asks for what answers with JSON of its own if it refuses. */
 export function post(path: string, body: unknown, signal: AbortSignal): Promise<Response> {
   return send("POST", path, body, { signal });
+}
+
+/** The events of a stream, until it ends. A refusal becomes an `ApiError`. */
+export async function* stream(path: string, signal: AbortSignal): AsyncGenerator<string> {
+  const answer = await send("GET", path, undefined, { signal });
+  if (!answer.ok || !answer.body) await result(answer);
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const events = (text + value).split("\n\n");
+    text = events.pop() ?? "";
+    for (const event of events) yield event.slice(event.indexOf("data: ") + "data: ".length);
+  }
 }
 
 export function get<T>(path: string, signal?: AbortSignal): Promise<T> {

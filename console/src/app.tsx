@@ -210,7 +210,7 @@ function Page(props: { session: Session; words: string[]; parameters: URLSearchP
 }
 
 function Connection({ session }: { session: Session }) {
-  const { isConnected, overview } = useLive();
+  const { problem, overview } = useLive();
   const alarms = overview?.alarms.length ?? 0;
   const faults = overview?.["fault-rules"] ?? 0;
   return (
@@ -220,10 +220,10 @@ function Connection({ session }: { session: Session }) {
           Operations fail on purpose: {managesAll(session) ? <a href={link(["faults"])}>{rules(faults)}</a> : rules(faults)}
         </strong>
       )}
-      {isConnected ? (
-        <span class={overview ? "dot live" : "dot"}>{overview ? "Live" : "Connecting"}</span>
+      {problem ? (
+        <span class="dot cut">{problem} The page tries again and shows the last figures until then.</span>
       ) : (
-        <span class="dot cut">Connection lost. The page tries again and shows the last figures until then.</span>
+        <span class={overview ? "dot live" : "dot"}>{overview ? "Live" : "Connecting"}</span>
       )}
       {alarms > 0 && <a href={link([])}>{many(alarms, "alarm")}</a>}
     </div>

@@ -1,12 +1,15 @@
 // The stream of overviews: one connection for all of the page, closed while nobody looks at it.
 import { useEffect, useState } from "preact/hooks";
-import { type Overview, address } from "./api";
+import { ApiError, type Overview, stream } from "./api";
 
 /** Points that a chart has at most; one a second. */
 const POINTS = 300;
-/** After this time without an event the page says that the connection is cut. */
+/** After this time without an event the page says that the connection is cut, and opens another. */
 const SILENCE_MS = 4000;
 const RETRY_MS = 1500;
+/** The time to the next try after the broker has refused one. */
+const REFUSED_MS = 5000;
+const CUT = "Connection lost.";
 
 export interface Point {
   /** Seconds. */
@@ -23,14 +26,16 @@ export interface Point {
 export interface Live {
   overview: Overview | null;
   points: Point[];
-  isConnected: boolean;
+  /** Why there are no events; null while they come. */
+  problem: string | null;
   /** Rises with each event. */
   tick: number;
 }
 
-let live: Live = { overview: null, points: [], isConnected: true, tick: 0 };
+const NOTHING: Live = { overview: null, points: [], problem: null, tick: 0 };
+let live = NOTHING;
 const listeners = new Set<(live: Live) => void>();
-let source: EventSource | null = null;
+let current: AbortController | null = null;
 let silence = 0;
 let retry = 0;
 let isWanted = false;
@@ -61,49 +66,75 @@ function point(overview: Overview, before: Overview | null, last: Point | undefi
 
 function watchSilence() {
   clearTimeout(silence);
-  silence = setTimeout(() => publish({ isConnected: false }), SILENCE_MS);
+  silence = setTimeout(() => {
+    publish({ problem: live.problem ?? CUT });
+    // What comes no more may never end by itself.
+    watchSilence();
+    open();
+  }, SILENCE_MS);
 }
 
+/** Opens the stream, in place of the one there is. The time of the silence goes on. */
 function open() {
-  close();
-  if (document.hidden || !isWanted) return;
+  clearTimeout(retry);
+  current?.abort();
+  const controller = new AbortController();
+  current = controller;
+  void readEvents(controller.signal).then((wait) => {
+    if (!controller.signal.aborted) retry = setTimeout(open, wait);
+  });
+}
+
+/** Reads events until the stream ends. Returns the time to wait for the next one. */
+async function readEvents(signal: AbortSignal): Promise<number> {
+  try {
+    for await (const event of stream("events", signal)) {
+      if (signal.aborted) break;
+      handle(JSON.parse(event) as Overview);
+    }
+  } catch (error) {
+    if (error instanceof ApiError && !signal.aborted) {
+      publish({ problem: `No live figures: ${error.message.replace(/\.$/, "")}.` });
+      watchSilence();
+      return REFUSED_MS;
+    }
+  }
+  return RETRY_MS;
+}
+
+function handle(overview: Overview) {
   watchSilence();
-  source = new EventSource(address("events"));
-  source.onmessage = (event) => {
-    watchSilence();
-    const overview = JSON.parse(event.data) as Overview;
-    const next = point(overview, live.overview, live.points.at(-1));
-    publish({
-      overview,
-      points: [...live.points, next].slice(-POINTS),
-      isConnected: true,
-      tick: live.tick + 1,
-    });
-  };
-  source.onerror = () => {
-    if (source?.readyState !== EventSource.CLOSED) return;
-    clearTimeout(retry);
-    retry = setTimeout(open, RETRY_MS);
-  };
+  const next = point(overview, live.overview, live.points.at(-1));
+  publish({
+    overview,
+    points: [...live.points, next].slice(-POINTS),
+    problem: null,
+    tick: live.tick + 1,
+  });
 }
 
 function close() {
-  source?.close();
-  source = null;
+  current?.abort();
+  current = null;
   clearTimeout(retry);
   clearTimeout(silence);
 }
 
-document.addEventListener("visibilitychange", open);
+/** Opens or closes the stream as the page is looked at or not. */
+function adapt() {
+  close();
+  if (document.hidden || !isWanted) return;
+  watchSilence();
+  open();
+}
+
+document.addEventListener("visibilitychange", adapt);
 
 /** Begins or ends the stream. */
 export function follow(wanted: boolean) {
   isWanted = wanted;
-  if (wanted) open();
-  else {
-    close();
-    live = { overview: null, points: [], isConnected: true, tick: 0 };
-  }
+  adapt();
+  if (!wanted) live = NOTHING;
 }
 
 export function useLive(): Live {

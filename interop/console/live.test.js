@@ -2,7 +2,7 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { Broker, api, checkAccess, entity, send, test, visit } = require("./support.js");
+const { Broker, api, ask, checkAccess, entity, send, signIn, test, visit } = require("./support.js");
 
 test("counts follow what an SDK sends", async ({ broker, client, open }) => {
   const page = await open();
@@ -91,6 +91,64 @@ test("a cut connection is told, and the page comes back by itself", async ({ bro
   } finally {
     await again.stop();
   }
+});
+
+const KEYS = `
+[[auth.rules]]
+name = "owner"
+primary-key = "key-of-the-owner"
+rights = ["send", "listen", "manage"]
+`;
+
+test("a broker that restarts has ended the session, and the page leads to the sign-in", async ({ broker, open }) => {
+  const page = await open();
+  await signIn(page, "key-of-the-owner", "owner");
+  await page.getByText("Live", { exact: true }).waitFor();
+  const listen = broker.address;
+  await broker.stop();
+  const again = await Broker.start({ config: KEYS, listen });
+  try {
+    await page.getByLabel("Connection string, key or token").waitFor();
+    await signIn(page, "key-of-the-owner", "owner");
+    await page.getByText("Live", { exact: true }).waitFor();
+  } finally {
+    await again.stop();
+  }
+}, { config: KEYS });
+
+test("a session that has ended leads to the sign-in", async ({ open }) => {
+  const page = await open();
+  await signIn(page, "key-of-the-owner", "owner");
+  await page.getByText("Live", { exact: true }).waitFor();
+  assert.equal(await ask(page, "DELETE", "session"), 200);
+  await page.getByLabel("Connection string, key or token").waitFor();
+}, { config: KEYS });
+
+test("a broker that says nothing is told, and the page comes back by itself", async ({ broker, open }) => {
+  const page = await open();
+  await page.getByText("Live", { exact: true }).waitFor();
+  broker.process.kill("SIGSTOP");
+  try {
+    await page.getByText("Connection lost.", { exact: false }).waitFor();
+  } finally {
+    broker.process.kill("SIGCONT");
+  }
+  await page.getByText("Live", { exact: true }).waitFor();
+});
+
+test("a page that gets no stream says why, and gets one when there is room", async ({ broker, open }) => {
+  const controller = new AbortController();
+  const viewers = Array.from({ length: 64 }, () => fetch(`${broker.url}$railbus/events`, { signal: controller.signal }));
+  for (const viewer of viewers) assert.equal((await viewer).status, 200);
+  const page = await open();
+  const refused = page.getByRole("status").getByText("No live figures: the broker has the maximum of 64 streams");
+  await refused.waitFor();
+  await page.getByText("There are no figures.").waitFor();
+  await visit(page, broker, "entities?search=orders");
+  await page.getByRole("row", { name: /orders queue/ }).waitFor();
+  await refused.waitFor();
+  controller.abort();
+  await page.getByText("Live", { exact: true }).waitFor();
 });
 
 test("streams are bounded: a further viewer is told so, and one that leaves makes room", async ({ broker }) => {

@@ -19,7 +19,7 @@ const BACKLOG = [
 ];
 
 export function Overview({ hasNamespaces }: { hasNamespaces: boolean }) {
-  const { overview, points } = useLive();
+  const { overview, points, problem } = useLive();
   const [throughput, backlog] = useMemo(() => {
     const times = points.map((point) => point.time);
     return [
@@ -27,7 +27,7 @@ export function Overview({ hasNamespaces }: { hasNamespaces: boolean }) {
       [times, points.map((point) => point.active), points.map((point) => point.dead)],
     ];
   }, [points]);
-  if (!overview) return <p class="loading">Reading…</p>;
+  if (!overview) return <p class="loading">{problem ? "There are no figures." : "Reading…"}</p>;
   const last = points.at(-1);
   const { messages, entities, alarms } = overview;
   const commit = [...points].reverse().find((point) => point.commit !== null)?.commit;
