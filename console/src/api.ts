@@ -94,6 +94,8 @@ export class ApiError extends Error {
 }
 
 const BASE = "/$railbus/";
+/** Rows of counts in an answer, at most. */
+const ROWS = 1000;
 /** Where the broker has what the reader sees, if it is of another namespace than the session's. */
 const OF_NAMESPACE = namespace && `namespaces/${encodeURIComponent(namespace)}/`;
 let csrf = "";
@@ -224,6 +226,25 @@ export function namespacePath(name: string, below: string): string {
 /** The topic of a subscription; the path of any other entity. */
 export function topicOf(path: string): string {
   return path.replace(/\/subscriptions\/[^/]*$/i, "");
+}
+
+/** The subscriptions of a topic with their counts. */
+export async function subscriptionsOf(topic: string, signal?: AbortSignal): Promise<Counts[]> {
+  const start = `${topic}/subscriptions/`.toLowerCase();
+  const subscriptions: Counts[] = [];
+  for (let skip = 0; ; skip += ROWS) {
+    const query = new URLSearchParams({ kind: "subscription", search: start, skip: String(skip), count: String(ROWS) });
+    const { entities, total } = await get<{ entities: Counts[]; total: number }>(`counts?${queryText(query)}`, signal);
+    // What is searched for may stand anywhere in a path.
+    subscriptions.push(...entities.filter((one) => one.path.toLowerCase().startsWith(start)));
+    if (skip + ROWS >= total) return subscriptions;
+  }
+}
+
+/** How many messages a purge of a part would delete; their receivers keep what they have locked. */
+export async function countPurge(path: string, part: string, filter: string): Promise<number> {
+  const body = { part, filter, "dry-run": true };
+  return (await call<{ selected: number }>("POST", entityPath(path, "/purge"), body)).selected;
 }
 
 /** The parameters of a request. The broker takes a plus for what it is. */

@@ -85,12 +85,12 @@ test("dead letters are grouped, counted, redriven by a filter and deleted", asyn
   await page.getByText("3 dead letters would be redriven.").waitFor();
   assert.equal(await filter.inputValue(), "DeadLetterReason = 'It''s refused'");
   await page.getByRole("button", { name: "Redrive", exact: true }).click();
-  await page.getByText("3 dead letters are redriven, 0 stayed.").waitFor();
+  await page.getByText("3 dead letters redriven, 0 stayed.").waitFor();
   await visit(page, broker, entity("orders", "dead-letters"));
   await page.getByRole("row", { name: /Unreadable/ }).getByRole("button", { name: "Delete" }).click();
-  await page.getByText("2 dead letters of orders are deleted. This cannot be undone.").waitFor();
+  await page.getByText("This deletes 2 dead letters of orders. It cannot be undone.").waitFor();
   await agree(page, "Delete");
-  await page.getByText("2 dead letters are deleted.").waitFor();
+  await page.getByText("2 dead letters deleted.").waitFor();
   const receiver = client.createReceiver("orders");
   assert.equal((await receiver.peekMessages(10)).length, 3);
   await receiver.close();
@@ -229,10 +229,80 @@ test("all messages of a part are deleted", async ({ broker, client, open }) => {
   const page = await open();
   await visit(page, broker, entity("orders", "messages"));
   await page.getByRole("button", { name: "Delete all" }).click();
-  await page.getByText("All 2 active messages of orders are deleted.").waitFor();
+  await page.getByText("This deletes 2 active messages of orders.").waitFor();
   await agree(page, "Delete");
-  await page.getByText("2 messages are deleted, 0 stayed.").waitFor();
+  await page.getByText("2 messages deleted, 0 stayed.").waitFor();
   await page.getByText("There are no active messages.").waitFor();
+});
+
+test("messages that fit a filter are counted before they are deleted", async ({ broker, client, open }) => {
+  const message = (color) => ({ body: color, applicationProperties: { color } });
+  await send(client, "orders", message("red"), message("red"), message("blue"));
+  const page = await open();
+  await visit(page, broker, entity("orders", "messages", `filter=${encodeURIComponent("color = 'red'")}`));
+  await page.getByRole("button", { name: "Delete all" }).click();
+  await page.getByText("This deletes 2 active messages that fit the filter of orders.").waitFor();
+  await agree(page, "Delete");
+  await page.getByText("2 messages deleted, 0 stayed.").waitFor();
+  const receiver = client.createReceiver("orders");
+  assert.deepEqual((await receiver.peekMessages(10)).map((one) => one.body), ["blue"]);
+  await receiver.close();
+});
+
+test("a topic is deleted with the messages of its subscriptions, which the question counts", async ({ broker, client, open }) => {
+  const page = await open();
+  await send(client, "events", { body: "a" }, { body: "b" });
+  await deadLetter(client, "events/Subscriptions/all", 1, "Refused");
+  await visit(page, broker, entity("events"));
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByText("The topic events, its 2 subscriptions and everything in them are deleted: 1 active message, 1 dead letter.").waitFor();
+  await agree(page, "Delete");
+  await page.waitForURL(/#\/entities$/);
+});
+
+test("the question counts the dead letters that it deletes, not those that were looked at", async ({ broker, client, open }) => {
+  await send(client, "orders", { body: "a" }, { body: "b" });
+  await deadLetter(client, "orders", 2, "Refused");
+  const page = await open();
+  const group = { reason: "Refused", description: "", count: 1, first: 1, last: 1 };
+  const reasons = { reasons: [group], others: 1, examined: 1, complete: false };
+  await page.route("**/entities/orders/reasons", (route) => route.fulfill({ json: reasons }));
+  await visit(page, broker, entity("orders", "dead-letters"));
+  await page.getByText("1 more dead letter of further reasons.").waitFor();
+  await page.getByRole("row", { name: /Refused/ }).first().getByRole("button", { name: "Delete" }).click();
+  await page.getByText("This deletes 2 dead letters of orders.").waitFor();
+  await agree(page, "Delete");
+  await page.getByText("2 dead letters deleted.").waitFor();
+});
+
+test("a redrive is cancelled while its messages are counted, and from a page that was left", async ({ broker, client, open }) => {
+  const messages = Array.from({ length: 8 }, (_, n) => ({ body: `${n}` }));
+  await send(client, "orders", ...messages);
+  await deadLetter(client, "orders", 8, "Refused");
+  const page = await open();
+  const place = entity("orders", "dead-letters");
+  // The answer to the dry run never comes.
+  await page.route("**/entities/orders/redrive", () => {}, { times: 1 });
+  await visit(page, broker, place);
+  const start = page.getByRole("button", { name: "Redrive", exact: true });
+  const cancel = page.getByRole("button", { name: "Cancel" });
+  await start.click();
+  await page.getByRole("progressbar").waitFor();
+  assert.equal(await start.count(), 0);
+  await cancel.click();
+  await page.getByText("The redrive is cancelled.").waitFor();
+  await page.getByLabel("Messages a second").fill("1");
+  await start.click();
+  await cancel.waitFor();
+  await visit(page, broker, entity("orders", "settings"));
+  await page.getByText("max-delivery-count").first().waitFor();
+  await visit(page, broker, place);
+  assert.equal(await start.count(), 0);
+  await cancel.click();
+  await start.waitFor();
+  const dead = client.createReceiver("orders", { subQueueType: "deadLetter" });
+  assert.notEqual((await dead.peekMessages(10)).length, 0);
+  await dead.close();
 });
 
 test("a rule is tested while it is typed, and the place of an error is marked", async ({ broker, open }) => {

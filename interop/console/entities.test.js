@@ -117,7 +117,7 @@ test("a key that manages a topic changes it and its subscriptions", async ({ bro
   await page.getByRole("cell", { name: "of the topic" }).waitFor();
   await page.getByRole("button", { name: "Delete all" }).click();
   await agree(page, "Delete");
-  await page.getByText("1 messages are deleted, 0 stayed.").waitFor();
+  await page.getByText("1 message deleted, 0 stayed.").waitFor();
   await visit(page, broker, entity("events/Subscriptions/all", "settings"));
   await page.getByLabel("max-delivery-count").fill("7");
   await page.getByRole("button", { name: "Show the change" }).click();

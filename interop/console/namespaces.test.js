@@ -223,7 +223,7 @@ test("a namespace is chosen, and every page is about it alone", async ({ broker,
   await page.getByRole("cell", { name: "of shop" }).waitFor();
   await page.getByRole("button", { name: "Delete all" }).click();
   await agree(page, "Delete");
-  await page.getByText("1 messages are deleted, 0 stayed.").waitFor();
+  await page.getByText("1 message deleted, 0 stayed.").waitFor();
 
   // Entities and settings.
   await visit(page, broker, "@shop/entities");

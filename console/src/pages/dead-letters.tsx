@@ -1,13 +1,14 @@
 // Dead letters of a queue or subscription, grouped by reason: redriven or deleted, all or some.
-import { useRef, useState } from "preact/hooks";
-import { type Counts, type Message, type Session, call, entityPath, get, literal, queryText } from "../api";
+import { useState } from "preact/hooks";
+import { type Counts, type Message, type Session, call, countPurge, entityPath, get, literal, queryText } from "../api";
 import { useData } from "../data";
-import { count } from "../format";
+import { count, many } from "../format";
 import { go, link } from "../route";
 import { Pager, Table } from "../table";
 import { Failure, Panel, useAsk } from "../ui";
 import { MessageTable } from "./message-table";
 import { OpenMessage } from "./open-message";
+import { redriveAll, useRun } from "./redrive";
 
 const PART = "dead-letter";
 const ROWS = 50;
@@ -36,7 +37,7 @@ export function DeadLetters({ session, path, counts, parameters }: Props) {
   const filter = parameters.get("filter") ?? "";
   const from = parameters.get("from") ?? "1";
   const dead = counts["dead-letter"];
-  const groups = useData<{ reasons: Group[]; examined: number; complete: boolean }>(
+  const groups = useData<{ reasons: Group[]; others: number; examined: number; complete: boolean }>(
     (signal) => get(entityPath(path, "/reasons"), signal),
     [path, dead],
   );
@@ -49,17 +50,23 @@ export function DeadLetters({ session, path, counts, parameters }: Props) {
   const [open, setOpen] = useState<number | null>(null);
   const { ask, say, view } = useAsk();
   const show = (changes: Record<string, string>) => go(link(["entity", path, "dead-letters"], { filter, ...changes }));
-  const remove = (filter: string, what: string, many: number) =>
-    ask({
-      title: `Delete ${what}`,
-      text: `${count(many)} dead letters of ${path} are deleted. This cannot be undone.`,
-      action: "Delete",
-      run: async () => {
-        const body = filter ? { part: PART, filter } : { part: PART };
-        const answer = await call<{ purged: number }>("POST", entityPath(path, "/purge"), body);
-        return `${count(answer.purged)} dead letters are deleted.`;
-      },
-    });
+  const remove = async (filter: string, what: string) => {
+    try {
+      const limit = await countPurge(path, PART, filter);
+      if (limit === 0) return say("No dead letter of this reason is left.");
+      ask({
+        title: `Delete ${what}`,
+        text: `This deletes ${many(limit, "dead letter")} of ${path}. It cannot be undone.`,
+        action: "Delete",
+        run: async () => {
+          const answer = await call<{ purged: number }>("POST", entityPath(path, "/purge"), { part: PART, filter, limit });
+          return `${many(answer.purged, "dead letter")} deleted.`;
+        },
+      });
+    } catch (error) {
+      say((error as Error).message);
+    }
+  };
   return (
     <>
       {view}
@@ -67,6 +74,9 @@ export function DeadLetters({ session, path, counts, parameters }: Props) {
         <Failure error={groups.error} />
         {groups.value && !groups.value.complete && (
           <p class="note">Of the oldest {count(groups.value.examined)} dead letters.</p>
+        )}
+        {groups.value && groups.value.others > 0 && (
+          <p class="note">{many(groups.value.others, "more dead letter")} of further reasons.</p>
         )}
         <Table
           empty={groups.value && "There are no dead letters."}
@@ -93,7 +103,7 @@ export function DeadLetters({ session, path, counts, parameters }: Props) {
                   <button
                     type="button"
                     class="danger"
-                    onClick={() => remove(condition(group.reason), group.reason ?? "no reason", group.count)}
+                    onClick={() => void remove(condition(group.reason), group.reason ?? "no reason")}
                   >
                     Delete
                   </button>
@@ -125,7 +135,7 @@ export function DeadLetters({ session, path, counts, parameters }: Props) {
   );
 }
 
-/** Moves dead letters back to their entity; the run can be cancelled. */
+/** Moves dead letters back to their entity; the run can be cancelled, also once the page was left meanwhile. */
 function Redrive(props: {
   path: string;
   filter: string;
@@ -137,9 +147,8 @@ function Redrive(props: {
   const [filter, setFilter] = useState(props.filter);
   const [before, setBefore] = useState(props.filter);
   const [rate, setRate] = useState("");
-  const [run, setRun] = useState<{ total: number; start: number } | null>(null);
+  const run = useRun(path);
   const [error, setError] = useState<string | null>(null);
-  const controller = useRef<AbortController | null>(null);
   if (before !== props.filter) {
     setBefore(props.filter);
     setFilter(props.filter);
@@ -156,25 +165,9 @@ function Redrive(props: {
       .then((answer) => say(`${count(answer.selected)} dead letters would be redriven.`))
       .catch((error: Error) => setError(error.message));
   };
-  const redrive = async () => {
+  const redrive = () => {
     setError(null);
-    controller.current = new AbortController();
-    const signal = controller.current.signal;
-    try {
-      const dry = await call<{ selected: number }>("POST", entityPath(path, "/redrive"), request(true), { signal });
-      setRun({ total: dry.selected, start: dead });
-      const answer = await call<{ redriven: number; kept: number }>(
-        "POST",
-        entityPath(path, "/redrive"),
-        request(false),
-        { signal },
-      );
-      say(`${count(answer.redriven)} dead letters are redriven, ${count(answer.kept)} stayed.`);
-    } catch (error) {
-      if (signal.aborted) say("The redrive is cancelled. What is redriven by then stays so.");
-      else setError((error as Error).message);
-    }
-    setRun(null);
+    void redriveAll(path, dead, request, { say, fail: setError });
   };
   return (
     <Panel title="Redrive">
@@ -182,7 +175,7 @@ function Redrive(props: {
         class="toolbar"
         onSubmit={(event) => {
           event.preventDefault();
-          void redrive();
+          if (!run) redrive();
         }}
       >
         <input
@@ -200,21 +193,27 @@ function Redrive(props: {
           value={rate}
           onInput={(event) => setRate(event.currentTarget.value)}
         />
-        <button type="button" disabled={run !== null} onClick={dryRun}>
+        <button type="button" disabled={run !== undefined} onClick={dryRun}>
           Dry run
         </button>
-        {run === null ? (
-          <button type="submit" class="primary">
+        {/* With keys they are two elements: the click that cancels would else submit the form again. */}
+        {run === undefined ? (
+          <button key="start" type="submit" class="primary">
             Redrive
           </button>
         ) : (
-          <button type="button" class="danger" onClick={() => controller.current?.abort()}>
+          <button key="cancel" type="button" class="danger" onClick={run.cancel}>
             Cancel
           </button>
         )}
       </form>
-      {run !== null && (
-        <progress max={Math.max(run.total, 1)} value={Math.max(run.start - dead, 0)} aria-label="Progress of the redrive" />
+      {run && (
+        // Without a value it says that the messages are being counted.
+        <progress
+          max={Math.max(run.total ?? 1, 1)}
+          value={run.total === null ? undefined : Math.max(run.start - dead, 0)}
+          aria-label="Progress of the redrive"
+        />
       )}
       <Failure error={error} />
     </Panel>

@@ -1,8 +1,8 @@
 // One queue, topic or subscription: its counts, messages, dead letters, rules and settings.
 import { useEffect, useState } from "preact/hooks";
-import { type Counts, type Json, type Session, call, entityPath, get } from "../api";
+import { type Counts, type Json, type Session, call, entityPath, get, subscriptionsOf } from "../api";
 import { useData } from "../data";
-import { age, bytes, count, rate } from "../format";
+import { age, bytes, count, many, rate } from "../format";
 import { useLive } from "../live";
 import { go, link } from "../route";
 import { Table } from "../table";
@@ -30,7 +30,7 @@ export function Entity({ session, path, tab, parameters }: Props) {
     [path],
     true,
   );
-  const { ask, view } = useAsk();
+  const { ask, say, view } = useAsk();
   const counts = page.value?.entities[0];
   const history = useHistory(counts);
   if (!page.value) return page.error ? <Failure error={page.error} /> : <p class="loading">Reading…</p>;
@@ -45,16 +45,23 @@ export function Entity({ session, path, tab, parameters }: Props) {
     { name: "Settings", word: "settings" },
   ];
   const current = tabs.find((one) => one.word === tab) ?? tabs[0]!;
-  const remove = () =>
-    ask({
-      title: `Delete ${path}`,
-      text: `The ${counts.kind} ${path} and everything in it is deleted: ${count(counts.active)} active messages, ${count(counts["dead-letter"])} dead letters. This cannot be undone.`,
-      action: "Delete",
-      run: async () => {
-        await call("DELETE", entityPath(path));
-        go(link(["entities"]));
-      },
-    });
+  const remove = async () => {
+    try {
+      const below = isTopic ? await subscriptionsOf(path) : [];
+      const what = isTopic ? `, its ${many(below.length, "subscription")} and everything in them are` : " and everything in it is";
+      ask({
+        title: `Delete ${path}`,
+        text: `The ${counts.kind} ${path}${what} deleted: ${contents([counts, ...below])}. This cannot be undone.`,
+        action: "Delete",
+        run: async () => {
+          await call("DELETE", entityPath(path));
+          go(link(["entities"]));
+        },
+      });
+    } catch (error) {
+      say((error as Error).message);
+    }
+  };
   return (
     <>
       <header class="title">
@@ -69,7 +76,7 @@ export function Entity({ session, path, tab, parameters }: Props) {
           </a>
         )}
         {session.manage && (
-          <button type="button" class="danger" onClick={remove}>
+          <button type="button" class="danger" onClick={() => void remove()}>
             Delete
           </button>
         )}
@@ -94,6 +101,18 @@ export function Entity({ session, path, tab, parameters }: Props) {
       {current.word === "settings" && <Properties path={path} session={session} />}
     </>
   );
+}
+
+/** The messages of all parts of entities, in words. */
+function contents(entities: Counts[]): string {
+  const sum = (part: "active" | "dead-letter" | "transfer-dead-letter" | "scheduled" | "deferred") =>
+    entities.reduce((sum, one) => sum + one[part], 0);
+  const dead = sum("dead-letter") + sum("transfer-dead-letter");
+  const parts = [many(sum("active"), "active message"), many(dead, "dead letter")];
+  for (const part of ["scheduled", "deferred"] as const) {
+    if (sum(part) > 0) parts.push(many(sum(part), `${part} message`));
+  }
+  return parts.join(", ");
 }
 
 interface Reading {
@@ -159,13 +178,8 @@ function State(props: { session: Session; counts: Counts; history: Reading[]; pa
 
 function Subscriptions({ topic }: { topic: string }) {
   const { tick } = useLive();
-  const search = encodeURIComponent(`${topic}/Subscriptions/`);
-  const page = useData<{ entities: Counts[] }>(
-    (signal) => get(`counts?kind=subscription&count=200&search=${search}`, signal),
-    [topic, tick > 0],
-    true,
-  );
-  const below = page.value?.entities ?? [];
+  const page = useData<Counts[]>((signal) => subscriptionsOf(topic, signal), [topic, tick > 0], true);
+  const below = page.value ?? [];
   return (
     <Panel title="Subscriptions">
       <Table

@@ -1,8 +1,8 @@
 // Messages of a queue or subscription: browsed by page, searched, opened, and acted on.
 import { useState } from "preact/hooks";
-import { type Counts, type Message, type Session, call, entityPath, get, queryText } from "../api";
+import { type Counts, type Message, type Session, call, countPurge, entityPath, get, queryText } from "../api";
 import { useData } from "../data";
-import { count } from "../format";
+import { count, many } from "../format";
 import { go, link } from "../route";
 import { Pager } from "../table";
 import { Failure, Panel, useAsk } from "../ui";
@@ -59,18 +59,26 @@ export function Messages({ session, path, counts, parameters }: Props) {
     say(said);
     page.reload();
   };
-  const purge = () =>
-    ask({
-      title: `Delete messages of ${path}`,
-      text: `${filter ? `All ${part} messages that fit the filter` : `All ${count(counts[part])} ${part} messages`} of ${path} are deleted. This cannot be undone.`,
-      action: "Delete",
-      run: async () => {
-        const body = filter ? { part, filter } : { part };
-        const answer = await call<{ purged: number; kept: number }>("POST", entityPath(path, "/purge"), body);
-        page.reload();
-        return `${count(answer.purged)} messages are deleted, ${count(answer.kept)} stayed.`;
-      },
-    });
+  const purge = async () => {
+    try {
+      const limit = filter ? await countPurge(path, part, filter) : counts[part];
+      if (limit === 0) return say(filter ? "No message fits." : `There are no ${part} messages.`);
+      const which = `${many(limit, `${part} message`)}${filter ? " that fit the filter" : ""}`;
+      ask({
+        title: `Delete messages of ${path}`,
+        text: `This deletes ${which} of ${path}. It cannot be undone.`,
+        action: "Delete",
+        run: async () => {
+          const body = { part, limit, ...(filter ? { filter } : {}) };
+          const answer = await call<{ purged: number; kept: number }>("POST", entityPath(path, "/purge"), body);
+          page.reload();
+          return `${many(answer.purged, "message")} deleted, ${count(answer.kept)} stayed.`;
+        },
+      });
+    } catch (error) {
+      say((error as Error).message);
+    }
+  };
   return (
     <>
       <form
@@ -97,7 +105,7 @@ export function Messages({ session, path, counts, parameters }: Props) {
         />
         <button type="submit">Search</button>
         {session.manage && (
-          <button type="button" class="danger" onClick={purge}>
+          <button type="button" class="danger" onClick={() => void purge()}>
             Delete all
           </button>
         )}
