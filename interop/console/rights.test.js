@@ -2,12 +2,12 @@
 "use strict";
 
 const assert = require("node:assert/strict");
-const { generateKeyPairSync, sign } = require("node:crypto");
+const { createHmac, generateKeyPairSync, sign } = require("node:crypto");
 const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
 const runner = require("node:test");
-const { ask, checkAccess, entity, signIn, test, visit } = require("./support.js");
+const { api, ask, checkAccess, entity, signIn, test, visit } = require("./support.js");
 
 const CONFIG = `
 [[auth.rules]]
@@ -50,6 +50,42 @@ test("an owner signs in by connection string, stays so over a reload, and signs 
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("Connection string, key or token").waitFor();
   assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
+}, { config: CONFIG });
+
+/** A shared access signature for the whole namespace. */
+function signature(name, key) {
+  const resource = encodeURIComponent("sb://localhost/");
+  const expiry = Math.floor(Date.now() / 1000) + 3600;
+  const digest = createHmac("sha256", key).update(`${resource}\n${expiry}`).digest("base64");
+  return `SharedAccessSignature sr=${resource}&sig=${encodeURIComponent(digest)}&se=${expiry}&skn=${name}`;
+}
+
+test("a shared access signature signs in, also within a connection string", async ({ open }) => {
+  const page = await open();
+  const signed = signature("listener", "key-of-the-listener");
+  for (const text of [signed, `Endpoint=sb://localhost;SharedAccessSignature=${signed}`]) {
+    await signIn(page, text);
+    await page.getByText("Longest backlogs").waitFor();
+    assert.equal(await page.getByRole("link", { name: "Settings", exact: true }).count(), 0);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Connection string, key or token").waitFor();
+  }
+}, { config: CONFIG });
+
+test("a key that listens opens a message, and is led to no page that it has not", async ({ broker, open }) => {
+  const headers = { authorization: `Basic ${Buffer.from("owner:key-of-the-owner").toString("base64")}` };
+  await api(broker, "POST", "entities/orders/messages", { body: "hello" }, headers);
+  const page = await open();
+  await signIn(page, "key-of-the-listener", "listener");
+  await page.getByText("Longest backlogs").waitFor();
+  await visit(page, broker, entity("orders", "messages"));
+  await page.getByRole("button", { name: "1", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("hello").waitFor();
+  await dialog.getByRole("link", { name: "Why" }).waitFor();
+  for (const name of ["Test a rule", "Send again", "Edit and send", "Complete", "Dead-letter"]) {
+    assert.equal(await dialog.getByText(name, { exact: true }).count(), 0, name);
+  }
 }, { config: CONFIG });
 
 test("a stream of events ends when its session does", async ({ open }) => {

@@ -84,9 +84,11 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
             <a class="button" href={link(["entity", path, "why"], { sequence: String(number), part: subqueue })}>
               Why
             </a>
-            <a class="button" href={link(["rules"])} onClick={() => keepDraft(message)}>
-              Test a rule
-            </a>
+            {session.manage && !session["entities-only"] && (
+              <a class="button" href={link(["rules"])} onClick={() => keepDraft(message)}>
+                Test a rule
+              </a>
+            )}
             {!session["entities-only"] && (
               <a class="button" href={link(["lineage"], { entity: path, sequence: String(number) })}>
                 History

@@ -12,7 +12,9 @@ export function authorization(text: string, name: string): string {
   }
   const [rule, key] = [parts.get("sharedaccesskeyname"), parts.get("sharedaccesskey")];
   if (rule && key) return basic(rule, key);
-  if (text.startsWith("SharedAccessSignature ")) return text;
+  // In a connection string it stands behind a name, whose first word it has too.
+  const signature = parts.get("sharedaccesssignature") ?? text;
+  if (signature.startsWith("SharedAccessSignature ")) return signature;
   return name ? basic(name, text) : `Bearer ${text}`;
 }
 
