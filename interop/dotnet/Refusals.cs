@@ -134,6 +134,38 @@ public class Refusals
     }
 
     [Fact]
+    public async Task ASubscriptionAndItsDefaultRuleAreNotCreatedAgain()
+    {
+        await using var topic = await Topic.Create();
+        var administration = Broker.OfTheRun.Administration;
+        await administration.CreateSubscriptionAsync(topic.Name, "some");
+        await Receivers.AssertFails(ServiceBusFailureReason.MessagingEntityAlreadyExists,
+            () => administration.CreateSubscriptionAsync(topic.Name, "some"));
+        await Receivers.AssertFails(ServiceBusFailureReason.MessagingEntityAlreadyExists,
+            () => administration.CreateRuleAsync(topic.Name, "some", new CreateRuleOptions("$Default")));
+    }
+
+    [Fact]
+    public async Task WhatMakesNoSenseIsAWrongArgument()
+    {
+        await using var topic = await Topic.Create();
+        await using var queue = await Queue.Create();
+        var administration = Broker.OfTheRun.Administration;
+        await administration.CreateSubscriptionAsync(topic.Name, "some");
+        var unfinished = new CreateRuleOptions("unfinished", new SqlRuleFilter("n >"));
+        await Assert.ThrowsAsync<ArgumentException>(
+            () => administration.CreateRuleAsync(topic.Name, "some", unfinished));
+        var tooSmall = new CreateQueueOptions(Queue.NewName()) { MaxSizeInMegabytes = 5 };
+        await Assert.ThrowsAsync<ArgumentException>(() => administration.CreateQueueAsync(tooSmall));
+
+        // What may not change cannot be set in this SDK: these can, and have no such values.
+        QueueProperties found = await administration.GetQueueAsync(queue.Name);
+        found.MaxSizeInMegabytes = 5;
+        await Assert.ThrowsAsync<ArgumentException>(() => administration.UpdateQueueAsync(found));
+        Assert.Equal(1024, (await administration.GetQueueAsync(queue.Name)).Value.MaxSizeInMegabytes);
+    }
+
+    [Fact]
     public async Task WhatIsNotThereIsNotFound()
     {
         var name = Queue.NewName();
