@@ -15,9 +15,10 @@ class OtherAudience:
         return self.credential.get_token("https://vault.azure.net/.default", **options)
 
 
-def variables():
-    """What `railbus identity env` says, by name."""
-    command = [os.environ["RAILBUS_BIN"], "identity", "env", "--listen", f"127.0.0.1:{os.environ['RAILBUS_PORT']}"]
+def variables(port=None):
+    """What `railbus identity env` says of the suite's broker, or of the one at `port`, by name."""
+    port = port or os.environ["RAILBUS_PORT"]
+    command = [os.environ["RAILBUS_BIN"], "identity", "env", "--listen", f"127.0.0.1:{port}"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     found = dict(re.findall(r"^export (\w+)=(\S+)$", printed, re.MULTILINE))
     assert set(found) == {"IDENTITY_ENDPOINT", "IDENTITY_HEADER"}
