@@ -8,7 +8,6 @@
 
 pub mod closing;
 pub mod dispatch;
-pub mod ending;
 pub mod fault;
 pub mod handshake;
 pub mod phase;
@@ -16,6 +15,7 @@ pub mod sasl;
 pub mod shed;
 pub mod time_outs;
 pub mod timers;
+pub mod waiting_frame;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,9 +24,9 @@ use bytes::{Bytes, BytesMut};
 
 use crate::bounds::Bounds;
 use crate::config::{Config, Side};
-use crate::connection::ending::EndingFrame;
 use crate::connection::phase::Phase;
 use crate::connection::timers::Timers;
+use crate::connection::waiting_frame::WaitingFrame;
 use crate::detected_error::{self, DetectedError, ErrorScope};
 use crate::error_counts::Scope;
 use crate::event::Event;
@@ -98,10 +98,10 @@ pub struct Connection {
     /// Errors that no owner gave and none has taken yet.
     pub(crate) detected_errors: Vec<DetectedError>,
     /// Input that waits for the owner: for its SASL decision, for it to take events, or behind
-    /// `ending`.
+    /// `waiting_frame`.
     pub(crate) stalled_input: BytesMut,
     /// The end of something, which waits for answers to what came before it.
-    pub(crate) ending: Option<EndingFrame>,
+    pub(crate) waiting_frame: Option<WaitingFrame>,
     pub(crate) peer_channel_max: u16,
     pub(crate) sessions: Slab<Session>,
     pub(crate) local_channels: Handles,
@@ -134,7 +134,7 @@ impl Connection {
             events: VecDeque::new(),
             detected_errors: Vec::new(),
             stalled_input: BytesMut::new(),
-            ending: None,
+            waiting_frame: None,
             peer_channel_max: u16::MAX,
             sessions: Slab::new(),
             local_channels: Handles::new(),
@@ -183,7 +183,9 @@ impl Connection {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
-        if self.events.is_empty() && (!self.stalled_input.is_empty() || self.ending.is_some()) {
+        if self.events.is_empty()
+            && (!self.stalled_input.is_empty() || self.waiting_frame.is_some())
+        {
             self.resume();
         }
         self.events.pop_front()
@@ -293,7 +295,7 @@ impl Connection {
 
     /// Goes on with the input that waited.
     pub(crate) fn resume(&mut self) {
-        if !self.resume_ending() {
+        if !self.resume_waiting() {
             return;
         }
         let mut input = std::mem::take(&mut self.stalled_input);

@@ -62,7 +62,7 @@ impl Connection {
     }
 
     /// Takes a frame that has waited behind what came before it.
-    pub(crate) fn handle_ending(&mut self, channel: u16, performative: Performative) {
+    pub(crate) fn handle_waiting(&mut self, channel: u16, performative: Performative) {
         let taken = match (self.phase, performative) {
             (Phase::Opened, performative) => self.handle_when_opened(channel, performative),
             (Phase::Closing, Performative::Close(close)) => {

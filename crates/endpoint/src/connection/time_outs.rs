@@ -23,7 +23,7 @@ impl Connection {
             self.handshake_deadline(),
             self.idle_deadline(),
             self.heartbeat_deadline(),
-            self.ending.as_ref().map(|ending| ending.deadline),
+            self.waiting_frame.as_ref().map(|frame| frame.deadline),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -46,7 +46,7 @@ impl Connection {
         } else if is_due(self.heartbeat_deadline()) {
             self.send_heartbeat();
         }
-        if self.ending.is_some() && self.events.is_empty() {
+        if self.waiting_frame.is_some() && self.events.is_empty() {
             self.resume();
         }
     }

@@ -16,7 +16,7 @@ use crate::link::receiver::Receiver;
 use crate::link::{End, Stage};
 
 /// A frame that ends something, and has something ahead of it.
-pub(crate) struct EndingFrame {
+pub(crate) struct WaitingFrame {
     channel: u16,
     performative: Performative,
     /// When it takes effect without the answers.
@@ -39,7 +39,7 @@ impl Connection {
     /// it and answered the deliveries. What is read meanwhile is kept.
     #[must_use]
     pub fn holds_input(&self) -> bool {
-        self.ending.is_some() && self.phase == Phase::Opened
+        self.waiting_frame.is_some() && self.phase == Phase::Opened
     }
 
     /// Keeps a frame if it has to wait, and returns it if not.
@@ -59,7 +59,7 @@ impl Connection {
         if self.events.is_empty() && obstacle.is_none() {
             return Some(performative);
         }
-        self.ending = Some(EndingFrame {
+        self.waiting_frame = Some(WaitingFrame {
             channel,
             performative,
             deadline: later(self.timers.now, LINGER),
@@ -69,28 +69,28 @@ impl Connection {
     }
 
     /// Handles the frame that waits, if it need not wait any longer. Returns whether none is left.
-    pub(crate) fn resume_ending(&mut self) -> bool {
-        let Some(mut ending) = self.ending.take() else {
+    pub(crate) fn resume_waiting(&mut self) -> bool {
+        let Some(mut frame) = self.waiting_frame.take() else {
             return true;
         };
-        if self.phase == Phase::Opened && ending.deadline > self.timers.now {
-            let same = ending.obstacle.filter(|obstacle| self.is_there(*obstacle));
-            let obstacle = same.or_else(|| self.obstacle(ending.channel, &ending.performative));
+        if self.phase == Phase::Opened && frame.deadline > self.timers.now {
+            let same = frame.obstacle.filter(|obstacle| self.is_there(*obstacle));
+            let obstacle = same.or_else(|| self.obstacle(frame.channel, &frame.performative));
             if obstacle.is_some() {
-                ending.obstacle = obstacle;
-                self.ending = Some(ending);
+                frame.obstacle = obstacle;
+                self.waiting_frame = Some(frame);
                 return false;
             }
         }
-        self.handle_ending(ending.channel, ending.performative);
+        self.handle_waiting(frame.channel, frame.performative);
         true
     }
 
     /// Takes the input behind what waits, for which nothing will be answered any more: it came
     /// before the end of the stream.
     pub(crate) fn take_held_input(&mut self) {
-        while let Some(ending) = &mut self.ending {
-            ending.deadline = self.timers.now;
+        while let Some(frame) = &mut self.waiting_frame {
+            frame.deadline = self.timers.now;
             self.resume();
         }
     }
