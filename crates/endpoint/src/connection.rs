@@ -100,8 +100,10 @@ pub struct Connection {
     /// Input that waits for the owner: for its SASL decision, for it to take events, or behind
     /// `waiting_frame`.
     pub(crate) stalled_input: BytesMut,
-    /// The end of something, which waits for answers to what came before it.
+    /// A frame that waits for answers to what came before it.
     pub(crate) waiting_frame: Option<WaitingFrame>,
+    /// The link that kept a delivery last until the answer to its attach.
+    pub(crate) holding: Option<u32>,
     pub(crate) peer_channel_max: u16,
     pub(crate) sessions: Slab<Session>,
     pub(crate) local_channels: Handles,
@@ -135,6 +137,7 @@ impl Connection {
             detected_errors: Vec::new(),
             stalled_input: BytesMut::new(),
             waiting_frame: None,
+            holding: None,
             peer_channel_max: u16::MAX,
             sessions: Slab::new(),
             local_channels: Handles::new(),

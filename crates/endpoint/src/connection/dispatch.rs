@@ -38,7 +38,10 @@ impl Connection {
     ) -> Result<(), Fault> {
         match (self.phase, performative) {
             (Phase::Opened, Performative::Transfer(transfer)) => {
-                self.handle_transfer(channel, transfer, payload)
+                match self.hold_transfer(channel, transfer, payload) {
+                    Some((transfer, payload)) => self.handle_transfer(channel, transfer, payload),
+                    None => Ok(()),
+                }
             }
             (Phase::Closing, Performative::Close(close)) => {
                 self.handle_close(close);
@@ -62,8 +65,16 @@ impl Connection {
     }
 
     /// Takes a frame that has waited behind what came before it.
-    pub(crate) fn handle_waiting(&mut self, channel: u16, performative: Performative) {
+    pub(crate) fn handle_waiting(
+        &mut self,
+        channel: u16,
+        performative: Performative,
+        payload: Bytes,
+    ) {
         let taken = match (self.phase, performative) {
+            (Phase::Opened, Performative::Transfer(transfer)) => {
+                self.handle_transfer(channel, transfer, payload)
+            }
             (Phase::Opened, performative) => self.handle_when_opened(channel, performative),
             (Phase::Closing, Performative::Close(close)) => {
                 self.handle_close(close);

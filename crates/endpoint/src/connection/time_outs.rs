@@ -23,7 +23,7 @@ impl Connection {
             self.handshake_deadline(),
             self.idle_deadline(),
             self.heartbeat_deadline(),
-            self.waiting_frame.as_ref().map(|frame| frame.deadline),
+            self.waiting_frame.as_ref().and_then(|frame| frame.deadline),
         ];
         deadlines.into_iter().flatten().min()
     }

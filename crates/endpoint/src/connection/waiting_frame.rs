@@ -1,11 +1,13 @@
-//! Ending: a detach, end or close of a client takes effect behind all that came before it.
+//! Waiting frame: a frame of a client that takes effect behind all that came before it.
 //! (docs/spec/amqp.md#3.3) [AMQP 2.4.2, 2.6.3-4]
 //!
-//! First the owner takes the events of the frames ahead of it, attaches included. Then the
-//! deliveries that it would cut off are answered, for which there are two seconds. Input behind it
-//! waits as well, and the owner should read no more meanwhile.
+//! Before a detach, end or close the owner takes the events of the frames ahead of it, attaches
+//! included. Then the deliveries that it would cut off are answered, for which there are two
+//! seconds. A transfer waits as long as another link has deliveries and no answer to its attach.
+//! Input behind the frame waits as well, and the owner should read no more meanwhile.
 
-use amqp::Performative;
+use amqp::{Performative, Transfer};
+use bytes::Bytes;
 
 use crate::config::Side;
 use crate::connection::Connection;
@@ -15,17 +17,19 @@ use crate::id::Mono;
 use crate::link::receiver::Receiver;
 use crate::link::{End, Stage};
 
-/// A frame that ends something, and has something ahead of it.
+/// A frame that has something ahead of it.
 pub(crate) struct WaitingFrame {
     channel: u16,
     performative: Performative,
-    /// When it takes effect without the answers.
-    pub(crate) deadline: Mono,
+    /// Of a transfer.
+    payload: Bytes,
+    /// When it takes effect without the answers, if it ever does.
+    pub(crate) deadline: Option<Mono>,
     /// What it has to wait for, of all that there may be. Nothing if that is not known yet.
     obstacle: Option<Obstacle>,
 }
 
-/// What would be cut off.
+/// What would be cut off, or overtaken.
 #[derive(Clone, Copy)]
 enum Obstacle {
     /// A whole delivery of a session that has no answer.
@@ -35,8 +39,8 @@ enum Obstacle {
 }
 
 impl Connection {
-    /// Whether input waits behind the end of something, until the owner has taken the events before
-    /// it and answered the deliveries. What is read meanwhile is kept.
+    /// Whether input waits behind a frame, until the owner has taken the events before that one and
+    /// answered the deliveries, or the attach. What is read meanwhile is kept.
     #[must_use]
     pub fn holds_input(&self) -> bool {
         self.waiting_frame.is_some() && self.phase == Phase::Opened
@@ -62,10 +66,41 @@ impl Connection {
         self.waiting_frame = Some(WaitingFrame {
             channel,
             performative,
-            deadline: later(self.timers.now, LINGER),
+            payload: Bytes::new(),
+            deadline: Some(later(self.timers.now, LINGER)),
             obstacle,
         });
         None
+    }
+
+    /// Keeps a transfer that would overtake deliveries of another link, and returns any other.
+    pub(crate) fn hold_transfer(
+        &mut self,
+        channel: u16,
+        transfer: Transfer,
+        payload: Bytes,
+    ) -> Option<(Transfer, Bytes)> {
+        let Some(holding) = self.holding_link(channel, transfer.handle) else {
+            return Some((transfer, payload));
+        };
+        self.waiting_frame = Some(WaitingFrame {
+            channel,
+            performative: Performative::Transfer(transfer),
+            payload,
+            deadline: None,
+            obstacle: Some(Obstacle::Link(holding)),
+        });
+        None
+    }
+
+    /// The link that has deliveries and no answer, unless it is the one of this handle. There is
+    /// no second one: deliveries of others wait for it.
+    fn holding_link(&self, channel: u16, handle: u32) -> Option<u32> {
+        let holding = self.holding.filter(|link| self.holds_deliveries(*link))?;
+        let session = self.remote_channels.get(channel.into());
+        let session = session.and_then(|key| self.sessions.get(key));
+        let own = session.and_then(|session| session.remote_handles.get(handle));
+        (own != Some(holding)).then_some(holding)
     }
 
     /// Handles the frame that waits, if it need not wait any longer. Returns whether none is left.
@@ -73,7 +108,9 @@ impl Connection {
         let Some(mut frame) = self.waiting_frame.take() else {
             return true;
         };
-        if self.phase == Phase::Opened && frame.deadline > self.timers.now {
+        let now = self.timers.now;
+        let is_due = frame.deadline.is_some_and(|deadline| deadline <= now);
+        if self.phase == Phase::Opened && !is_due {
             let same = frame.obstacle.filter(|obstacle| self.is_there(*obstacle));
             let obstacle = same.or_else(|| self.obstacle(frame.channel, &frame.performative));
             if obstacle.is_some() {
@@ -82,7 +119,7 @@ impl Connection {
                 return false;
             }
         }
-        self.handle_waiting(frame.channel, frame.performative);
+        self.handle_waiting(frame.channel, frame.performative, frame.payload);
         true
     }
 
@@ -90,7 +127,7 @@ impl Connection {
     /// before the end of the stream.
     pub(crate) fn take_held_input(&mut self) {
         while let Some(frame) = &mut self.waiting_frame {
-            frame.deadline = self.timers.now;
+            frame.deadline = Some(self.timers.now);
             self.resume();
         }
     }
@@ -100,6 +137,10 @@ impl Connection {
     fn obstacle(&self, channel: u16, performative: &Performative) -> Option<Obstacle> {
         let key = self.remote_channels.get(channel.into());
         match performative {
+            Performative::Transfer(transfer) => {
+                let holding = self.holding_link(channel, transfer.handle);
+                holding.map(Obstacle::Link)
+            }
             Performative::Detach(detach) => {
                 let handles = &self.sessions.get(key?)?.remote_handles;
                 let link = handles.get(detach.handle)?;

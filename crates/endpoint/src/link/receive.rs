@@ -86,6 +86,7 @@ impl Connection {
             max_unsettled: self.config.max_unsettled,
             max_partial_bytes: self.bounds.partial_bytes,
             events: &mut self.events,
+            holding: &mut self.holding,
             partial_bytes: &mut self.partial_bytes,
         };
         incoming.receive(transfer, payload)
@@ -143,6 +144,7 @@ struct IncomingTransfer<'a> {
     max_unsettled: usize,
     max_partial_bytes: usize,
     events: &'a mut VecDeque<Event>,
+    holding: &'a mut Option<u32>,
     partial_bytes: &'a mut usize,
 }
 
@@ -279,6 +281,7 @@ impl IncomingTransfer<'_> {
             payload: join(&mut partial.payload, last),
         };
         if !self.answered {
+            *self.holding = Some(self.link);
             *self.partial_bytes += hold(self.receiver, delivery, state_cost);
             return self.check_partial_bytes();
         }

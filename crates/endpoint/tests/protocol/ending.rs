@@ -1,4 +1,4 @@
-//! Ends that come right behind deliveries: they take effect after them.
+//! Ends and transfers that come right behind deliveries: they take effect after them.
 //! (docs/spec/amqp.md#3.3)
 
 use expect_test::expect;
@@ -175,6 +175,53 @@ fn input_behind_an_end_that_waits_is_taken_before_the_stream_ends() {
               * Delivery 1 settled body=2
               * Closed
               < 0: detach h=0 closed
+        "#]],
+    );
+}
+
+#[test]
+fn a_transfer_does_not_overtake_those_behind_an_attach_in_the_same_read() {
+    check(
+        Start::Receiving,
+        "
+        > 0: attach other h=1 sender > 0: transfer h=1 id=0 tag=a settled body=1 \
+         > 0: transfer h=0 id=1 tag=b settled body=2 > 0: transfer h=1 id=2 tag=c settled body=3
+        accept other",
+        &expect![[r#"
+            > 0: attach other h=1 sender > 0: transfer h=1 id=0 tag=a settled body=1 > 0: transfer h=0 id=1 tag=b settled body=2 > 0: transfer h=1 id=2 tag=c settled body=3
+              * AttachRequested other sender
+            accept other
+              * Delivery 0 settled body=1
+              * Delivery 1 settled body=2
+              * Delivery 2 settled body=3
+              < 0: attach other h=1 receiver
+        "#]],
+    );
+}
+
+#[test]
+fn a_transfer_waits_for_the_answer_to_an_attach_however_long_it_takes() {
+    check(
+        Start::Receiving,
+        "
+        > 0: attach other h=1 sender
+        > 0: transfer h=0 id=0 tag=a settled body=1
+        > 0: transfer h=1 id=1 tag=b settled body=2
+        > 0: transfer h=0 id=2 tag=c settled body=3
+        wait 5000
+        refuse other amqp:not-found",
+        &expect![[r#"
+            > 0: attach other h=1 sender
+              * AttachRequested other sender
+            > 0: transfer h=0 id=0 tag=a settled body=1
+              * Delivery 0 settled body=1
+            > 0: transfer h=1 id=1 tag=b settled body=2
+            > 0: transfer h=0 id=2 tag=c settled body=3
+            wait 5000
+            refuse other amqp:not-found
+              * Delivery 2 settled body=3
+              < 0: attach other h=1 receiver null
+              < 0: detach h=1 closed error=amqp:not-found
         "#]],
     );
 }

@@ -4,11 +4,12 @@ use amqp::error::condition;
 use amqp::message::{Header, Properties, descriptor, encode_map_section};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Value, value};
-use broker::QueueSettings;
+use broker::{Binding, BindingDestination, Order, QueueSettings, RouterOrder};
 use bytes::{Bytes, BytesMut};
+use dialect::Dialect;
 use endpoint::LinkId;
 
-use crate::client_frames::{message, sender, target};
+use crate::client_frames::{message, sender, target, transfer};
 use crate::consume::{consumer, parts};
 use crate::management_client::{entry, map, open};
 use crate::world::World;
@@ -68,6 +69,29 @@ fn rule_16_an_anonymous_message_is_told_by_its_address() {
         let state = answer(to(address, None));
         assert_eq!(rejection(&state).condition, expected, "{address:?}");
     }
+}
+
+#[test]
+fn transfers_that_come_before_the_answer_of_an_exchange_wait_for_it() {
+    let mut world = World::new();
+    let session = world.session();
+    world.administer(Order::Router(RouterOrder::Bind(Box::new(Binding {
+        source: "amq.fanout".to_owned(),
+        destination: BindingDestination::Entity("orders".to_owned()),
+        key: String::new(),
+        arguments: Vec::new(),
+    }))));
+    world.broker_stalls = true;
+    let link = world.attach(session, sender("/exchanges/amq.fanout"));
+    let mut bytes = transfer(0, 0, None, false, &message("a"));
+    world.server.handle_input(world.clock_reading(), &mut bytes);
+    world.pump();
+    assert!(!world.client.is_attached(link));
+    world.broker_stalls = false;
+    world.pump();
+    // The client may end its session afterwards: its endpoint has sent no transfer.
+    world.reply(link);
+    assert_eq!(world.browsed("orders").len(), 1);
 }
 
 #[test]

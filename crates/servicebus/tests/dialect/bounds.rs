@@ -2,11 +2,11 @@
 
 use access::{AccessRules, Rights};
 use amqp::performative::SenderSettleMode;
-use amqp::{Attach, Performative, Transfer, Value, frame};
-use bytes::{Bytes, BytesMut};
+use amqp::{Attach, Value};
 use dialect::Dialect;
 use endpoint::{Event, LinkId, SessionId};
 
+use crate::client_frames::transfer;
 use crate::transactions::coordinator_attach;
 use crate::world::{KEY, Login, Request, World, message, receiver, rules, sender, token};
 
@@ -14,22 +14,8 @@ const STRANGER: Login = Login::Mechanism("ANONYMOUS");
 const ROOT: Login = Login::Plain("root", KEY);
 const NAMESPACE: &str = "sb://host";
 
-/// Writes a frame of a delivery past the client's endpoint, which would wait for credit.
 fn push(world: &mut World, handle: u32, id: u32, more: bool, payload: &[u8]) {
-    let mut bytes = BytesMut::new();
-    let start = frame::begin(&mut bytes, frame::FrameType::Amqp, 0);
-    let transfer = Transfer {
-        handle,
-        delivery_id: Some(id),
-        delivery_tag: Some(Bytes::from_static(b"t")),
-        message_format: Some(0),
-        settled: Some(true),
-        more,
-        ..Transfer::default()
-    };
-    Performative::Transfer(transfer).encode(&mut bytes);
-    bytes.extend_from_slice(payload);
-    frame::finish(&mut bytes, start);
+    let mut bytes = transfer(handle, id, None, more, payload);
     world.server.handle_input(world.clock_reading(), &mut bytes);
 }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use access::{AccessRule, AccessRules, Rights, Secret};
 use amqp::message::{descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
-use amqp::{Attach, Map, Role, Source, Target, TargetTerminus, Value};
+use amqp::{
+    Attach, DeliveryState, Map, Performative, Role, Source, Target, TargetTerminus, Transfer,
+    Value, frame,
+};
 use bytes::{Bytes, BytesMut};
 use endpoint::LinkId;
 
@@ -190,4 +193,31 @@ pub fn rules() -> AccessRules {
         host_names: Arc::default(),
         namespace: None,
     }
+}
+
+/// A frame of a settled delivery on the first channel, for a link that has no credit: the client's
+/// endpoint would wait for some.
+pub fn transfer(
+    handle: u32,
+    id: u32,
+    state: Option<DeliveryState>,
+    more: bool,
+    payload: &[u8],
+) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    let start = frame::begin(&mut bytes, frame::FrameType::Amqp, 0);
+    let transfer = Transfer {
+        handle,
+        delivery_id: Some(id),
+        delivery_tag: Some(Bytes::from_static(b"t")),
+        message_format: Some(0),
+        settled: Some(true),
+        state,
+        more,
+        ..Transfer::default()
+    };
+    Performative::Transfer(transfer).encode(&mut bytes);
+    bytes.extend_from_slice(payload);
+    frame::finish(&mut bytes, start);
+    bytes
 }

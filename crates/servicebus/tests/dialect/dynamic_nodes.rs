@@ -4,10 +4,12 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Map, Source, Symbol, Target, TargetTerminus, Value};
 use broker::{Command, ConnectionId, LifetimePolicy, NodeKind, NodeLinkId, NodeRequest};
+use dialect::Dialect;
 use endpoint::LinkId;
 use servicebus::DynamicNodeRight;
 use store::NamespaceId;
 
+use crate::client_frames::transfer;
 use crate::tracking::{text, untracked};
 use crate::world::{LISTEN_KEY, Login, SEND_KEY, World, message, receiver, sender};
 
@@ -361,15 +363,19 @@ fn a_client_that_detaches_before_the_answer_leaves_nothing() {
 #[test]
 fn transfers_that_come_before_the_answer_wait_for_it() {
     let mut world = World::new();
+    let session = world.session();
     let (_, address) = make(&mut world, creator("temp", "temporary-queue"));
     let consumer = world.receiver(&address, UNSETTLED, 10);
-    let session = world.session();
     world.broker_stalls = true;
-    let link = world.client.attach(session, sender(&address));
+    let link = world.attach(session, sender(&address));
+    let mut bytes = transfer(0, 0, None, false, &message("a"));
+    world.server.handle_input(world.clock_reading(), &mut bytes);
     world.pump();
+    assert!(!world.client.is_attached(link));
     world.broker_stalls = false;
     world.pump();
-    world.send(link, &message("a"));
+    // The client may end its session afterwards: its endpoint has sent no transfer.
+    world.reply(link);
     assert_eq!(world.received(consumer).len(), 1);
 }
 

@@ -4,14 +4,16 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Value};
 use bytes::Bytes;
-use endpoint::{LinkId, Outgoing};
+use dialect::Dialect;
+use endpoint::{LinkId, Mono, Outgoing};
 
+use crate::client_frames::transfer;
 use crate::received::Received;
 use crate::transactions::{
     DISCHARGE, answers, coordinator, declare, described, discharge, locked, seen, two_minutes,
     within,
 };
-use crate::world::{World, message, receiver};
+use crate::world::{World, message, receiver, sender};
 
 const FAILED: DeliveryState = DeliveryState::Modified {
     delivery_failed: true,
@@ -141,6 +143,24 @@ fn discharge_later(world: &mut World, coordinator: LinkId, id: &Bytes, fail: boo
         .client
         .send(coordinator, &outgoing, &[&payload])
         .expect("there is credit");
+}
+
+#[test]
+fn a_discharge_does_not_overtake_a_message_behind_an_attach() {
+    let mut world = World::new();
+    let session = world.session();
+    let coordinator = coordinator(&mut world);
+    let id = declare(&mut world, coordinator);
+    world.client.attach(session, sender("orders"));
+    let mut read = world.client.output(Mono(0)).split();
+    let state = Some(within(&id, None));
+    read.unsplit(transfer(0, 0, state, false, &message("hello")));
+    discharge_later(&mut world, coordinator, &id, false);
+    read.unsplit(world.client.output(Mono(0)).split());
+    world.server.handle_input(world.clock_reading(), &mut read);
+    world.pump();
+    assert_eq!(world.outcomes(coordinator), [DeliveryState::Accepted]);
+    assert_eq!(world.browsed("orders").len(), 1);
 }
 
 #[test]

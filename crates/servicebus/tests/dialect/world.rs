@@ -6,13 +6,14 @@ use access::{AccessRules, Directory};
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol};
 use broker::{
-    Answer, BrokerSettings, Command, ConnectionId, Ensured, EntityError, LifetimePolicy, NodeKind,
-    NodeLinkId, NodeRequest, Now, Order, Output, QueueSettings, RequestId, Shard, Wall,
+    Answer, BrokerSettings, Browsed, Command, ConnectionId, Ensured, EntityError, LifetimePolicy,
+    NodeKind, NodeLinkId, NodeRequest, Now, Order, Output, QueueSettings, RequestId, Shard,
+    Subqueue, SubqueueId, Wall,
 };
 use dialect::{ClockReading, Dialect, MessageIds};
 use endpoint::{Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
 use servicebus::{Client, Settings};
-use store::{EntityId, MemoryStore, NamespaceId};
+use store::{EntityId, MemoryStore, NamespaceId, SequenceNumber};
 
 pub use crate::client_frames::{Pair, Request, message, receiver, rules, sender, target, token};
 pub use crate::received::{Received, Response};
@@ -212,6 +213,29 @@ impl World {
 
     fn carry_out(&mut self, order: Order) {
         self.administered(order).expect("it can be carried out");
+    }
+
+    /// The messages of a queue, locked ones too, as the broker shows them without taking any.
+    pub fn browsed(&mut self, path: &str) -> Vec<Browsed> {
+        let said = self.turn(vec![Command::Peek {
+            request: RequestId {
+                connection: ConnectionId::SERVER,
+                token: 0,
+            },
+            subqueue: SubqueueId {
+                entity: self.id(path),
+                subqueue: Subqueue::Main,
+            },
+            state: None,
+            from: SequenceNumber(0),
+            count: 100,
+            max_bytes: 1 << 20,
+        }]);
+        let browsed = said.into_iter().find_map(|output| match output {
+            Output::Browsed { result, .. } => result.ok(),
+            _ => None,
+        });
+        browsed.expect("an answer")
     }
 
     /// A dynamic node that another connection has made in a namespace.
