@@ -77,6 +77,9 @@ pub trait LinkOwner: Send + 'static {
     /// Detaches all links.
     fn detach_all(&mut self, cx: &mut LinkContext<'_>, error: &Error);
 
+    /// Ends all links with their connection, which closes in good order.
+    fn close_all(&mut self, cx: &mut LinkContext<'_>);
+
     /// Bytes of requests that the broker has not answered yet.
     fn unanswered_bytes(&self) -> usize;
 }

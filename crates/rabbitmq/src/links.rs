@@ -317,6 +317,13 @@ impl LinkOwner for Links {
         }
     }
 
+    /// Their messages go back as they were. (docs/spec/rabbitmq.md#10.3)
+    fn close_all(&mut self, cx: &mut LinkContext<'_>) {
+        for link in self.links.keys().copied().collect::<Vec<_>>() {
+            self.remove(cx, link, false);
+        }
+    }
+
     fn unanswered_bytes(&self) -> usize {
         self.pending.cost().saturating_add(self.pairs.bytes())
     }

@@ -3,8 +3,11 @@
 use amqp::performative::SenderSettleMode;
 use amqp::{DeliveryState, Value};
 use broker::{
-    Ensured, FilterDescription, GIVEN_ID, QueueSettings, RuleDescription, SubscriptionSettings,
+    Binding, BindingDestination, Ensured, FilterDescription, GIVEN_ID, Order, QueueSettings,
+    RouterOrder, RuleDescription, SubscriptionSettings,
 };
+
+use dialect::{Dialect, ForcedClose};
 
 use crate::client_frames::message;
 use crate::consume::{consume, consumer};
@@ -40,23 +43,78 @@ fn each_link_settles_by_its_own_dialect() {
     assert!(dead[0].payload.ends_with(&message("b")));
 }
 
-#[test]
-fn the_end_of_the_client_ends_links_of_both() {
+/// The delivery count of a consumer's message once its connection has ended, and how often the
+/// broker was told that the connection is over.
+fn count_after(end: impl FnOnce(&mut World)) -> (u32, usize) {
     let mut world = World::new();
-    world.enqueue("orders2", &message("a"));
-    let session = world.session();
-    let link = world.attach(session, consumer("/queues/orders2"));
-    world.credit(link, 1, false);
+    world.enqueue("/queues/orders2", &message("a"));
+    let link = consume(&mut world, "/queues/orders2", 1);
     assert_eq!(world.received(link).len(), 1);
-    world.client.close(None);
+    end(&mut world);
     world.pump();
     let disconnects = world.commands.iter();
     let disconnects = disconnects.filter(|it| matches!(it, broker::Command::Disconnect { .. }));
-    assert_eq!(disconnects.count(), 1);
-    assert!(matches!(
-        world.commands.last(),
-        Some(broker::Command::Disconnect { .. })
-    ));
+    let disconnects = disconnects.count();
+    let last = world.commands.last();
+    assert!(matches!(last, Some(broker::Command::Disconnect { .. })));
+    let count = world.browsed("orders2")[0].delivery_count;
+    (count, disconnects)
+}
+
+/// (docs/spec/rabbitmq.md#10.3)
+#[test]
+fn a_connection_that_closes_in_order_raises_no_count_and_a_lost_one_does() {
+    let closed = count_after(|world| world.client.close(None));
+    assert_eq!(closed, (0, 1));
+    for why in [ForcedClose::ShutDown, ForcedClose::Operator] {
+        let closed = count_after(|world| world.server.force_close(world.clock_reading(), why));
+        assert_eq!(closed, (0, 1), "{why:?}");
+        // The client may never answer.
+        let silent = count_after(|world| {
+            world.client_stalls = true;
+            world.server.force_close(world.clock_reading(), why);
+            world.pump();
+            world.server.handle_eof(world.clock_reading());
+        });
+        assert_eq!(silent, (0, 1), "{why:?}");
+    }
+    let lost = count_after(|world| world.server.handle_eof(world.clock_reading()));
+    assert_eq!(lost, (1, 1));
+}
+
+#[test]
+fn a_message_that_publishers_of_both_dialects_send_is_there_once() {
+    let mut world = World::new();
+    let settings = QueueSettings {
+        requires_duplicate_detection: true,
+        ..QueueSettings::default()
+    };
+    world.create("once", settings);
+    world.administer(Order::Router(RouterOrder::Bind(Box::new(Binding {
+        source: "amq.fanout".to_owned(),
+        destination: BindingDestination::Entity("once".to_owned()),
+        key: String::new(),
+        arguments: Vec::new(),
+    }))));
+    let mut payload = bytes::BytesMut::new();
+    let properties = amqp::message::Properties {
+        message_id: Some(Value::from("7")),
+        ..Default::default()
+    };
+    properties.encode(&mut payload);
+    payload.extend_from_slice(&message("a"));
+    // Each is accepted.
+    for address in [
+        "/queues/once",
+        "once",
+        "/exchanges/amq.fanout",
+        "/queues/once",
+    ] {
+        world.enqueue(address, &payload);
+    }
+    assert_eq!(world.browsed("once").len(), 1);
+    world.enqueue("/queues/once", &message("without an id"));
+    assert_eq!(world.browsed("once").len(), 2);
 }
 
 /// What a broker gives: text of 32 hexadecimal digits.

@@ -127,6 +127,11 @@ impl Client {
         self.with_owner(|owner, cx| owner.detach_all(cx, error));
     }
 
+    /// Ends the links of the other dialect with the connection, which closes in good order.
+    pub(crate) fn close_others(&mut self) {
+        self.with_owner(|owner, cx| owner.close_all(cx));
+    }
+
     /// Tells the other dialect how the client has opened the connection.
     pub(crate) fn open_for_others(&mut self, open: &Open) -> Result<(), Error> {
         let Some(owner) = self.link_owner.as_deref_mut() else {

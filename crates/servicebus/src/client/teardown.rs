@@ -201,6 +201,7 @@ impl Client {
         for link in self.jms.pending_attaches() {
             self.leave_jms(link);
         }
+        self.close_others();
         self.idle_since = None;
         self.connection.close(Some(error));
     }
@@ -212,6 +213,7 @@ impl Client {
             for link in self.links.ids() {
                 self.remove_link(link);
             }
+            self.close_others();
         }
         self.end();
     }

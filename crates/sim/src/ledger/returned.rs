@@ -3,9 +3,10 @@
 //!
 //! A connection that leaves raises no count. One that is lost raises the count of each message that
 //! it had locked by session if that is the setting, and none otherwise. A consumer of RabbitMQ's
-//! dialect raises counts unless its link was detached in good order. What cannot be told is left
-//! out: a session whose time may be up, a lock that the client ended in the same turn or within a
-//! transaction, a message that went elsewhere.
+//! dialect raises counts unless its link was detached in good order, as each is before its
+//! connection closes in good order. What cannot be told is left out: a session whose time may be
+//! up, a lock that the client ended in the same turn or within a transaction, a message that went
+//! elsewhere.
 
 use broker::{ConnectionId, LockToken, ReceiverId, SessionCountOnDisconnect};
 use store::EntityId;
