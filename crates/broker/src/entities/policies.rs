@@ -14,7 +14,7 @@ use store::{EntityId, NamespaceId, StoreError};
 
 use crate::api::declared::QueueType;
 use crate::api::kind::EntityKind;
-use crate::api::policy::key::{ALTERNATE_EXCHANGE, in_force, merged};
+use crate::api::policy::key::{ALTERNATE_EXCHANGE, in_force, merged, stored_time_to_live};
 use crate::api::policy::{AppliedPolicy, Policy, PolicyLayer};
 use crate::api::router::DEFAULT_ROUTER;
 use crate::api::settings::QueueSettings;
@@ -107,12 +107,13 @@ impl Policies {
         chosen.map(|known| &known.policy)
     }
 
+    /// The policies that apply, and the longest life that they leave messages that are there.
     fn applied(
         &self,
         namespace: NamespaceId,
         path: &str,
         entity: Governable,
-    ) -> Option<AppliedPolicy> {
+    ) -> Option<(AppliedPolicy, Option<u64>)> {
         if self.all.is_empty() {
             return None;
         }
@@ -125,11 +126,16 @@ impl Policies {
             (Some(policy), None) | (None, Some(policy)) => policy.definition.clone(),
             (Some(user), Some(operator)) => merged(&user.definition, &operator.definition),
         };
-        Some(AppliedPolicy {
+        let stored_ttl_ms = stored_time_to_live(
+            user.map(|policy| &policy.definition),
+            operator.map(|policy| &policy.definition),
+        );
+        let applied = AppliedPolicy {
             user: name(user),
             operator: name(operator),
             definition,
-        })
+        };
+        Some((applied, stored_ttl_ms))
     }
 
     /// Whether any policy of a namespace names an alternate router.
@@ -160,10 +166,13 @@ impl Policies {
                 queue.settings = own;
                 queue.governed = None;
             }
-            Some(applied) => {
+            Some((applied, stored_ttl_ms)) => {
                 queue.settings = in_force(&own, &applied.definition);
-                let applied = Arc::new(applied);
-                queue.governed = Some(Box::new(Governed { own, applied }));
+                queue.governed = Some(Box::new(Governed {
+                    own,
+                    applied: Arc::new(applied),
+                    stored_ttl_ms,
+                }));
             }
         }
     }

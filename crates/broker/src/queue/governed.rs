@@ -11,4 +11,6 @@ pub(crate) struct Governed {
     /// What the entity has of its own.
     pub own: QueueSettings,
     pub applied: Arc<AppliedPolicy>,
+    /// The longest life that they leave messages that are there already, in milliseconds.
+    pub stored_ttl_ms: Option<u64>,
 }

@@ -177,6 +177,64 @@ fn messages_that_are_there_stay_if_the_policy_says_so() {
 }
 
 #[test]
+fn messages_are_reached_that_are_older_than_a_shorter_time_of_the_queues_own() {
+    check(
+        "
+        0s send a
+        1s queue ttl=10s
+        1s send b
+        2s policy p on=q message-ttl=20000
+        11s counters
+        19s counters
+        20s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s sent from #2
+            11s active 1 dead 0 deferred 0 bytes 1
+            19s active 1 dead 0 deferred 0 bytes 1
+            20s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn messages_that_a_policy_has_spared_are_reached_once_it_does_not() {
+    check(
+        "
+        0s send a
+        0s policy p on=q message-ttl=10000 railbus-retroactive=false
+        5s policy p on=q message-ttl=10000
+        9s counters
+        10s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            9s active 1 dead 0 deferred 0 bytes 1
+            10s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_user_spares_messages_from_a_policy_of_users_alone() {
+    check(
+        "
+        0s send a
+        0s policy user on=q message-ttl=5000 railbus-retroactive=false
+        0s policy cap on=q operator message-ttl=10000
+        9s counters
+        10s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            9s active 1 dead 0 deferred 0 bytes 1
+            10s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
 fn a_message_that_is_locked_when_its_time_is_shortened_expires_as_its_lock_ends() {
     check(
         "

@@ -77,7 +77,7 @@ const STORED: Key = Key {
 /// All keys.
 pub(crate) const KEYS: &[Key] = &[
     Key {
-        name: "message-ttl",
+        name: MESSAGE_TTL,
         values: Values::From(0, "a valid message TTL"),
         kinds: ALL,
         types: BOTH,
@@ -334,6 +334,8 @@ pub(crate) const KEYS: &[Key] = &[
     },
 ];
 
+const MESSAGE_TTL: &str = "message-ttl";
+
 /// Whether messages that are there take over a time to live that has become shorter; they do if
 /// nothing is said.
 const RETROACTIVE: &str = "railbus-retroactive";
@@ -449,10 +451,20 @@ pub(crate) fn in_force(own: &QueueSettings, definition: &Map<String, Json>) -> Q
     settings
 }
 
-/// Whether messages that are there already take over a shorter time to live.
-pub(crate) fn is_retroactive(definition: &Map<String, Json>) -> bool {
-    let said = definition.get(RETROACTIVE);
-    said.and_then(Json::as_bool).unwrap_or(true)
+/// The longest life that policies leave messages that are there already. A user policy can spare
+/// them, though from itself alone.
+pub(crate) fn stored_time_to_live(
+    user: Option<&Map<String, Json>>,
+    operator: Option<&Map<String, Json>>,
+) -> Option<u64> {
+    let spares = |user: &&Map<String, Json>| {
+        let is_retroactive = user.get(RETROACTIVE).and_then(Json::as_bool);
+        is_retroactive == Some(false)
+    };
+    let user = user.filter(|user| !spares(user));
+    let layers = user.into_iter().chain(operator);
+    let times = layers.filter_map(|layer| layer.get(MESSAGE_TTL)?.as_u64());
+    times.min()
 }
 
 /// A value as the texts of RabbitMQ show it.

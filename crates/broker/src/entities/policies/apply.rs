@@ -10,11 +10,12 @@ use store::{EntityId, NamespaceId, Write};
 use super::Known;
 use crate::api::entity_error::EntityError;
 use crate::api::output::Output;
-use crate::api::policy::key::{ALTERNATE_EXCHANGE, is_retroactive};
+use crate::api::policy::key::ALTERNATE_EXCHANGE;
 use crate::api::policy::{MAX_POLICIES, Policy, PolicyLayer};
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::{CHANGED, Directory, change_of};
+use crate::queue::Queue;
 use crate::receive::run::run;
 
 impl Directory {
@@ -186,18 +187,15 @@ impl Directory {
             policies, queues, ..
         } = self;
         let queue = queues.get_mut(&id).expect(CHANGED);
-        let before = queue.settings.clone();
+        let (before, lived_ms) = (queue.settings.clone(), stored_ttl_ms(queue));
         let own = queue.own().clone();
         policies.govern(queue, own);
-        if queue.settings == before {
-            return;
-        }
-        let ttl_ms = queue.settings.default_message_time_to_live;
-        let governed = queue.governed.as_ref();
-        let is_retroactive = governed.is_some_and(|it| is_retroactive(&it.applied.definition));
-        if ttl_ms < before.default_message_time_to_live && is_retroactive {
+        let ttl_ms = stored_ttl_ms(queue);
+        if ttl_ms < lived_ms {
             queue.shorten_lives(ttl_ms);
             cx.write(Write::PutEntity(definition::row_of(queue)));
+        } else if queue.settings == before {
+            return;
         }
         cx.emit(Output::EntityChanged(Box::new(change_of(queue))));
         let queue = self.get_mut(id).expect(CHANGED);
@@ -218,4 +216,12 @@ impl Directory {
             self.govern_routers(namespace);
         }
     }
+}
+
+/// The longest life that policies leave messages that are there. What the queue has of its own is
+/// no part of it: that holds for messages that come later. (docs/spec/entities.md#21)
+fn stored_ttl_ms(queue: &Queue) -> u64 {
+    let governed = queue.governed.as_ref();
+    let ttl_ms = governed.and_then(|governed| governed.stored_ttl_ms);
+    ttl_ms.unwrap_or(u64::MAX)
 }
