@@ -306,17 +306,19 @@ impl Client {
                 .settle_sent(session, disposition.delivery_id, state, true);
             return;
         }
-        self.settle(disposition, outcome, settlement);
         if let Some(transaction) = transaction {
+            if !self.transactions.is_open(transaction) {
+                // The broker gives it back, and its answer detaches the link. Until then the rest
+                // of the range can be given back too.
+                return self.enlist(disposition, transaction, outcome, settlement);
+            }
             self.command(Command::FailTransaction {
                 connection: self.id,
                 transaction,
                 reason: error.condition.as_str().to_owned(),
             });
-            if !self.transactions.is_open(transaction) {
-                self.detach_unknown_transaction(disposition.link);
-            }
         }
+        self.settle(disposition, outcome, settlement);
     }
 
     /// Handles the broker's answer to a settlement, by a disposition or through a management node.

@@ -150,7 +150,7 @@ impl Client {
     }
 
     /// There is no answer to a settled disposition that would tell of it. [AMQP 4.5.8]
-    pub(crate) fn detach_unknown_transaction(&mut self, link: LinkId) {
+    fn detach_unknown_transaction(&mut self, link: LinkId) {
         if self.links.get(link).is_some() {
             self.detach(link, errors::unknown_transaction());
         }

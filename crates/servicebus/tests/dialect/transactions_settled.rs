@@ -46,6 +46,15 @@ fn accepted(id: &Bytes) -> DeliveryState {
     within(id, Some(DeliveryState::Accepted))
 }
 
+/// An outcome that is refused.
+fn unusable() -> DeliveryState {
+    DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: false,
+        message_annotations: Some(vec![("list".into(), Value::List(Vec::new()))]),
+    }
+}
+
 fn delivery_count(received: &Received) -> u32 {
     received.header().delivery_count.unwrap_or(0)
 }
@@ -85,12 +94,7 @@ fn a_refused_outcome_gives_it_back_and_fails_the_transaction() {
     let mut world = World::new();
     let (coordinator, link, received) = consumer(&mut world, Some(FAILED));
     let id = declare(&mut world, coordinator);
-    let bad = DeliveryState::Modified {
-        delivery_failed: true,
-        undeliverable_here: false,
-        message_annotations: Some(vec![("list".into(), Value::List(Vec::new()))]),
-    };
-    world.dispose(&received, within(&id, Some(bad)), true);
+    world.dispose(&received, within(&id, Some(unusable())), true);
     let again = world.received(link).pop().expect("it comes back at once");
     assert_eq!(delivery_count(&again), 1);
     let state = discharge(&mut world, coordinator, &id, false);
@@ -115,6 +119,29 @@ fn an_unknown_transaction_detaches_the_link_and_gives_it_back() {
         let again = again.or_else(|| world.received(other).pop());
         assert_eq!(delivery_count(&again.expect("it comes back at once")), 1);
     }
+}
+
+#[test]
+fn an_unknown_transaction_gives_back_all_of_a_range_whose_outcome_is_refused() {
+    let mut world = World::new();
+    let (_, link, first) = consumer(&mut world, Some(FAILED));
+    world.enqueue("orders", &message("hello"));
+    let second = world.received(link).pop().expect("a message");
+    let state = within(&Bytes::from_static(b"0123456789abcdef"), Some(unusable()));
+    for received in [first, second] {
+        let (session, id) = (received.session, received.delivery_id);
+        world
+            .client
+            .dispose_received(session, id, state.clone(), true);
+    }
+    world.pump();
+    let error = world.detach_error(link).expect("it is detached");
+    assert_eq!(error.condition, "amqp:transaction:unknown-id");
+    let other = world.receiver("orders", SenderSettleMode::Unsettled, 5);
+    let mut again = world.received(link);
+    again.extend(world.received(other));
+    let counts: Vec<_> = again.iter().map(delivery_count).collect();
+    assert_eq!(counts, [1, 1]);
 }
 
 #[test]
