@@ -2,8 +2,9 @@
 //!
 //! Each destination takes it as it takes a message of its own sender: it checks its status, its
 //! size and the message's session, looks for duplicates, and gives it a number. What one refuses
-//! the others keep. All copies are in one write set. Copies in queues share one stored body, unless
-//! they are scheduled; a topic has a body of its own, which its subscriptions share.
+//! the others keep; a namespace has room for all copies or takes none. All copies are in one write
+//! set. Copies in queues share one stored body, unless they are scheduled; a topic has a body of
+//! its own, which its subscriptions share.
 //! (docs/spec/rabbitmq.md#9)
 
 use std::collections::BTreeMap;
@@ -113,6 +114,7 @@ fn advance(
     }
     let result = directory
         .check_copies(&waiting.publication, &arrivals, cx)
+        .and_then(|()| directory.check_namespace(&waiting.publication, &arrivals, cx))
         .and_then(|()| directory.store(&waiting.publication, &arrivals, cx));
     answer(waiting.request, result, cx);
     None
@@ -199,6 +201,30 @@ impl Directory {
             return Err(PublishError::TooLarge { copies });
         }
         Ok(())
+    }
+
+    /// Whether the namespace has room for all copies together: each alone has. It takes all of them
+    /// or none.
+    fn check_namespace(
+        &self,
+        publication: &Publication,
+        arrivals: &[(EntityId, Arrival)],
+        cx: &Context<'_>,
+    ) -> Result<(), PublishError> {
+        let counts = |(id, arrival): &&(EntityId, Arrival)| {
+            matches!(arrival, Arrival::Take) && !id.is_volatile()
+        };
+        let mut takers = arrivals.iter().filter(counts);
+        let Some((first, _)) = takers.next() else {
+            return Ok(());
+        };
+        let copies = 1 + takers.count() as u64;
+        let bytes = copies.saturating_mul(publication.message.payload.len() as u64);
+        let room = cx.shared.namespaces.check(publication.namespace, bytes);
+        room.map_err(|error| PublishError::Rejected {
+            destination: self.get(*first).expect(THERE).path.clone(),
+            error,
+        })
     }
 
     /// Gives a message to all that take it.

@@ -1,7 +1,8 @@
 //! The limit of bytes of a namespace: all that its entities hold together, whatever happens to it.
 
 use broker::{
-    Access, Operation, Outcome, ReceiveMode, RefusalReport, Subqueue, SubqueueId, TransactionId,
+    Access, DEFAULT_ROUTER, Operation, Outcome, ReceiveMode, RefusalReport, Subqueue, SubqueueId,
+    TransactionId,
 };
 
 use super::*;
@@ -252,4 +253,37 @@ fn a_transaction_needs_room_for_all_that_it_sends() {
     let third = begin(&mut world);
     enlist(&mut world, third, node, 1);
     assert_eq!(commit(&mut world, third), Ok(()));
+}
+
+#[test]
+fn a_message_needs_room_in_all_queues_that_it_is_routed_to() {
+    let mut world = world();
+    let (namespace, ..) = small(&mut world, Some(3));
+    let publish = |world: &mut World, keys: &[&str]| {
+        let said = world.turn(Command::Publish {
+            request: request(2),
+            publication: Box::new(Publication {
+                namespace,
+                router: DEFAULT_ROUTER.to_owned(),
+                keys: keys.iter().map(|&key| key.to_owned()).collect(),
+                message: message(),
+            }),
+        });
+        let result = said.into_iter().find_map(|output| match output {
+            Output::Published { result, .. } => Some(result),
+            _ => None,
+        });
+        let result = result.expect("it waits for nothing");
+        result.map_err(|error| error.to_string())
+    };
+    let both = Ok(Routed::Stored { destinations: 2 });
+    assert_eq!(publish(&mut world, &["a", "b"]), both);
+    let refused = publish(&mut world, &["a", "b"]).unwrap_err();
+    let full = "the namespace holds 12 bytes, and 18 are allowed";
+    assert!(refused.contains(full), "{refused}");
+    let counts = |world: &World| (active(world, namespace, "a"), active(world, namespace, "b"));
+    assert_eq!(counts(&world), (1, 1));
+    let one = Ok(Routed::Stored { destinations: 1 });
+    assert_eq!(publish(&mut world, &["b"]), one);
+    assert_eq!(counts(&world), (1, 2));
 }
