@@ -2,8 +2,8 @@
 //!
 //! From the router of the message the bindings that match lead on, to other routers too; each
 //! router is visited once, so a circle of bindings ends. A router of which no binding matches sends
-//! the message to its alternate router, if that is there. A destination is found once, however many
-//! bindings lead to it. The work is bounded in steps.
+//! the message to its alternate router or topic, if that is there. A destination is found once,
+//! however many bindings lead to it. The work is bounded in steps.
 //! (docs/spec/rabbitmq.md#8)
 
 use std::collections::BTreeSet;
@@ -48,8 +48,8 @@ impl Directory {
         self.follow(router, keys, &mut headers)
     }
 
-    /// Where the router of a dead letter sends it, which may be one for routers alone: nowhere if
-    /// there is none, or if that takes too many steps.
+    /// Where the router of a dead letter sends it, which may be one for routers alone, or a topic:
+    /// nowhere if there is none, or if that takes too many steps.
     pub(crate) fn dead_letter_targets(
         &self,
         namespace: NamespaceId,
@@ -63,7 +63,7 @@ impl Directory {
                 found.unwrap_or_default()
             }
             None if name == DEFAULT_ROUTER => self.named_by(namespace, keys).collect(),
-            None => BTreeSet::new(),
+            None => self.topic(namespace, name).into_iter().collect(),
         }
     }
 
@@ -90,8 +90,7 @@ impl Directory {
             }
             if found.is_empty() {
                 let alternate = router.alternate();
-                let alternate = alternate.and_then(|name| self.routers.find(namespace, name));
-                found.extend(alternate.map(|router| Target::Router(router.id)));
+                found.extend(alternate.and_then(|name| self.named(namespace, name)));
             }
             for target in found.drain(..) {
                 match target {
@@ -104,6 +103,20 @@ impl Directory {
             }
         }
         Ok(destinations)
+    }
+
+    /// The router of a name, or the topic.
+    fn named(&self, namespace: NamespaceId, name: &str) -> Option<Target> {
+        let router = self.routers.find(namespace, name);
+        let router = router.map(|router| Target::Router(router.id));
+        router.or_else(|| self.topic(namespace, name).map(Target::Entity))
+    }
+
+    /// The topic of a name, which is published to as a router is. (docs/spec/rabbitmq.md#8.1)
+    fn topic(&self, namespace: NamespaceId, name: &str) -> Option<EntityId> {
+        let found = self.find_exactly(namespace, name);
+        let topic = found.filter(|queue| matches!(queue.kind, Kind::Topic(_)));
+        topic.map(|queue| queue.id)
     }
 
     /// The queues that have these names, as the default router finds them.

@@ -60,6 +60,37 @@ fn a_key_of_the_queue_replaces_those_of_the_message() {
 }
 
 #[test]
+fn a_topic_takes_dead_letters_as_a_router_does() {
+    check(
+        "
+        0s topic news
+        0s subscription s of=news
+        0s queue name=q dead-router=news
+        0s queue name=other dead-router=News
+        1s send encoded one in=q
+        1s send encoded two in=other
+        1s attach r1 in=q
+        1s limit r1 1
+        1s attach r2 in=other
+        1s limit r2 1
+        2s reject r1 #1 in=q
+        2s reject r2 #1 in=other
+        3s attach r3 in=news/Subscriptions/s
+        3s limit r3 5
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s sent from #1
+            1s r1 gets #1 one until 31s
+            1s r2 gets #1 two until 31s
+            2s reject r1 #1 in=q: done
+            2s reject r2 #1 in=other: done
+            3s r3 gets #1 one x-exchange="news" x-routing-key="q" died in q Rejected 1 from dead letters of q until 33s
+        "#]],
+    );
+}
+
+#[test]
 fn a_dead_letter_is_not_lost_for_a_size_that_its_queue_has_taken() {
     check_with(
         BrokerSettings {

@@ -455,6 +455,31 @@ fn several_queues_that_detect_duplicates_are_asked_together() {
 }
 
 #[test]
+fn a_topic_is_an_alternate_as_a_router_is() {
+    check(
+        "
+        0s topic news
+        0s subscription s of=news
+        1s router own direct else=news
+        1s router governed direct
+        1s policy p on=^governed apply-to=exchanges alternate-exchange=news
+        2s publish own k one encoded
+        2s publish governed k two encoded
+        3s attach r1 in=news/Subscriptions/s
+        3s limit r1 5
+        ",
+        expect![[r"
+            1s router own direct else=news: done
+            1s router governed direct: done
+            2s publish own k one encoded: stored by 1
+            2s publish governed k two encoded: stored by 1
+            3s r1 gets #1 one until 33s
+            3s r1 gets #2 two until 33s
+        "]],
+    );
+}
+
+#[test]
 fn a_policy_names_the_alternate_of_routers_that_have_none_of_their_own() {
     check(
         "
