@@ -5,7 +5,7 @@ use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Value};
 use broker::QueueSettings;
 
-use crate::client_frames::{receiver, sender, target};
+use crate::client_frames::{message, receiver, sender, target};
 use crate::consume::consumer;
 use crate::management::ended;
 use crate::world::{Login, SEND_KEY, World};
@@ -83,6 +83,28 @@ fn addresses_of_other_forms_and_queues_that_cannot_serve_are_refused() {
         let shown = format!("{attach:?}");
         assert_eq!(world.refusal(attach).condition, expected, "{shown}");
     }
+}
+
+#[test]
+fn rule_18_a_filter_is_left_out_of_the_reply_and_selects_nothing() {
+    let mut world = World::new();
+    let mut attach = consumer("/queues/orders");
+    let source = attach.source.as_deref_mut().expect("a source");
+    let filter = Value::Described(Box::new((
+        Value::Symbol("rabbitmq:stream-offset-spec".into()),
+        Value::from("first"),
+    )));
+    source.filter = Some(vec![(
+        Value::Symbol("rabbitmq:stream-offset-spec".into()),
+        filter,
+    )]);
+    let session = world.session();
+    let link = world.attach(session, attach);
+    let source = world.reply(link).source.as_deref().expect("a source");
+    assert_eq!(source.filter, None);
+    world.credit(link, 1, false);
+    world.enqueue("/queues/orders", &message("a"));
+    assert_eq!(world.received(link).len(), 1);
 }
 
 #[test]

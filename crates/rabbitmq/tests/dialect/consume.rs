@@ -402,3 +402,29 @@ fn the_end_of_a_session_counts_as_a_failed_delivery_and_that_of_a_link_does_not(
     let received = world.received(link).remove(0);
     assert_eq!(parts(&received).0.delivery_count, Some(1));
 }
+
+#[test]
+fn the_consumer_of_the_highest_priority_comes_first() {
+    let mut world = World::new();
+    let priorities = [Some(Value::Int(-1)), None, Some(Value::Int(7))];
+    let consumers = priorities.map(|priority| {
+        let session = world.session();
+        let priority = priority.map(|it| (Value::Symbol("rabbitmq:priority".into()), it));
+        let link = world.attach(
+            session,
+            Attach {
+                name: format!("consumer in {session:?}"),
+                properties: Some(priority.into_iter().collect()),
+                ..consumer("/queues/orders")
+            },
+        );
+        world.credit(link, 1, false);
+        link
+    });
+    for chosen in consumers.into_iter().rev() {
+        world.enqueue("/queues/orders", &message("a"));
+        let counts = consumers.map(|link| world.received(link).len());
+        let expected = consumers.map(|link| usize::from(link == chosen));
+        assert_eq!(counts, expected);
+    }
+}
