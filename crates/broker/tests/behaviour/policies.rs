@@ -463,3 +463,69 @@ fn a_policy_dead_letters_what_classic_queues_refuse_and_quorum_queues_only_refus
         "#]],
     );
 }
+
+#[test]
+fn a_policy_limits_the_length_and_the_lives_of_a_subscription() {
+    check(
+        "
+        0s topic t
+        0s subscription s of=t
+        0s policy p on=s$ max-length=1 message-ttl=5000
+        0s send in=t encoded a b
+        0s counters in=t/Subscriptions/s
+        4s counters in=t/Subscriptions/s
+        5s counters in=t/Subscriptions/s
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 1 dead 1 deferred 0 bytes 50
+            4s active 1 dead 1 deferred 0 bytes 50
+            5s active 0 dead 1 deferred 0 bytes 25
+        "#]],
+    );
+}
+
+#[test]
+fn a_policy_limits_and_delays_the_deliveries_of_a_subscription() {
+    check(
+        "
+        0s topic t
+        0s subscription s of=t
+        0s policy p on=s$ delivery-limit=1 delayed-retry-type=failed delayed-retry-min=1000
+        0s send in=t encoded a
+        0s attach r1 in=t/Subscriptions/s
+        0s limit r1 5
+        1s abandon r1 #1 in=t/Subscriptions/s
+        2s abandon r1 #1 in=t/Subscriptions/s
+        3s counters in=t/Subscriptions/s
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            1s abandon r1 #1 in=t/Subscriptions/s: done
+            2s r1 gets #1 a count 1 until 32s
+            2s abandon r1 #1 in=t/Subscriptions/s: done
+            3s active 0 dead 1 deferred 0 bytes 25
+        "#]],
+    );
+}
+
+#[test]
+fn a_subscription_that_nobody_uses_goes_as_its_policy_says() {
+    check(
+        "
+        0s topic t
+        0s subscription s of=t
+        0s policy p on=s$ expires=10000
+        5s send in=t encoded a
+        9s queues
+        10s queues
+        ",
+        expect![[r#"
+            5s sent from #1
+            9s queues: t t/Subscriptions/s
+            10s t/Subscriptions/s is gone
+            10s queues: t
+        "#]],
+    );
+}
