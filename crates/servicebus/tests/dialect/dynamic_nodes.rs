@@ -219,6 +219,29 @@ fn a_node_without_links_goes_if_its_policy_says_so() {
 }
 
 #[test]
+fn a_node_without_messages_goes_after_its_link_if_its_policy_says_so() {
+    let mut world = World::new();
+    let (maker, address) = make(&mut world, dynamic_receiver("replies", Some(policy(0x2d))));
+    let source = world.reply(maker).source.as_deref().expect("a source");
+    let Some(Value::Map(properties)) = &source.dynamic_node_properties else {
+        panic!("no properties");
+    };
+    assert_eq!(properties[0], policy(0x2d)[0]);
+    let (_, producer) = world.sender(&address);
+    world.send(producer, &message("a"));
+    world.client.detach(maker, true, None);
+    world.pump();
+    assert_eq!(world.outcomes(producer), vec![DeliveryState::Accepted]);
+    let consumer = world.receiver(&address, UNSETTLED, 1);
+    let received = world.received(consumer).pop().expect("the node is there");
+    world.dispose(&received, DeliveryState::Accepted, true);
+    for link in [producer, consumer] {
+        let error = world.detach_error(link).expect("the node is gone");
+        assert_eq!(error.condition, "amqp:resource-deleted");
+    }
+}
+
+#[test]
 fn the_right_of_the_connection_that_made_a_node_outlives_the_link() {
     let mut world = World::new();
     let (maker, address) = make(&mut world, dynamic_receiver("replies", Some(policy(0x2c))));
