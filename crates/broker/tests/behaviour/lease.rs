@@ -48,6 +48,24 @@ fn a_receiver_keeps_it_without_credit_and_its_going_starts_the_clock() {
 }
 
 #[test]
+fn a_receiver_that_comes_and_goes_at_once_is_a_use() {
+    check(
+        "
+        0s queue expires=10s
+        5s attach r1
+        5s detach r1
+        14s queues
+        15s queues
+        ",
+        expect![[r#"
+            14s queues: q
+            15s q is gone
+            15s queues: 
+        "#]],
+    );
+}
+
+#[test]
 fn a_lost_connection_starts_the_clock_and_locks_do_not_stop_it() {
     check(
         "

@@ -178,3 +178,18 @@ fn in_cloud_mode_it_waits_for_a_receiver_and_is_not_delivered() {
         "#]],
     );
 }
+
+#[test]
+fn it_is_dead_lettered_if_the_queue_says_so_and_its_sender_hears_nothing() {
+    check(
+        "
+        0s queue dead-letter-expired
+        0s send ttl=0s a
+        0s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s active 0 dead 1 deferred 0 bytes 1
+        "#]],
+    );
+}

@@ -124,3 +124,25 @@ fn a_queue_that_deletes_itself_goes_with_its_last_receiver_and_not_before() {
         "#]],
     );
 }
+
+#[test]
+fn a_queue_that_deletes_itself_goes_unused_when_its_time_is_up_too() {
+    check(
+        "
+        0s queue name=used auto-delete expires=10s
+        0s queue name=unused auto-delete expires=10s
+        5s attach r1 in=used
+        9s queues
+        10s queues
+        20s detach r1
+        21s queues
+        ",
+        expect![[r#"
+            9s queues: used unused
+            10s unused is gone
+            10s queues: used
+            20s used is gone
+            21s queues: 
+        "#]],
+    );
+}

@@ -604,3 +604,30 @@ fn a_router_that_is_always_there_has_the_alternate_of_its_policy() {
         "#]],
     );
 }
+
+#[test]
+fn copies_that_share_a_body_expire_by_themselves() {
+    check(
+        "
+        0s queue name=a ttl=5s
+        0s queue name=b
+        0s bind amq.fanout - to=a
+        0s bind amq.fanout - to=b
+        1s publish amq.fanout - one
+        6s counters in=a
+        7s attach r1 in=b
+        7s limit r1 1
+        8s complete r1 #1 in=b
+        9s rows
+        ",
+        expect![[r"
+            0s bind amq.fanout - to=a: done
+            0s bind amq.fanout - to=b: done
+            1s publish amq.fanout - one: stored by 2
+            6s active 0 dead 0 deferred 0 bytes 0
+            7s r1 gets #1 one until 37s
+            8s complete r1 #1 in=b: done
+            9s 0 rows and 0 bodies
+        "]],
+    );
+}

@@ -310,6 +310,19 @@ fn a_request_that_is_refused_is_told_with_its_path() {
 }
 
 #[test]
+fn a_stream_is_refused() {
+    let mut world = World::new();
+    let management = open(&mut world);
+    let stream = [("x-queue-type", Value::from("stream"))];
+    let (status, text) = management.declare(&mut world, "q", &stream);
+    assert_eq!(status, "409", "{text:?}");
+    assert_eq!(
+        management.call(&mut world, "GET", "/queues/q", None).0,
+        "404"
+    );
+}
+
+#[test]
 fn arguments_of_another_queue_type_are_conflicts() {
     let mut world = World::new();
     let management = open(&mut world);
