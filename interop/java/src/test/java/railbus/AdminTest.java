@@ -12,13 +12,10 @@ import com.azure.core.exception.ClientAuthenticationException;
 import com.azure.core.exception.HttpResponseException;
 import com.azure.core.exception.ResourceExistsException;
 import com.azure.core.exception.ResourceNotFoundException;
-import com.azure.core.http.HttpRequest;
-import com.azure.core.http.policy.HttpPipelinePolicy;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClient;
-import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClientBuilder;
 import com.azure.messaging.servicebus.administration.models.AccessRights;
 import com.azure.messaging.servicebus.administration.models.AuthorizationRule;
 import com.azure.messaging.servicebus.administration.models.CorrelationRuleFilter;
@@ -39,7 +36,6 @@ import com.azure.messaging.servicebus.administration.models.SqlRuleFilter;
 import com.azure.messaging.servicebus.administration.models.SubscriptionProperties;
 import com.azure.messaging.servicebus.administration.models.TopicProperties;
 import com.azure.messaging.servicebus.administration.models.TrueRuleFilter;
-import java.net.URI;
 import java.time.Duration;
 import java.time.OffsetDateTime;
 import java.time.ZoneOffset;
@@ -55,31 +51,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * The administration client, every property of what it administers. This SDK takes the port of https
- * for granted; a policy, which anybody may add, sends its requests to where the broker listens.
- */
+/** The administration client, every property of what it administers. */
 class AdminTest {
     private static final String CONNECTION = System.getenv("RAILBUS_CONNECTION_STRING");
     private static final String FIRST = "5DbsbZW1NbEDk2bCCuo8cIzGN1Pd8NTv6r2IoRVWJV0=";
     private static final String SECOND = "rgH8WyRMpHbhVNR3uBRR6pmmwLIyyhqr4cYPHmPfyDY=";
 
-    private final ServiceBusAdministrationClient admin = administer(CONNECTION);
-
-    private static ServiceBusAdministrationClient administer(String connection) {
-        String endpoint = connection.replaceFirst(".*Endpoint=sb://([^/;]+).*", "$1");
-        HttpPipelinePolicy port = (context, next) -> {
-            HttpRequest request = context.getHttpRequest();
-            URI uri = URI.create(request.getUrl().toString());
-            String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
-            request.setUrl("https://" + endpoint + uri.getRawPath() + query);
-            return next.process();
-        };
-        return new ServiceBusAdministrationClientBuilder()
-                .connectionString(connection)
-                .addPolicy(port)
-                .buildClient();
-    }
+    private final ServiceBusAdministrationClient admin = Administration.by(CONNECTION).buildClient();
 
     /** A name that no other test or run has used. */
     private static String fresh(String what) {
@@ -406,7 +384,7 @@ class AdminTest {
                 assertThrows(HttpResponseException.class, () -> admin.createQueue(missing, wrong));
         assertEquals(400, refused.getResponse().getStatusCode());
         ServiceBusAdministrationClient stranger =
-                administer(CONNECTION.replace("SAS_KEY_VALUE", "WRONG_KEY_VALUE"));
+                Administration.by(CONNECTION.replace("SAS_KEY_VALUE", "WRONG_KEY_VALUE")).buildClient();
         assertThrows(ClientAuthenticationException.class, stranger::getNamespaceProperties);
     }
 

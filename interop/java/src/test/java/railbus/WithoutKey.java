@@ -2,12 +2,8 @@ package railbus;
 
 import com.azure.core.amqp.AmqpRetryOptions;
 import com.azure.core.credential.TokenCredential;
-import com.azure.core.http.HttpRequest;
-import com.azure.core.http.policy.HttpPipelinePolicy;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClient;
-import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClientBuilder;
-import java.net.URI;
 import java.time.Duration;
 
 /** Clients of programs without a connection string, within TLS. They do not try again. */
@@ -25,17 +21,6 @@ final class WithoutKey {
     }
 
     static ServiceBusAdministrationClient administration(int port, TokenCredential credential) {
-        // The client asks at port 443; a policy, which anybody may add, sends its requests to where the broker listens.
-        HttpPipelinePolicy redirection = (context, next) -> {
-            HttpRequest request = context.getHttpRequest();
-            URI uri = URI.create(request.getUrl().toString());
-            String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
-            request.setUrl("https://" + HOST + ":" + port + uri.getRawPath() + query);
-            return next.process();
-        };
-        return new ServiceBusAdministrationClientBuilder()
-            .credential(HOST, credential)
-            .addPolicy(redirection)
-            .buildClient();
+        return Administration.at(HOST + ":" + port).credential(HOST, credential).buildClient();
     }
 }
