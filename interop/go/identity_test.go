@@ -1,7 +1,8 @@
 package interop
 
 // Programs without a connection string: DefaultAzureCredential finds the broker's development issuer by the variables
-// that `railbus identity env` prints, and the clients take its tokens.
+// that `railbus identity env` prints, and the clients take its tokens. ClientSecretCredential gets them at its token
+// endpoint.
 
 import (
 	"context"
@@ -10,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -35,8 +38,13 @@ func defaultCredential(t *testing.T) *azidentity.DefaultAzureCredential {
 }
 
 func TestAProgramWithoutAConnectionStringSendsAndReceives(t *testing.T) {
+	sendsAndReceives(t, defaultCredential(t))
+}
+
+func sendsAndReceives(t *testing.T, credential azcore.TokenCredential) {
+	t.Helper()
 	plain := cleared(t, "plain")
-	client, err := azservicebus.NewClient(os.Getenv("RAILBUS_HOST"), defaultCredential(t), byTLS(trust(t)))
+	client, err := azservicebus.NewClient(os.Getenv("RAILBUS_HOST"), credential, byTLS(trust(t)))
 	must(t, err)
 	t.Cleanup(func() { _ = client.Close(t.Context()) })
 	q := queue{t, client, plain.name}
@@ -46,6 +54,39 @@ func TestAProgramWithoutAConnectionStringSendsAndReceives(t *testing.T) {
 	equal(t, "body", string(received.Body), "without a key")
 	complete(t, receiver, received)
 	plain.mustBeEmpty()
+}
+
+// clientSecret is the credential of a program whose authority is the broker.
+func clientSecret(t *testing.T, secret string) *azidentity.ClientSecretCredential {
+	t.Helper()
+	authority := "https://" + os.Getenv("RAILBUS_HOST") + ":" + os.Getenv("RAILBUS_PORT")
+	options := &azidentity.ClientSecretCredentialOptions{
+		ClientOptions: azcore.ClientOptions{
+			Cloud:     cloud.Configuration{ActiveDirectoryAuthorityHost: authority},
+			Transport: trustingClient(t),
+		},
+		DisableInstanceDiscovery: true,
+	}
+	credential, err := azidentity.NewClientSecretCredential("any-tenant", "any-client", secret, options)
+	must(t, err)
+	return credential
+}
+
+func TestClientCredentialsGetAToken(t *testing.T) {
+	sendsAndReceives(t, clientSecret(t, "SAS_KEY_VALUE"))
+}
+
+func TestAWrongSecretGetsNoToken(t *testing.T) {
+	scopes := []string{"https://servicebus.azure.net/.default"}
+	_, err := clientSecret(t, "WRONG_KEY_VALUE").GetToken(t.Context(), policy.TokenRequestOptions{Scopes: scopes})
+	var failed *azidentity.AuthenticationFailedError
+	if !errors.As(err, &failed) || failed.RawResponse == nil {
+		t.Fatalf("it is not refused: %v", err)
+	}
+	equal(t, "status", failed.RawResponse.StatusCode, http.StatusUnauthorized)
+	if !strings.Contains(err.Error(), "invalid_client") {
+		t.Fatalf("it is refused for another reason: %v", err)
+	}
 }
 
 // otherAudience is a credential whose tokens are for another service.
@@ -74,12 +115,18 @@ func TestATokenForAnotherServiceIsRefused(t *testing.T) {
 	}
 }
 
+// trustingClient is an HTTP client that trusts the broker's authority.
+func trustingClient(t *testing.T) *http.Client {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust(t)}}
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
 func administrationWith(t *testing.T, credential azcore.TokenCredential) *admin.Client {
 	t.Helper()
-	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: trust(t)}}
-	t.Cleanup(trusting.CloseIdleConnections)
 	namespace := os.Getenv("RAILBUS_HOST") + ":" + os.Getenv("RAILBUS_PORT")
-	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: trusting}}
+	options := &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: trustingClient(t)}}
 	client, err := admin.NewClient(namespace, credential, options)
 	must(t, err)
 	return client

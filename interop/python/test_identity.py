@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from azure.core.exceptions import ClientAuthenticationError
 from azure.identity import ClientSecretCredential, DefaultAzureCredential
 from azure.servicebus import ServiceBusClient, TransportType
 from azure.servicebus.exceptions import ServiceBusError
@@ -46,17 +47,29 @@ def test_a_program_without_a_connection_string_sends_and_receives(plain, credent
         assert queue.is_empty()
 
 
-def test_client_credentials_get_a_token(plain):
-    credential = ClientSecretCredential(
+def client_secret(secret):
+    """The credential of a program whose authority is the broker."""
+    return ClientSecretCredential(
         "any-tenant",
         "any-client",
-        "SAS_KEY_VALUE",
+        secret,
         authority=f"https://{HOST}:{PORT}",
         disable_instance_discovery=True,
         connection_verify=CA,
     )
-    with credential, connect(credential) as client:
+
+
+def test_client_credentials_get_a_token(plain):
+    with client_secret("SAS_KEY_VALUE") as credential, connect(credential) as client:
         Queue(client, plain.name).send(message(b"by client credentials"))
+        [received] = plain.take()
+        assert body_of(received) == b"by client credentials"
+
+
+def test_a_wrong_secret_gets_no_token():
+    with client_secret("WRONG_KEY_VALUE") as credential:
+        with pytest.raises(ClientAuthenticationError, match="railbus identity env"):
+            credential.get_token("https://servicebus.azure.net/.default")
 
 
 def test_a_token_for_another_service_is_refused(plain, credential):

@@ -538,9 +538,15 @@ fn the_development_issuer_gives_tokens_that_outlive_a_restart() {
 
     let broker = setup.start();
     assert_eq!(bearer(&broker, &token).0, 200);
+    let discovery = "/any/v2.0/.well-known/openid-configuration";
+    let (status, body) = http::get(broker.address(), discovery);
+    assert_eq!(status, 200, "{body}");
+    let document: Json = serde_json::from_str(&body).unwrap();
+    assert_eq!(document["issuer"], "http://localhost/any/v2.0");
+    let endpoint = document["token_endpoint"].as_str().unwrap();
+    let path = endpoint.strip_prefix("http://localhost").unwrap();
     let form = "grant_type=client_credentials&client_id=me&client_secret=SAS_KEY_VALUE\
-                &scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
-    let path = "/any/oauth2/v2.0/token";
+                &scope=openid+https%3A%2F%2Fservicebus.azure.net%2F.default+profile";
     let (status, body) = http::request(broker.address(), "POST", path, &[], form);
     assert_eq!(status, 200, "{body}");
     let answer: Json = serde_json::from_str(&body).unwrap();

@@ -2,7 +2,6 @@
 //!
 //! Any client id will do. The secret is what admits a program to the managed identity too.
 
-use access::issuer::DEVELOPMENT_ISSUER;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::Wall;
@@ -11,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{HeaderMap, Request, StatusCode};
 use percent_encoding::percent_decode_str;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{MAX_FORM, answer, field};
 use crate::credentials::development_issuer::{DevelopmentIssuer, LIFE_SECONDS};
@@ -21,6 +20,8 @@ use crate::namespaces::namespace_view::NamespaceView;
 
 /// What stands behind the resource in a scope.
 const DEFAULT: &str = "/.default";
+/// Scopes of OpenID Connect, which the library for Java sends along; a client has none of them.
+const OPENID: [&str; 3] = ["openid", "profile", "offline_access"];
 
 /// Why a client gets no token, as the standard names it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -85,11 +86,18 @@ fn read(
         return Err(TokenError::InvalidClient);
     }
     let scope = field(form, "scope").ok_or(TokenError::InvalidScope)?;
-    let resource = scope.strip_suffix(DEFAULT).filter(|it| !it.is_empty());
+    let resource = resource(&scope).ok_or(TokenError::InvalidScope)?;
     Ok(Asked {
-        resource: resource.ok_or(TokenError::InvalidScope)?.to_owned(),
+        resource: resource.to_owned(),
         client_id,
     })
+}
+
+/// The one resource that a scope names.
+fn resource(scope: &str) -> Option<&str> {
+    let mut scopes = scope.split(' ').filter(|it| !OPENID.contains(it));
+    let resource = scopes.next()?.strip_suffix(DEFAULT)?;
+    (scopes.next().is_none() && !resource.is_empty()).then_some(resource)
 }
 
 /// The client's name and secret in a header; both are escaped. [RFC 6749 2.3.1]
@@ -130,15 +138,27 @@ fn refused(refusal: TokenError) -> Response {
 }
 
 /// The discovery document, with the addresses by which the client has come.
+///
+/// Libraries refuse an issuer that is not at the address that they asked. The token of a client is
+/// no ID token, so it may name its issuer otherwise: by a name that no address changes.
 pub fn discovery<T>(request: &Request<T>, transport: Transport) -> Response {
+    let base = base(request, transport.is_tls);
+    answer::json(StatusCode::OK, document(&base).to_string())
+}
+
+/// The address of the tenant, as the client has asked for it.
+fn base<T>(request: &Request<T>, is_tls: bool) -> String {
     let host = request.headers().get(HOST);
     let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let scheme = if transport.is_tls { "https" } else { "http" };
+    let scheme = if is_tls { "https" } else { "http" };
     let path = request.uri().path();
     let tenant = path.split('/').nth(1).unwrap_or_default();
-    let base = format!("{scheme}://{host}/{tenant}");
-    let body = json!({
-        "issuer": DEVELOPMENT_ISSUER,
+    format!("{scheme}://{host}/{tenant}")
+}
+
+fn document(base: &str) -> Json {
+    json!({
+        "issuer": format!("{base}/v2.0"),
         "token_endpoint": format!("{base}/oauth2/v2.0/token"),
         "authorization_endpoint": format!("{base}/oauth2/v2.0/authorize"),
         "jwks_uri": format!("{base}/discovery/v2.0/keys"),
@@ -147,8 +167,7 @@ pub fn discovery<T>(request: &Request<T>, transport: Transport) -> Response {
         "id_token_signing_alg_values_supported": ["ES256"],
         "response_types_supported": ["token"],
         "subject_types_supported": ["pairwise"],
-    });
-    answer::json(StatusCode::OK, body.to_string())
+    })
 }
 
 #[cfg(test)]
@@ -184,6 +203,27 @@ mod tests {
     }
 
     #[test]
+    fn scopes_of_openid_stand_beside_the_resource_in_any_order() {
+        let good = Some("https://servicebus.azure.net");
+        let scope = "https://servicebus.azure.net/.default";
+        for (scope, expected) in [
+            (scope.to_owned(), good),
+            (format!("openid profile offline_access {scope}"), good),
+            (format!("{scope} offline_access profile openid"), good),
+            (format!("openid {scope} profile"), good),
+            ("openid profile offline_access".to_owned(), None),
+            (format!("{scope} {scope}"), None),
+            (format!("https://vault.azure.net/.default {scope}"), None),
+            (format!("email {scope}"), None),
+            (format!("{scope} Orders.Write"), None),
+            (format!("{scope}  openid"), None),
+            ("openid /.default".to_owned(), None),
+        ] {
+            assert_eq!(resource(&scope), expected, "{scope}");
+        }
+    }
+
+    #[test]
     fn a_client_is_told_what_is_wrong() {
         let grant = "grant_type=client_credentials";
         let shown = "client_id=me&client_secret=hush";
@@ -199,5 +239,24 @@ mod tests {
         check(&none, None, Err(TokenError::InvalidScope));
         let other = format!("{grant}&{shown}&scope=openid");
         check(&other, None, Err(TokenError::InvalidScope));
+    }
+
+    #[test]
+    fn the_discovery_document_has_the_addresses_that_the_client_has_asked() {
+        let path = "/any-tenant/v2.0/.well-known/openid-configuration";
+        let request = Request::get(path).header(HOST, "localhost:5671");
+        let request = request.body(()).unwrap();
+        let plain = base(&request, false);
+        assert_eq!(plain, "http://localhost:5671/any-tenant");
+        let document = document(&base(&request, true));
+        for (name, below) in [
+            ("issuer", "v2.0"),
+            ("token_endpoint", "oauth2/v2.0/token"),
+            ("authorization_endpoint", "oauth2/v2.0/authorize"),
+            ("jwks_uri", "discovery/v2.0/keys"),
+        ] {
+            let expected = format!("https://localhost:5671/any-tenant/{below}");
+            assert_eq!(document[name], expected, "{name}");
+        }
     }
 }

@@ -10,6 +10,8 @@ import static railbus.WithoutKey.builder;
 import com.azure.core.credential.TokenCredential;
 import com.azure.core.credential.TokenRequestContext;
 import com.azure.core.exception.ClientAuthenticationException;
+import com.azure.identity.ClientSecretCredential;
+import com.azure.identity.ClientSecretCredentialBuilder;
 import com.azure.identity.DefaultAzureCredential;
 import com.azure.identity.DefaultAzureCredentialBuilder;
 import com.azure.messaging.servicebus.ServiceBusException;
@@ -18,12 +20,14 @@ import com.azure.messaging.servicebus.ServiceBusReceivedMessage;
 import com.azure.messaging.servicebus.ServiceBusReceiverClient;
 import com.azure.messaging.servicebus.ServiceBusSenderClient;
 import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClient;
+import com.microsoft.aad.msal4j.MsalServiceException;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
 /**
  * Programs without a connection string: DefaultAzureCredential finds the broker's development issuer by the variables
  * that {@code railbus identity env} prints, which {@code run} sets, and the clients take its tokens.
+ * ClientSecretCredential gets them at its token endpoint.
  */
 class IdentityTest {
     private static final int PORT = Integer.parseInt(System.getenv("RAILBUS_PORT"));
@@ -32,6 +36,10 @@ class IdentityTest {
 
     @Test
     void aProgramWithoutAConnectionStringSendsAndReceives() {
+        sendsAndReceives(credential);
+    }
+
+    private static void sendsAndReceives(TokenCredential credential) {
         try (Queue queue = Queue.cleared("plain");
             ServiceBusSenderClient sender = builder(PORT, credential).sender().queueName(queue.name).buildClient();
             ServiceBusReceiverClient receiver = builder(PORT, credential).receiver().queueName(queue.name).buildClient()) {
@@ -41,6 +49,32 @@ class IdentityTest {
             receiver.complete(received);
             assertEquals(0, queue.peek().size());
         }
+    }
+
+    /** The credential of a program whose authority is the broker. */
+    private static ClientSecretCredential clientSecret(String secret) {
+        return new ClientSecretCredentialBuilder()
+            .authorityHost("https://" + System.getenv("RAILBUS_HOST") + ":" + PORT)
+            .disableInstanceDiscovery()
+            .tenantId("any-tenant")
+            .clientId("any-client")
+            .clientSecret(secret)
+            .build();
+    }
+
+    @Test
+    void clientCredentialsGetAToken() {
+        sendsAndReceives(clientSecret("SAS_KEY_VALUE"));
+    }
+
+    @Test
+    void aWrongSecretGetsNoToken() {
+        TokenRequestContext context = new TokenRequestContext().addScopes("https://servicebus.azure.net/.default");
+        ClientSecretCredential wrong = clientSecret("WRONG_KEY_VALUE");
+        MsalServiceException refused =
+            assertThrows(MsalServiceException.class, () -> wrong.getToken(context).block(Queue.PATIENCE));
+        assertEquals(401, refused.statusCode());
+        assertEquals("invalid_client", refused.errorCode());
     }
 
     @Test
