@@ -143,6 +143,7 @@ impl Broker {
             }
         }
         self.directory.routers.write_heads(cx);
+        set_stale_alarms(&mut self.directory, cx);
         for (namespace, rules) in self.directory.publish_rules() {
             cx.emit(Output::RulesChanged(namespace, Box::new(rules)));
         }
@@ -170,7 +171,10 @@ impl Broker {
 
     /// Whether the deadline has been reached, or has to be set anew since the wall clock went back.
     #[must_use]
-    pub fn is_due(&self, now: Now) -> bool {
+    pub fn is_due(&mut self, now: Now) -> bool {
+        let mut effects = Effects::default();
+        let cx = &mut Context::new(self.now, &mut self.shared, &mut effects);
+        set_stale_alarms(&mut self.directory, cx);
         let transaction = self.shared.transactions.deadline();
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
@@ -338,6 +342,17 @@ impl Broker {
             let now = self.now_in(queue.namespace, self.now);
             info(&self.directory, queue, now)
         })
+    }
+}
+
+/// Sets the alarms of entities where something has happened since they were set.
+fn set_stale_alarms(directory: &mut Directory, cx: &mut Context<'_>) {
+    for entity in std::mem::take(&mut cx.shared.stale_alarms) {
+        // An entity may have gone in the same turn.
+        if let Some(queue) = directory.get_mut(entity) {
+            cx.enter(queue.namespace);
+            queue.set_alarm(cx);
+        }
     }
 }
 

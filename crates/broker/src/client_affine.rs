@@ -167,6 +167,9 @@ fn has_consumers(queue: &Queue, cx: &Context<'_>) -> bool {
 
 /// Ends the subscriptions that are not durable and have lost their last consumer.
 pub(crate) fn end_unused(directory: &mut Directory, cx: &mut Context<'_>) {
+    if cx.shared.left_subscriptions.is_empty() {
+        return;
+    }
     for id in std::mem::take(&mut cx.shared.left_subscriptions) {
         let left = directory.get(id);
         if left.is_some_and(|queue| !has_consumers(queue, cx)) {

@@ -84,6 +84,8 @@ pub(crate) struct Shared {
     pub left_subscriptions: BTreeSet<EntityId>,
     /// Entities whose heads are to be written at the end of the turn.
     pub touched: Vec<EntityId>,
+    /// Entities whose alarms are to be set before anyone looks at them.
+    pub stale_alarms: Vec<EntityId>,
     reads: BTreeMap<ReadId, Purpose>,
     last_read: u64,
     /// Bodies that were asked for ahead of their turn and have not come back: in how many reads,
@@ -122,6 +124,7 @@ impl Shared {
             evaluation_left: settings.turn_work,
             left_subscriptions: BTreeSet::new(),
             touched: Vec::new(),
+            stale_alarms: Vec::new(),
             reads: BTreeMap::new(),
             last_read: 0,
             ahead_reads: 0,

@@ -87,6 +87,8 @@ pub(crate) struct Queue {
     /// Whether messages that were released unread may have annotations put down with them.
     pub annotates: bool,
     pub alarm: Alarm,
+    /// Whether the alarm is to be set again in this turn.
+    has_stale_alarm: bool,
 }
 
 /// What an entity is made as.
@@ -176,6 +178,7 @@ impl Queue {
             shares_bodies,
             annotates,
             alarm: Alarm::default(),
+            has_stale_alarm: false,
         }
     }
 

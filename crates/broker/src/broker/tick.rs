@@ -91,7 +91,7 @@ pub(crate) fn clock_went_back(queue: &mut Queue, cx: &mut Context<'_>) {
     for sub in &mut queue.subs {
         sub.clock_went_back();
     }
-    run(queue, cx);
+    run_and_set_alarm(queue, cx);
 }
 
 fn tick_queue(queue: &mut Queue, cx: &mut Context<'_>) {
@@ -106,7 +106,13 @@ fn tick_queue(queue: &mut Queue, cx: &mut Context<'_>) {
     queue
         .duplicates
         .sweep_history(&mut queue.rows, &queue.settings, cx);
+    run_and_set_alarm(queue, cx);
+}
+
+/// The alarm is set at once, since those that are due are looked for next.
+fn run_and_set_alarm(queue: &mut Queue, cx: &mut Context<'_>) {
     run(queue, cx);
+    queue.set_alarm(cx);
 }
 
 fn expire_locks(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {

@@ -63,7 +63,7 @@ pub(crate) fn destination(queue: &Queue, subqueue: Subqueue) -> Option<Destinati
 
 pub(crate) fn pump_later(queue: &mut Queue, subqueue: Subqueue, cx: &mut Context<'_>) {
     queue.sub_mut(subqueue).needs_dispatch = true;
-    queue.set_alarm(cx);
+    queue.note_alarm(cx);
 }
 
 pub(crate) fn pump_again_at(queue: &mut Queue, subqueue: Subqueue, cx: &Context<'_>) {

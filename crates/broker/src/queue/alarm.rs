@@ -1,7 +1,8 @@
 //! Alarm of a queue: when it wants a tick, by each clock.
 //!
-//! It is set at the end of each step. One that is too early costs less than moving it with every
-//! lock, so it stays where it is as long as it is not too late.
+//! A step notes that it may have changed, and it is set once for all steps of a turn, before anyone
+//! looks at it. One that is too early costs less than moving it with every lock, so it stays where
+//! it is as long as it is not too late.
 
 use crate::api::time::{Mono, Wall};
 use crate::context::Context;
@@ -11,8 +12,18 @@ use crate::queue::kind::Kind;
 use crate::subqueue::SubqueueState;
 
 impl Queue {
+    /// The end of a step: the alarm may have changed, and is set before anyone looks at it.
+    pub(crate) fn note_alarm(&mut self, cx: &mut Context<'_>) {
+        self.note_receivers(cx.now.mono);
+        if !self.has_stale_alarm {
+            self.has_stale_alarm = true;
+            cx.shared.stale_alarms.push(self.id);
+        }
+    }
+
     /// Says when it wants a tick.
     pub(crate) fn set_alarm(&mut self, cx: &mut Context<'_>) {
+        self.has_stale_alarm = false;
         let ahead = cx.shared.clocks.ahead(self.namespace);
         debug_assert_eq!(
             cx.now,

@@ -1,6 +1,6 @@
 //! Run: what a queue does at the end of a step.
 //!
-//! It deletes and hands out what can be deleted and handed out now, and says when it wants a tick.
+//! It deletes and hands out what can be deleted and handed out now.
 
 use crate::api::id::Subqueue;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::queue::Queue;
 use crate::receive::{dispatch, evict};
 use crate::send::length;
 
-/// The end of a step: delivers what can be delivered and sets the alarm.
+/// The end of a step: delivers what can be delivered. The alarm is set at the end of the turn.
 pub(crate) fn run(queue: &mut Queue, cx: &mut Context<'_>) {
     pieces::go_on_deleting(queue, cx);
     run_on(queue, cx);
@@ -32,5 +32,5 @@ pub(crate) fn run_on(queue: &mut Queue, cx: &mut Context<'_>) {
             }
         }
     }
-    queue.set_alarm(cx);
+    queue.note_alarm(cx);
 }
