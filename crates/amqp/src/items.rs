@@ -78,6 +78,7 @@ impl<'a> Items<'a> {
         clippy::should_implement_trait,
         reason = "a walk ends at its first error, which an iterator does not say"
     )]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
         if self.left == 0 {
             return match self.rest.len() {
@@ -85,9 +86,14 @@ impl<'a> Items<'a> {
                 rest => Err(DecodeError::Trailing(rest)),
             };
         }
+        let size = match self.rest {
+            // Most of a list of properties.
+            [NULL, ..] => 1,
+            rest => extent(rest)?,
+        };
         let (item, rest) = self
             .rest
-            .split_at_checked(extent(self.rest)?)
+            .split_at_checked(size)
             .ok_or(DecodeError::CutShort("section"))?;
         self.rest = rest;
         self.left -= 1;
@@ -149,6 +155,7 @@ pub fn undescribed(section: &[u8]) -> Result<&[u8], DecodeError> {
 ///
 /// # Errors
 /// When it does not end within `input`.
+#[inline]
 pub fn extent(input: &[u8]) -> Result<usize, DecodeError> {
     let size = match *input {
         [code @ 0x40..=0x9f, ..] => match code >> 4 {

@@ -178,10 +178,13 @@ impl<'a> Properties<'a> {
             if position == FIELDS {
                 return Err(undecodable(DecodeError::Trailing(item.len())));
             }
-            check_field(position, item)
-                .and_then(|()| items::check(item))
-                .map_err(undecodable)?;
-            properties.take(position, item)?;
+            // Most fields are null, which any may be.
+            if item != [items::NULL] {
+                check_field(position, item)
+                    .and_then(|()| items::check(item))
+                    .map_err(undecodable)?;
+                properties.take(position, item)?;
+            }
             position += 1;
         }
         Ok(properties)
@@ -191,7 +194,7 @@ impl<'a> Properties<'a> {
         match position {
             MESSAGE_ID => {
                 check_id("The message id", item)?;
-                self.message_id = Some(item).filter(|item| **item != [items::NULL]);
+                self.message_id = Some(item);
             }
             ABSOLUTE_EXPIRY_TIME => self.absolute_expiry_time = items::integer(item),
             CREATION_TIME => self.creation_time = items::integer(item),
@@ -310,12 +313,13 @@ fn check_application_properties(section: &[u8]) -> Result<(), Error> {
 }
 
 fn check_id(what: &str, item: &[u8]) -> Result<(), Error> {
-    let too_long = match items::text(item) {
-        // Bytes bound characters, so short ids need no counting.
-        Some(text) => text.len() > MAX_ID && text.chars().count() > MAX_ID,
-        // A binary, with the bytes that announce it; other types are shorter anyway.
-        None => item.len() > MAX_ID + 5,
-    };
+    // Bytes bound characters, so short ids need no counting.
+    let too_long = item.len() > MAX_ID
+        && match items::text(item) {
+            Some(text) => text.chars().count() > MAX_ID,
+            // A binary, with the bytes that announce it; other types are shorter anyway.
+            None => item.len() > MAX_ID + 5,
+        };
     if too_long {
         Err(errors::out_of_range(what, MAX_ID, "characters"))
     } else {
