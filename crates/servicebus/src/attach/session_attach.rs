@@ -12,7 +12,7 @@ use bytes::Bytes;
 use dialect::{Origin, Subject};
 use endpoint::LinkId;
 
-use crate::attach::pending_attach::PendingAttach;
+use crate::attach::pending_attach::{AttachRequest, PendingAttach};
 use crate::client::Client;
 use crate::errors;
 use crate::links::link::LinkKind;
@@ -22,13 +22,18 @@ const LOCKED_UNTIL: Symbol = Symbol::new("com.microsoft:locked-until-utc");
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 
 impl Client {
-    /// Requests a session from the broker for a link.
+    /// Requests a session from the broker for a link. The link counts for the scope of its AMQP
+    /// session from now on, however long it waits. (docs/spec/amqp.md#8.3)
     pub(crate) fn request_session(
         &mut self,
         pending_attach: PendingAttach,
         session: SessionFilter,
     ) {
-        let link = pending_attach.request.link;
+        let AttachRequest {
+            link, session: on, ..
+        } = pending_attach.request;
+        let top_level = pending_attach.entity_ref.top_level;
+        self.session_scopes.link_attached(on, Some(top_level));
         let command = Command::AcceptSession {
             receiver: self.receiver_id(link),
             entity: pending_attach.entity_ref.id,

@@ -44,8 +44,8 @@ impl SessionScopes {
         self.0.entry(session).or_insert(beginning);
     }
 
-    /// Another link is attached; `entity` is the top-level entity that it sends to or receives
-    /// from.
+    /// Another link is attached, or waits for its session; `entity` is the top-level entity that it
+    /// sends to or receives from.
     pub(crate) fn link_attached(&mut self, session: SessionId, entity: Option<EntityId>) {
         let beginning = self.0.entry(session).or_insert(Beginning::Node);
         if let Beginning::Coordinator(via) = beginning {

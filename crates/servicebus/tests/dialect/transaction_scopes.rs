@@ -7,7 +7,7 @@ use bytes::Bytes;
 use endpoint::{LinkId, SessionId};
 use servicebus::CrossEntity;
 
-use crate::sessions::wish;
+use crate::sessions::{of_session, wish};
 use crate::tracking::text;
 use crate::transactions::{
     answers, condition, coordinator, coordinator_in, declare, discharge, request_within, seen,
@@ -89,6 +89,40 @@ fn a_receiver_of_a_session_is_bound_too_and_a_management_node_fixes_nothing() {
         let refused = attach(&mut world, session, name, wish(id, None));
         let error = world.detach_error(refused).expect("it is refused");
         assert_eq!((error.condition.as_str(), text(error)), (ANOTHER, TEXT));
+    }
+}
+
+#[test]
+fn a_receiver_that_waits_for_its_session_is_the_first_link_too() {
+    let mut world = world(CrossEntity::AsCloud);
+    let (session, _) = coordinated(&mut world);
+    let timeout = || Some(Value::Uint(1_000));
+    let waits = attach(&mut world, session, "next", wish(Value::Null, timeout()));
+    assert!(!world.client.is_attached(waits), "there is no session");
+    let refused = attach_receiver(&mut world, session, "orders");
+    let error = world.detach_error(refused).expect("it is refused");
+    assert_eq!((error.condition.as_str(), text(error)), (ANOTHER, TEXT));
+    let out = attach_sender(&mut world, session, "orders");
+    assert!(world.client.is_attached(out), "senders are free");
+
+    // Its time is up, and the program asks again.
+    world.advance(1_000);
+    let error = world.detach_error(waits).expect("it is refused");
+    assert_eq!(error.condition, "com.microsoft:timeout");
+    world.enqueue("sessions", &of_session("a", "x"));
+    let again = attach(&mut world, session, "again", wish(Value::Null, timeout()));
+    assert!(world.client.is_attached(again));
+}
+
+#[test]
+fn a_coordinator_behind_a_receiver_that_waits_is_not_the_beginning() {
+    let mut world = world(CrossEntity::AsCloud);
+    let session = world.session();
+    attach(&mut world, session, "next", wish(Value::Null, None));
+    coordinator_in(&mut world, session);
+    for address in ["orders", "orders2"] {
+        let link = attach_receiver(&mut world, session, address);
+        assert!(world.client.is_attached(link), "{address}");
     }
 }
 
