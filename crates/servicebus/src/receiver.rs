@@ -250,7 +250,15 @@ impl Client {
             state => (state.as_ref(), None),
         };
         let default = receiver.default_outcome.as_ref();
-        match disposition::decide(state, disposition.settled, default) {
+        let mut decision = disposition::decide(state, disposition.settled, default);
+        // The broker has no answer to a settled one, so its refusal is foreseen.
+        if disposition.settled
+            && let Ok(Decision::Settle(outcome, _)) = &decision
+            && let Err(error) = receiver.check(outcome)
+        {
+            decision = Err(errors::settle(&error));
+        }
+        match decision {
             Ok(Decision::Wait) => {}
             Ok(Decision::Settle(outcome, settlement)) => match transaction {
                 None => self.settle(disposition, outcome, settlement),

@@ -10,6 +10,8 @@
 
 use bytes::Bytes;
 
+use crate::api::error::SettleError;
+use crate::api::id::Subqueue;
 use crate::api::time::Wall;
 
 /// When an abandoned message is available again. (docs/spec/entities.md#10.1)
@@ -61,6 +63,27 @@ impl Outcome {
         Self::Abandon {
             changes,
             retry: RetryTime::Backoff,
+        }
+    }
+
+    /// Whether a message in this place may end so. There is no dead-letter queue of a dead-letter
+    /// queue. Its messages, and those that are locked with their session, do not wait.
+    /// (docs/spec/entities.md#8.3, #10.1)
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check(&self, subqueue: Subqueue, by_session: bool) -> Result<(), SettleError> {
+        let main = subqueue == Subqueue::Main;
+        let may_wait = main && !by_session;
+        match self {
+            Self::DeadLetter { .. } if !main => Err(SettleError::NotAllowed),
+            Self::Abandon { retry, .. } | Self::ReleaseLater(retry)
+                if *retry != RetryTime::Backoff && !may_wait =>
+            {
+                Err(SettleError::CannotWait)
+            }
+            Self::Annotated { outcome, .. } => outcome.check(subqueue, by_session),
+            _ => Ok(()),
         }
     }
 

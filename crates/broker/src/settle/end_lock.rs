@@ -414,23 +414,11 @@ impl Lock {
     }
 }
 
-/// There is no dead-letter queue of a dead-letter queue. Its messages and those of a session do not
-/// wait. (docs/spec/entities.md#8.3, #10.1)
+/// Whether a message of this subqueue may end so.
 pub(crate) fn check_allowed(
     queue: &Queue,
     subqueue: Subqueue,
     outcome: &Outcome,
 ) -> Result<(), SettleError> {
-    let main = subqueue == Subqueue::Main;
-    let may_wait = main && !queue.sub(subqueue).by_session;
-    match outcome {
-        Outcome::DeadLetter { .. } if !main => Err(SettleError::NotAllowed),
-        Outcome::Abandon { retry, .. } | Outcome::ReleaseLater(retry)
-            if *retry != RetryTime::Backoff && !may_wait =>
-        {
-            Err(SettleError::CannotWait)
-        }
-        Outcome::Annotated { outcome, .. } => check_allowed(queue, subqueue, outcome),
-        _ => Ok(()),
-    }
+    outcome.check(subqueue, queue.sub(subqueue).by_session)
 }

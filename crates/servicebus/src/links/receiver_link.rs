@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use amqp::DeliveryState;
-use broker::{Delivery, Outcome, ReceiveMode, Subqueue};
+use broker::{Delivery, Outcome, ReceiveMode, SettleError, Subqueue};
 use bytes::Bytes;
 use dialect::Credit;
 use endpoint::{LinkId, SessionId};
@@ -50,10 +50,17 @@ impl Receiver {
     /// How deliveries end in which the client has no more say. [AMQP 3.5.3]
     pub(crate) fn default_settlement(&self) -> (Outcome, Settlement) {
         match disposition::decide(None, true, self.default_outcome.as_ref()) {
-            Ok(Decision::Settle(outcome, settlement)) => (outcome, settlement),
+            Ok(Decision::Settle(outcome, settlement)) if self.check(&outcome).is_ok() => {
+                (outcome, settlement)
+            }
             // The default outcome has a fault itself.
-            Ok(Decision::Wait) | Err(_) => (Outcome::Release, Settlement::Released),
+            Ok(_) | Err(_) => (Outcome::Release, Settlement::Released),
         }
+    }
+
+    /// Whether its deliveries may end so.
+    pub(crate) fn check(&self, outcome: &Outcome) -> Result<(), SettleError> {
+        outcome.check(self.subqueue, self.held_session.is_some())
     }
 
     /// Whether it keeps a delivery that has no credit, instead of returning it.

@@ -5,8 +5,10 @@ use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Error, Symbol, Value};
 use broker::Command;
 use bytes::BytesMut;
+use dialect::Dialect;
 use endpoint::{Event, LinkId};
 
+use crate::sessions::{hold, of_session};
 use crate::world::{BROKER_START, Received, START, World, message, receiver};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
@@ -307,6 +309,41 @@ fn a_settled_disposition_that_is_refused_has_the_default_outcome_of_its_source()
         let again = world.received(link).pop().expect("it is available");
         assert_eq!(again.body(), received.body());
         assert_eq!(again.header().delivery_count.unwrap_or(0), count);
+    }
+}
+
+/// The broker refuses these, and there is no answer that would say so.
+#[test]
+fn a_settled_disposition_that_its_place_does_not_allow_gives_the_message_back_at_once() {
+    let later = || {
+        let delay = Value::from("x-opt-delivery-delay");
+        modified(false, vec![(delay, Value::Long(60_000))])
+    };
+    let dead = "orders/$DeadLetterQueue";
+    for (address, state) in [
+        (dead, dead_letter("why", "")),
+        (dead, later()),
+        ("sessions", later()),
+    ] {
+        let mut world = World::new();
+        let link = if address == dead {
+            world.enqueue("orders", &message("hello"));
+            let first = world.receiver("orders", UNSETTLED, 1);
+            let received = world.received(first).pop().expect("a message");
+            world.dispose(&received, dead_letter("", ""), false);
+            world.receiver(address, UNSETTLED, 5)
+        } else {
+            world.enqueue("sessions", &of_session("a", "hello"));
+            hold(&mut world, "a", 5)
+        };
+        let received = world.received(link).pop().expect("a message");
+        world.dispose(&received, state, true);
+        assert_eq!(world.outcomes(link), [], "{address}");
+        let again = world.received(link).pop().expect("it is available");
+        assert_eq!(again.body(), received.body());
+        assert_eq!(again.header(), received.header(), "released");
+        let refused = world.server.take_refusals().expect("one");
+        assert_eq!(refused.first.len(), 1, "{address}");
     }
 }
 
