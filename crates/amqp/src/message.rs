@@ -11,7 +11,7 @@ mod properties;
 mod sections;
 
 pub use crate::descriptor;
-pub use arrange::arrange;
+pub use arrange::{arrange, scan_in_any_order};
 pub use batch::batch_parts;
 pub use header::Header;
 pub use map_section::{decode_map_section, encode_map_section};

@@ -8,7 +8,7 @@
 pub(crate) mod cbs;
 pub(crate) mod response;
 
-use amqp::message::{BodyKind, Properties, Sections, decode_map_section};
+use amqp::message::{BodyKind, Properties, decode_map_section, scan_in_any_order};
 use amqp::{DecodeError, DeliveryState, Error, Map, Value};
 use broker::TransactionId;
 use bytes::Bytes;
@@ -71,7 +71,7 @@ struct Parts {
 
 impl Parts {
     fn read(payload: &Bytes) -> Result<Self, DecodeError> {
-        let sections = Sections::scan(payload)?;
+        let (payload, sections) = scan_in_any_order(payload)?;
         let properties = match sections.properties.is_empty() {
             true => Properties::default(),
             false => Properties::decode(&payload.slice(sections.properties.clone()))?,

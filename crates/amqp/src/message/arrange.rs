@@ -8,9 +8,25 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use super::sections::{PLACES, SectionKind};
+use super::sections::{PLACES, SectionKind, Sections};
 use crate::cursor::Cursor;
 use crate::decode::DecodeError;
+
+/// A message with its sections in the standard's order, as nearly all come, and where they are.
+///
+/// # Errors
+/// When a section is unknown, repeated or cut short, or body sections stand apart.
+pub fn scan_in_any_order(message: &Bytes) -> Result<(Bytes, Sections), DecodeError> {
+    match Sections::scan(message) {
+        Ok(sections) => Ok((message.clone(), sections)),
+        Err(DecodeError::UnexpectedDescriptor(_)) => {
+            let arranged = arrange(message)?;
+            let sections = Sections::scan(&arranged)?;
+            Ok((arranged, sections))
+        }
+        Err(error) => Err(error),
+    }
+}
 
 /// The same sections in the standard's order.
 ///
@@ -51,7 +67,6 @@ fn places(message: &[u8]) -> Result<[Range<usize>; PLACES], DecodeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::Sections;
 
     const HEADER: &[u8] = b"\x00\x53\x70\x45";
     const DELIVERY_ANNOTATIONS: &[u8] = b"\x00\x53\x71\xc1\x01\x00";

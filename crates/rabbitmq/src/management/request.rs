@@ -2,7 +2,7 @@
 //!
 //! Some clients write the body before the properties (rule 6).
 
-use amqp::message::{BodyKind, Properties, Sections, arrange};
+use amqp::message::{BodyKind, Properties, scan_in_any_order};
 use amqp::{DecodeError, Value, decode};
 use bytes::Bytes;
 
@@ -41,15 +41,7 @@ impl Request {
     }
 
     fn decode(payload: &Bytes) -> Result<Self, DecodeError> {
-        let (payload, sections) = match Sections::scan(payload) {
-            Ok(sections) => (payload.clone(), sections),
-            Err(DecodeError::UnexpectedDescriptor(_)) => {
-                let arranged = arrange(payload)?;
-                let sections = Sections::scan(&arranged)?;
-                (arranged, sections)
-            }
-            Err(error) => return Err(error),
-        };
+        let (payload, sections) = scan_in_any_order(payload)?;
         let properties = match sections.properties.is_empty() {
             true => Properties::default(),
             false => Properties::decode(&payload.slice(sections.properties.clone()))?,

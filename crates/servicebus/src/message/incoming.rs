@@ -6,7 +6,7 @@
 //! standard's order, and a message without an id gets one. A batch is accepted or refused as a
 //! whole.
 
-use amqp::message::{Header, Sections, arrange, batch_parts, check_field};
+use amqp::message::{Header, Sections, batch_parts, check_field, scan_in_any_order};
 use amqp::{DecodeError, Error};
 use broker::{Incoming, Wall, is_same_session};
 use bytes::Bytes;
@@ -92,15 +92,7 @@ fn batch(payload: &Bytes, has_delays: bool, ids: &mut MessageIds) -> Result<Vec<
 /// The message with its sections in the standard's order, as nearly all come.
 /// (docs/spec/amqp.md#4.1)
 fn ordered(payload: &Bytes) -> Result<(Bytes, Sections), Error> {
-    match Sections::scan(payload) {
-        Ok(sections) => Ok((payload.clone(), sections)),
-        Err(DecodeError::UnexpectedDescriptor(_)) => {
-            let arranged = arrange(payload).map_err(undecodable)?;
-            let sections = Sections::scan(&arranged).map_err(undecodable)?;
-            Ok((arranged, sections))
-        }
-        Err(error) => Err(undecodable(error)),
-    }
+    scan_in_any_order(payload).map_err(undecodable)
 }
 
 /// One message, checked.

@@ -6,7 +6,7 @@
 //! connection see the same transactions; when one detaches, the transactions that it declared end.
 
 use access::Operation;
-use amqp::message::{BodyKind, Sections};
+use amqp::message::{BodyKind, scan_in_any_order};
 use amqp::{
     Attach, DecodeError, DeliveryState, Error, Role, Symbol, TargetTerminus, Value, decode,
 };
@@ -287,7 +287,7 @@ impl Request {
 
 /// The value of an amqp-value body.
 fn body_of(payload: &Bytes) -> Result<Option<Value>, DecodeError> {
-    let sections = Sections::scan(payload)?;
+    let (payload, sections) = scan_in_any_order(payload)?;
     if sections.body_kind != BodyKind::Value {
         return Ok(None);
     }

@@ -53,6 +53,16 @@ fn rule_09_a_token_is_accepted_with_202() {
     );
 }
 
+/// (docs/spec/amqp.md#4.1)
+#[test]
+fn a_token_in_a_request_with_its_sections_in_another_order_is_accepted() {
+    let (mut world, pair) = anonymous();
+    let request = Request::put_token(ORDERS, &token(ORDERS, "root", KEY, 3_600));
+    let answer = world.call_encoded(&pair, &request.encode_backwards());
+    assert_eq!(answer.expect("an answer").code(), 202);
+    world.sender("orders");
+}
+
 #[test]
 fn rule_11_an_answer_correlates_by_the_message_id_in_its_own_type() {
     let (mut world, pair) = anonymous();

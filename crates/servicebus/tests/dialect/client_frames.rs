@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::{AccessRule, AccessRules, Rights, Secret};
-use amqp::message::{descriptor, encode_map_section};
+use amqp::message::{Sections, descriptor, encode_map_section};
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{
     Attach, DeliveryState, Map, Performative, Role, Source, Target, TargetTerminus, Transfer,
@@ -57,6 +57,15 @@ impl Request {
                 .to_vec(),
             body: Value::from(token),
         }
+    }
+
+    /// With the body first and the properties last.
+    pub fn encode_backwards(&self) -> Bytes {
+        let ordered = self.encode();
+        let sections = Sections::scan(&ordered).expect("a message");
+        let body = &ordered[sections.body];
+        let application = &ordered[sections.application_properties];
+        Bytes::from([body, application, &ordered[sections.properties]].concat())
     }
 
     pub fn encode(&self) -> Bytes {

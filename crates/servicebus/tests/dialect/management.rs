@@ -125,6 +125,25 @@ fn rule_10_an_answer_has_int_string_and_symbol_for_its_status() {
     assert_eq!(response.body(), Value::Map(Vec::new()));
 }
 
+/// (docs/spec/amqp.md#4.1)
+#[test]
+fn a_request_with_its_sections_in_another_order_is_answered() {
+    let (mut world, pair, _) = locked();
+    let mut request = Request::operation(PEEK, vec![("message-count", Value::Int(1))]);
+    request.message_id = Some(Value::from("mine"));
+    let answer = world.call_encoded(&pair, &request.encode_backwards());
+    let answer = answer.expect("an answer");
+    assert_eq!((answer.code(), embedded(&answer).len()), (200, 1));
+    assert_eq!(answer.correlation(), Some(Value::from("mine")));
+
+    let twice = [&request.encode()[..], &request.encode()].concat();
+    assert!(world.call_encoded(&pair, &twice).is_none());
+    let [DeliveryState::Rejected(Some(error))] = &world.outcomes(pair.request)[1..] else {
+        panic!("a section that is there twice is refused");
+    };
+    assert_eq!(error.condition, "amqp:decode-error");
+}
+
 #[test]
 fn rule_11_an_answer_correlates_by_the_message_id_in_its_own_type() {
     let (mut world, pair, _) = locked();

@@ -59,6 +59,16 @@ pub(crate) fn declare(world: &mut World, link: LinkId) -> Bytes {
     }
 }
 
+#[test]
+fn a_header_behind_the_body_declares_a_transaction_too() {
+    let mut world = World::new();
+    let link = coordinator(&mut world);
+    let declare = described(DECLARE, vec![Value::Null]);
+    world.send(link, &[&declare[..], b"\x00\x53\x70\x45"].concat());
+    let outcomes = world.outcomes(link);
+    assert!(matches!(outcomes[..], [DeliveryState::Declared { .. }]));
+}
+
 pub(crate) fn discharge(world: &mut World, link: LinkId, id: &Bytes, fail: bool) -> DeliveryState {
     let fields = vec![Value::Binary(id.clone()), Value::Bool(fail)];
     world.send(link, &described(DISCHARGE, fields));

@@ -610,7 +610,11 @@ impl World {
 
     /// Sends a request and returns what is answered.
     pub fn call(&mut self, pair: &Pair, request: &Request) -> Option<Response> {
-        self.send(pair.request, &request.encode());
+        self.call_encoded(pair, &request.encode())
+    }
+
+    pub fn call_encoded(&mut self, pair: &Pair, request: &[u8]) -> Option<Response> {
+        self.send(pair.request, request);
         let mut answers = self.received(pair.response);
         assert!(answers.len() <= 1);
         answers.pop().map(Response)
