@@ -14,7 +14,7 @@ pub(crate) mod row;
 pub(crate) mod stored;
 
 use bytes::Bytes;
-use store::{MessageRow, Part, SequenceNumber, StoredMessage};
+use store::{EntityId, MessageRow, Part, SequenceNumber, StoredMessage};
 
 use crate::api::id::Subqueue;
 use crate::api::output::{Browsed, MessageState};
@@ -68,7 +68,7 @@ impl Message {
     }
 
     /// As a receiver or browser sees it while it is not locked.
-    pub(crate) fn shown(&self, state: MessageState, payload: Bytes) -> Browsed {
+    pub(crate) fn shown(&self, entity: EntityId, state: MessageState, payload: Bytes) -> Browsed {
         let MessageRow {
             enqueued_ms,
             ttl_ms,
@@ -77,6 +77,7 @@ impl Message {
             ..
         } = self.row;
         Browsed {
+            entity,
             number: self.number,
             enqueued_number: match enqueued_number {
                 0 => self.number,

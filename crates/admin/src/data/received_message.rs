@@ -100,7 +100,8 @@ fn broker_properties(
             .message_id
             .as_ref()
             .and_then(id)
-            .or_else(|| annotated(GIVEN_ID)),
+            .or_else(|| annotated(GIVEN_ID))
+            .or_else(|| Some(message.id_of_its_place())),
         correlation_id: properties.correlation_id.as_ref().and_then(id),
         label: properties.subject,
         to: properties.to.as_ref().and_then(id),
@@ -198,16 +199,19 @@ mod tests {
     use amqp::message::encode_map_section;
     use amqp::{Symbol, descriptor};
     use broker::Wall;
-    use store::SequenceNumber;
+    use store::{EntityId, SequenceNumber};
 
     use super::*;
 
-    /// The id that is shown of a message whose properties section has `own`.
-    fn shown_id(own: Option<&str>) -> String {
+    /// The id that is shown of a message whose properties section has `own`, and whose annotations
+    /// have the one that the broker has `given`.
+    fn shown_id(own: Option<&str>, given: Option<&str>) -> String {
         let mut payload = BytesMut::new();
-        let key = Value::Symbol(Symbol::from(GIVEN_ID));
-        let annotations = [(key, Value::from("given"))];
-        encode_map_section(&mut payload, descriptor::MESSAGE_ANNOTATIONS, &annotations);
+        if let Some(given) = given {
+            let key = Value::Symbol(Symbol::from(GIVEN_ID));
+            let annotations = [(key, Value::from(given))];
+            encode_map_section(&mut payload, descriptor::MESSAGE_ANNOTATIONS, &annotations);
+        }
         if let Some(own) = own {
             let properties = Properties {
                 message_id: Some(Value::from(own)),
@@ -217,6 +221,7 @@ mod tests {
         }
         payload.extend_from_slice(b"\x00\x53\x75\xa0\x02hi");
         let message = Browsed {
+            entity: EntityId(5),
             number: SequenceNumber(1),
             enqueued_number: SequenceNumber(1),
             was_forwarded: false,
@@ -240,7 +245,12 @@ mod tests {
 
     #[test]
     fn a_given_id_is_shown_where_a_publisher_gave_none() {
-        assert_eq!(shown_id(None), "given");
-        assert_eq!(shown_id(Some("own")), "own");
+        assert_eq!(shown_id(None, Some("given")), "given");
+        assert_eq!(shown_id(Some("own"), Some("given")), "own");
+    }
+
+    #[test]
+    fn a_message_without_any_id_has_that_of_its_place() {
+        assert_eq!(shown_id(None, None), "00000000000000050000000000000001");
     }
 }

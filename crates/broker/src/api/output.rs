@@ -61,6 +61,8 @@ impl LockTime {
 /// A message as shown to a receiver or browser.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Browsed {
+    /// Where it is shown.
+    pub entity: EntityId,
     pub number: SequenceNumber,
     /// Its number where it first arrived; another one only if it was forwarded.
     pub enqueued_number: SequenceNumber,
@@ -105,6 +107,14 @@ impl Browsed {
         self.additions.as_ref()?.deaths.as_ref()
     }
 
+    /// The id of a message that has none, since an older version stored it or a rule's action took
+    /// its id away: 32 hexadecimal digits, the same whenever it is shown here, and no other
+    /// message's. (docs/spec/amqp.md#4.2)
+    #[must_use]
+    pub fn id_of_its_place(&self) -> String {
+        format!("{:016x}{:016x}", self.entity.0, self.number.0)
+    }
+
     /// See [`Additions::dead_letter_source`].
     #[must_use]
     pub fn dead_letter_source(&self) -> Option<&str> {
@@ -122,8 +132,6 @@ impl Browsed {
 /// A message handed to a receiver.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Delivery {
-    /// Out of which it is handed.
-    pub entity: EntityId,
     pub message: Browsed,
     /// Also given in receive-and-delete mode.
     pub token: LockToken,

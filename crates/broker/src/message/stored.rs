@@ -4,7 +4,7 @@
 //! cannot be understood makes the message one that cannot be read.
 
 use bytes::Bytes;
-use store::{CommitId, KnownMessage, Part, SequenceNumber, StoreError, StoredMessage};
+use store::{CommitId, EntityId, KnownMessage, Part, SequenceNumber, StoreError, StoredMessage};
 
 use crate::api::error::RequestError;
 use crate::api::output::{Browsed, MessageState};
@@ -67,10 +67,14 @@ pub(crate) fn state_of(part: Part) -> MessageState {
     }
 }
 
-pub(crate) fn shown_of(stored: &StoredMessage, state: MessageState) -> Option<Browsed> {
+pub(crate) fn shown_of(
+    entity: EntityId,
+    stored: &StoredMessage,
+    state: MessageState,
+) -> Option<Browsed> {
     let body = body_of(stored)?;
     let message = Message::stored(stored, body.patch);
-    Some(message.shown(state, body.payload))
+    Some(message.shown(entity, state, body.payload))
 }
 
 pub(crate) fn unreadable(number: SequenceNumber) -> RequestError {

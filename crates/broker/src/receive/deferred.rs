@@ -180,7 +180,7 @@ fn hand_over_one(
         connection: retrieval.request.connection,
         link: None,
     };
-    let shown = message.shown(MessageState::Deferred, body.payload);
+    let shown = message.shown(queue.id, MessageState::Deferred, body.payload);
     hand_out::give(
         queue,
         source,

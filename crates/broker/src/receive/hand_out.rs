@@ -132,7 +132,7 @@ pub(crate) fn deliver(
         connection: receiver.connection,
         link: Some(receiver.link),
     };
-    let mut shown = message.shown(MessageState::Active, payload);
+    let mut shown = message.shown(queue.id, MessageState::Active, payload);
     let returns = queue.rows.returns.of(message.number);
     shown.acquired_count = returns.max(message.delivery_count);
     let timeout = taker.consumer_timeout.or(queue.settings.consumer_timeout);
@@ -198,7 +198,6 @@ pub(crate) fn give(
     let first_ms = waited_ms.filter(|_| is_first);
     queue.rows.traffic.deliver(first_ms);
     Delivery {
-        entity: queue.id,
         message: shown,
         token,
         rests_on: cx.commit(),

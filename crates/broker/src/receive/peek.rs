@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use store::{Part, Query, SequenceNumber, StoredMessage};
+use store::{EntityId, Part, Query, SequenceNumber, StoredMessage};
 
 use crate::api::error::RequestError;
 use crate::api::id::{ReadId, RequestId, Subqueue, SubqueueId};
@@ -250,7 +250,7 @@ pub(crate) fn loaded(
 fn answer_peek(queue: &Queue, peek: PendingPeek, cx: &mut Context<'_>) {
     let sub = queue.sub(peek.place.subqueue);
     let sessions = queue.sessions.as_deref();
-    let browse = |stored: &StoredMessage| peeked(sub, sessions, stored, cx.now.mono);
+    let browse = |stored: &StoredMessage| peeked(queue.id, sub, sessions, stored, cx.now.mono);
     cx.emit(peek.into_page().answer(browse));
 }
 
@@ -273,12 +273,13 @@ fn note_first_scheduled(
 
 /// A stored message as a peek shows it: with its lock, if it is locked.
 pub(crate) fn peeked(
+    entity: EntityId,
     sub: &SubqueueState,
     sessions: Option<&Sessions>,
     stored: &StoredMessage,
     now: Mono,
 ) -> Option<Browsed> {
-    let mut shown = shown_of(stored, state_of(stored.part))?;
+    let mut shown = shown_of(entity, stored, state_of(stored.part))?;
     shown.lock = lock_time(sub, sessions, stored.number, now);
     Some(shown)
 }

@@ -108,7 +108,10 @@ impl Sessions {
             peek.next = peek.from;
             return Self::ask_order(peek, parts, cx);
         }
-        let browse = |stored: &_| peeked(parts.main, Some(self), stored, cx.now.mono);
+        let browse = |stored: &_| {
+            let sessions = Some(self);
+            peeked(parts.rows.id, parts.main, sessions, stored, cx.now.mono)
+        };
         cx.emit(peek.page.answer(browse));
     }
 }

@@ -84,7 +84,7 @@ impl Outbox {
             Output::Deliver { receiver, delivery } => {
                 let is_firm = |matter| self.firm.contains_key(&matter);
                 delivery.rests_on <= durable
-                    && !is_firm(Matter::Deliveries(delivery.entity))
+                    && !is_firm(Matter::Deliveries(delivery.message.entity))
                     && !is_firm(Matter::Connection(receiver.connection))
             }
             _ => false,
@@ -95,7 +95,7 @@ impl Outbox {
     fn count(&mut self, output: &Output, firm: &mut Vec<Matter>) {
         let matter = match output {
             Output::Sent { .. } | Output::Published { .. } | Output::Settled { .. } => return,
-            Output::Deliver { delivery, .. } => Matter::Deliveries(delivery.entity),
+            Output::Deliver { delivery, .. } => Matter::Deliveries(delivery.message.entity),
             other => Matter::Connection(other.connection()),
         };
         if firm.last() != Some(&matter) {
@@ -137,6 +137,7 @@ mod tests {
     /// A delivery to a connection, named by its number.
     fn delivery(entity: u64, connection: u64, number: u64, rests_on: u64) -> Output {
         let message = Browsed {
+            entity: EntityId(entity),
             number: SequenceNumber(number),
             enqueued_number: SequenceNumber(number),
             was_forwarded: false,
@@ -154,7 +155,6 @@ mod tests {
         Output::Deliver {
             receiver: receiver(connection),
             delivery: Box::new(Delivery {
-                entity: EntityId(entity),
                 message,
                 token: LockToken(number.into()),
                 rests_on: CommitId(rests_on),

@@ -202,11 +202,10 @@ impl SubqueueState {
     fn show_one(&self, slot: ReceiverSlot, stored: &StoredMessage, cx: &mut Context<'_>) -> bool {
         let receiver = cx.shared.clients.get(slot).id;
         // What cannot be read cannot be shown.
-        let Some(message) = shown_of(stored, MessageState::Active) else {
+        let Some(message) = shown_of(self.place.entity, stored, MessageState::Active) else {
             return false;
         };
         let delivery = Box::new(Delivery {
-            entity: self.place.entity,
             token: cx.shared.tokens.next(message.number),
             message,
             rests_on: cx.commit(),

@@ -255,9 +255,9 @@ impl Run {
                 Output::NodeOpened { result, .. } => opened = result.ok().map(|node| node.entity),
                 Output::NodeClosed { link } => closed.push(link),
                 Output::Deliver { delivery, .. } => {
-                    let node = self.there.get_mut(&delivery.entity);
+                    let node = self.there.get_mut(&delivery.message.entity);
                     node.expect("a node that is there delivers").messages -= 1;
-                    let next = self.next.entry(delivery.entity).or_insert(1);
+                    let next = self.next.entry(delivery.message.entity).or_insert(1);
                     assert_eq!(delivery.message.number, SequenceNumber(*next));
                     *next += 1;
                 }

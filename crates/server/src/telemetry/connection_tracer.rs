@@ -290,7 +290,7 @@ impl ConnectionTracer {
             delivery_count,
             enqueued_ms: message.enqueued.0,
         };
-        let mut span = self.span(traced, delivery.entity, operation);
+        let mut span = self.span(traced, delivery.message.entity, operation);
         // A virtual clock may be ahead of the real one.
         span.start = span.start.min(message.enqueued.0.saturating_mul(1_000_000));
         self.tracer.send(span);

@@ -2,9 +2,12 @@
 //!
 //! Header and annotations are written anew; the bare message is sent as the bytes that were
 //! received. Only two of its sections are ever rewritten, each by itself: the properties when the
-//! message expires (creation-time and absolute-expiry-time) or when a publisher of RabbitMQ's
-//! dialect gave it no id, and the application properties when the broker changes some of them. The
-//! output goes directly into a buffer that its owner reuses.
+//! message expires (creation-time and absolute-expiry-time) or has no id there, and the application
+//! properties when the broker changes some of them. The output goes directly into a buffer that its
+//! owner reuses.
+//!
+//! A message has no id among its properties if a publisher of RabbitMQ's dialect gave it none (then
+//! its annotations have one), if an older version stored it so, or if a rule's action removed it.
 
 use amqp::encode;
 use amqp::message::{Header, Sections};
@@ -146,7 +149,15 @@ fn write_changed(
 ) -> usize {
     let mut untouched = ends.annotations;
     let section = &payload[sections.properties.clone()];
-    let given_id = given_id.filter(|_| !has_message_id(section));
+    let id_of_its_place;
+    let given_id = if !lacks_message_id(section) {
+        None
+    } else if given_id.is_some() {
+        given_id
+    } else {
+        id_of_its_place = encoded_id(message);
+        Some(&id_of_its_place[..])
+    };
     if message.ttl_ms.is_some() || given_id.is_some() {
         write_properties(head, section, message, given_id);
         untouched = ends.properties;
@@ -211,9 +222,17 @@ fn write_properties(
     encode::list32_finish(head, start, PROPERTIES_FIELDS);
 }
 
-fn has_message_id(section: &[u8]) -> bool {
+/// Whether properties have no id. Those that cannot be read are left as they are.
+fn lacks_message_id(section: &[u8]) -> bool {
     let first = Items::of(section).and_then(|mut items| items.next());
-    first.ok().flatten().is_some_and(|id| id != [items::NULL])
+    first.is_ok_and(|first| first.is_none_or(|id| id == [items::NULL]))
+}
+
+/// The id of a message that has none.
+fn encoded_id(message: &Browsed) -> BytesMut {
+    let mut id = BytesMut::new();
+    encode::string(&mut id, &message.id_of_its_place());
+    id
 }
 
 fn creation_time(section: &[u8]) -> Option<i64> {

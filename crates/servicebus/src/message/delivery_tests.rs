@@ -5,7 +5,7 @@ use amqp::{Symbol, Value};
 use broker::{Additions, MessageState, Wall};
 use bytes::Bytes;
 use dialect::MessageIds;
-use store::SequenceNumber;
+use store::{EntityId, SequenceNumber};
 
 use super::*;
 
@@ -14,12 +14,17 @@ mod annotation_tests;
 
 const TOKEN: LockToken = LockToken(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
 const BODY: &[u8] = b"\x00\x53\x75\xa0\x02hi";
+/// Properties with an id.
+const ID: &[u8] = b"\x00\x53\x73\xc0\x04\x01\xa1\x01m";
+/// Of entity and number.
+const ID_OF_ITS_PLACE: &str = "00000000000000030000000000000102";
 const NUMBER: i64 = 258;
 const ENQUEUED: i64 = 1_700_000_000_000;
 const UNTIL: i64 = 1_700_000_060_000;
 
 fn browsed(payload: impl Into<Bytes>) -> Browsed {
     Browsed {
+        entity: EntityId(3),
         number: SequenceNumber(258),
         enqueued_number: SequenceNumber(258),
         was_forwarded: false,
@@ -93,7 +98,7 @@ fn rule_14_a_delivery_carries_its_token_as_a_uuid_in_standard_order() {
 
 #[test]
 fn a_delivery_is_these_bytes() {
-    let message = encoded(&browsed(BODY), locked());
+    let message = encoded(&browsed([ID, BODY].concat()), locked());
     let mut expected = Vec::new();
     // Header: durable, priority, ttl and first-acquirer null, delivery-count 0.
     expected.extend_from_slice(b"\x00\x53\x70\xc0\x06\x05\x40\x40\x40\x40\x43");
@@ -114,6 +119,7 @@ fn a_delivery_is_these_bytes() {
     );
     expected.extend_from_slice(&6_u32.to_be_bytes());
     expected.extend_from_slice(&entries);
+    expected.extend_from_slice(ID);
     expected.extend_from_slice(BODY);
     assert_eq!(message, expected);
 }
@@ -234,6 +240,7 @@ fn an_expiring_message_whose_sender_tells_no_creation_was_created_when_it_was_en
         sections.properties.clone()
     });
     let expected = Properties {
+        message_id: Some(Value::from(ID_OF_ITS_PLACE)),
         creation_time: Some(ENQUEUED),
         absolute_expiry_time: Some(ENQUEUED + 10),
         ..Properties::default()
@@ -245,6 +252,7 @@ fn an_expiring_message_whose_sender_tells_no_creation_was_created_when_it_was_en
 fn a_message_that_lives_for_ever_shows_its_times_as_they_were_sent() {
     let mut payload = BytesMut::new();
     let sent = Properties {
+        message_id: Some(Value::from("m")),
         absolute_expiry_time: Some(3),
         ..Properties::default()
     };
@@ -394,6 +402,38 @@ fn an_id_among_the_annotations_is_shown_among_the_properties() {
             let annotations = section(&shown, |it| it.message_annotations.clone());
             let annotations = decode_map_section(&annotations).expect("a map");
             assert_eq!(amqp::value::lookup(&annotations, broker::GIVEN_ID), None);
+        }
+    }
+}
+
+/// As an older version has stored it, and as a rule's action leaves it.
+#[test]
+fn a_message_without_any_id_has_that_of_its_place_in_each_view() {
+    let subject = Properties {
+        subject: Some("subject".to_owned()),
+        ..Properties::default()
+    };
+    let mut with_subject = BytesMut::new();
+    subject.encode(&mut with_subject);
+    with_subject.extend_from_slice(BODY);
+    for (sent, payload) in [
+        (Properties::default(), Bytes::from_static(BODY)),
+        (subject, with_subject.freeze()),
+    ] {
+        for view in [
+            locked(),
+            UNLOCKED,
+            View::Deferred(Some(lock())),
+            View::Peek(LockedUntil::UNLOCKED),
+        ] {
+            let shown = encoded(&browsed(payload.clone()), view);
+            let properties = section(&shown, |sections| sections.properties.clone());
+            let expected = Properties {
+                message_id: Some(Value::from(ID_OF_ITS_PLACE)),
+                ..sent.clone()
+            };
+            assert_eq!(Properties::decode(&properties), Ok(expected));
+            assert!(shown.ends_with(BODY));
         }
     }
 }

@@ -211,6 +211,7 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
         _ => None,
     });
     let message = broker::Browsed {
+        entity: store::EntityId(0),
         number: store::SequenceNumber(9),
         enqueued_number: store::SequenceNumber(9),
         was_forwarded: false,
@@ -227,7 +228,6 @@ fn the_broker_hears_that_there_is_no_credit_before_it_gets_a_delivery_back() {
     };
     let token = broker::LockToken(5);
     let delivery = Box::new(broker::Delivery {
-        entity: store::EntityId(0),
         message,
         token,
         rests_on: store::CommitId::default(),

@@ -116,3 +116,32 @@ fn rules_see_a_given_id_and_copies_and_forwarded_messages_have_it() {
     let told = copies.iter().find_map(|it| it.application_property("id"));
     assert_eq!(told, Some(id));
 }
+
+#[test]
+fn a_copy_whose_id_an_action_removes_is_shown_with_one_of_its_own() {
+    let mut world = topics::world();
+    let audit = "events/Subscriptions/audit";
+    let pair = world.pair(&format!("{audit}/$management"));
+    for (name, action) in [
+        ("removed", "REMOVE sys.MessageId"),
+        ("null", "SET sys.MessageId = NULL"),
+    ] {
+        let rule = vec![
+            ("sql-filter", topics::sql("1 = 1")),
+            ("sql-rule-action", topics::sql(action)),
+        ];
+        assert_eq!(topics::add(&mut world, &pair, name, rule).code(), 200);
+    }
+    world.enqueue("events", &message("hello"));
+    let shown = ids(&peeked(&mut world, &pair));
+    // The default rule makes a copy too, with the id that was given at intake.
+    check_given(&shown, 3);
+    let receiver = world.receiver(audit, UNSETTLED, 3);
+    let received = world.received(receiver);
+    assert_eq!(ids(&received), shown);
+    for received in &received {
+        world.dispose(received, DeliveryState::Rejected(None), false);
+    }
+    let dead = world.receiver(&format!("{audit}/$deadletterqueue"), UNSETTLED, 3);
+    assert_eq!(ids(&world.received(dead)), shown);
+}

@@ -278,7 +278,7 @@ impl Nodes {
             connection,
             link: receiver.link,
         };
-        let from = delivery.entity;
+        let from = delivery.message.entity;
         let id = message::id_of(&delivery.message.payload).unwrap_or_default();
         let to = self.topics.get(&from).copied().unwrap_or(from);
         let sent = self.sent.get(&id);

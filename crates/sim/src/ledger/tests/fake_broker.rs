@@ -350,6 +350,7 @@ impl FakeBroker {
         let payload = self.ledger.books.body(&row).unwrap().clone();
         let place = self.ledger.books.place(id).unwrap();
         let message = Browsed {
+            entity: store::EntityId(0),
             number: place.number,
             enqueued_number: place.number,
             was_forwarded: false,
@@ -365,7 +366,6 @@ impl FakeBroker {
             additions: None,
         };
         let delivery = Box::new(Delivery {
-            entity: store::EntityId(0),
             message,
             token: LockToken(token),
             rests_on: store::CommitId::default(),

@@ -28,6 +28,7 @@ fn nodes() -> Nodes {
 /// The message comes out of its node.
 fn delivery() -> Output {
     let message = Browsed {
+        entity: NODE,
         number: SequenceNumber(1),
         enqueued_number: SequenceNumber(1),
         was_forwarded: false,
@@ -45,7 +46,6 @@ fn delivery() -> Output {
     Output::Deliver {
         receiver: receiver_of(LINK),
         delivery: Box::new(Delivery {
-            entity: NODE,
             message,
             token: LockToken(1),
             rests_on: CommitId::default(),

@@ -245,6 +245,7 @@ mod tests {
         // The application property `n` is 1 and was changed to 2.
         let sections = b"\x00\x53\x74\xc1\x06\x02\xa1\x01n\x54\x01\x00\x53\x75\xa0\x01x";
         let message = Browsed {
+            entity: EntityId(1),
             number: SequenceNumber(1),
             enqueued_number: SequenceNumber(1),
             was_forwarded: true,
