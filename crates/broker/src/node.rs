@@ -40,7 +40,8 @@ pub(crate) fn create(
 ) {
     // A link that attaches again starts anew.
     close(directory, link, cx);
-    let result = check_room(link.connection, cx).map(|()| {
+    let admitted = check_tier(request.kind, cx).and_then(|()| check_room(link.connection, cx));
+    let result = admitted.map(|()| {
         let kind = match request.kind {
             NodeKind::Queue => Kind::Queue,
             NodeKind::Topic => Kind::Topic(Topic::default()),
@@ -139,6 +140,15 @@ fn subscribe(
     };
     cx.shared.nodes.insert(entity, node);
     Ok(Node { entity, kind: seen })
+}
+
+fn check_tier(kind: NodeKind, cx: &Context<'_>) -> Result<(), NodeError> {
+    match kind {
+        NodeKind::Topic if !cx.shared.settings.tier.has_topics() => {
+            Err(NodeError::NotInTier("topics"))
+        }
+        NodeKind::Topic | NodeKind::Queue => Ok(()),
+    }
 }
 
 fn check_room(connection: ConnectionId, cx: &Context<'_>) -> Result<(), NodeError> {

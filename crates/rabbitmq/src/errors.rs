@@ -212,6 +212,7 @@ pub(crate) fn node(queue: Resource<'_>, error: NodeError) -> Error {
     let condition = match error {
         NodeError::NotFound => return not_found(queue),
         NodeError::Exclusive => condition::RESOURCE_LOCKED,
+        NodeError::NotInTier(_) => condition::NOT_ALLOWED,
         NodeError::TooMany { .. } | NodeError::OutOfMemory { .. } => {
             condition::RESOURCE_LIMIT_EXCEEDED
         }

@@ -370,7 +370,7 @@ fn connections(
             (None, Some(Tier::Premium)) => PREMIUM_MESSAGE_SIZE,
             (None, _) => default.max_message_size,
         },
-        transactions: config.sku != Some(Tier::Basic),
+        tier: config.sku.unwrap_or_default(),
         batch_delete: batch_delete.map_or(default.batch_delete, |count| {
             usize::try_from(count.0).unwrap_or(usize::MAX)
         }),

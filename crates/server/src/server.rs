@@ -114,7 +114,7 @@ impl BoundServer {
         let (task, inbox) =
             ShardTask::new(shard, clock_of_broker, progress, Arc::clone(&namespaces));
         let shard = tokio::spawn(task.run());
-        match setup::prepare(&inbox, &options).await {
+        match setup::prepare(&inbox, &options, &namespaces).await {
             Ok(()) => {}
             Err(setup::Error::Refused(error)) => {
                 end(&inbox, shard).await?;

@@ -48,12 +48,12 @@ impl Client {
     /// Answers a client's attach.
     pub(crate) fn handle_attach(&mut self, link: LinkId, session: SessionId, attach: Box<Attach>) {
         if coordinator::is_coordinator_attach(&attach) {
-            if !self.settings.transactions {
+            if !self.settings.tier.has_transactions() {
                 let origin = Origin {
                     link: Some(&attach.name),
                     ..Origin::default()
                 };
-                let error = self.tracked(errors::no_transactions());
+                let error = self.tracked(errors::not_in_basic("Transactions"));
                 self.refusals.note(Subject::Attach, origin, &error);
                 return self.connection.refuse(link, error);
             }
@@ -192,6 +192,9 @@ impl Client {
         }
         let destination = transfer_destination::of(&request.attach)?;
         if let Some(destination) = &destination {
+            if !self.settings.tier.has_forwarding() {
+                return Err(errors::not_in_basic("Transfer destinations"));
+            }
             self.authorize(Operation::Send.required_right(), &destination.entity)?;
         }
         let max_message_size = self.max_message_size(&entity);

@@ -143,11 +143,11 @@ pub(crate) fn token_expired(link: &str, required_right: RequiredRight, resource:
     )
 }
 
-/// A coordinator where there are no transactions. (docs/spec/entities.md#4)
-pub(crate) fn no_transactions() -> Error {
+/// A link for something that the tier does not have. (docs/spec/entities.md#4)
+pub(crate) fn not_in_basic(what: &str) -> Error {
     Error::new(
         condition::NOT_ALLOWED,
-        "Transactions are not supported in the Basic tier.",
+        format!("{what} are not supported in the Basic tier."),
     )
 }
 

@@ -2,6 +2,7 @@
 
 use access::RequiredRight;
 use amqp::Symbol;
+use broker::Tier;
 
 use crate::jms::connection::is_client_provider;
 use crate::jms::{DELAYED_DELIVERY, SHARED_SUBS};
@@ -55,8 +56,8 @@ pub struct Settings {
     pub sender_credit: u32,
     /// Most messages that one request may delete. (docs/spec/entities.md#4)
     pub batch_delete: usize,
-    /// Whether there are transactions: not in the Basic tier. (docs/spec/entities.md#4)
-    pub transactions: bool,
+    /// What it does without. (docs/spec/entities.md#4)
+    pub tier: Tier,
     /// How long a link outlives its token.
     pub token_grace: u32,
     /// Close a connection without links after this long; `None` keeps it. (docs/spec/amqp.md#1.5)
@@ -101,7 +102,7 @@ impl Default for Settings {
             max_message_size: 262_144,
             sender_credit: 1_000,
             batch_delete: 4_000,
-            transactions: true,
+            tier: Tier::Standard,
             token_grace: 60_000,
             idle_connection: None,
             authentication_time_out: 60_000,

@@ -77,6 +77,8 @@ pub enum NodeError {
     TooMany { limit: usize },
     #[error("dynamic nodes take {limit} bytes of memory")]
     OutOfMemory { limit: u64 },
+    #[error("a namespace of the Basic tier does not have {0}")]
+    NotInTier(&'static str),
 }
 
 /// The 32 hexadecimal digits that name a node.

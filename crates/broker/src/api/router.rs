@@ -261,6 +261,9 @@ pub enum RouterError {
         name: String,
         difference: RouterDifference,
     },
+    /// Routers distribute messages as topics do.
+    #[error("a namespace of the Basic tier does not have {0}")]
+    NotInTier(&'static str),
     #[error("there can be {limit} {what}")]
     TooMany { limit: usize, what: &'static str },
     #[error("{what} can have {limit} bytes")]

@@ -31,19 +31,32 @@ impl Tier {
         }
     }
 
-    /// Whether a new or changed entity may have these settings. A time to live that is not limited
-    /// becomes that of the tier.
-    ///
-    /// # Errors
-    /// When the tier does not have that.
-    pub fn admit(self, kind: EntityKind, settings: &mut QueueSettings) -> Result<(), EntityError> {
+    /// Whether it has topics, and what distributes messages as they do.
+    #[must_use]
+    pub fn has_topics(self) -> bool {
+        self != Self::Basic
+    }
+
+    /// Whether messages can go on from the entity that they are sent to.
+    #[must_use]
+    pub fn has_forwarding(self) -> bool {
+        self != Self::Basic
+    }
+
+    /// Whether it has transactions.
+    #[must_use]
+    pub fn has_transactions(self) -> bool {
+        self != Self::Basic
+    }
+
+    /// What an entity has that the tier does not: its kind, or one of its properties.
+    #[must_use]
+    pub fn lacks(self, kind: EntityKind, settings: &QueueSettings) -> Option<&'static str> {
         if self != Self::Basic {
-            return Ok(());
-        }
-        if kind != EntityKind::Queue {
-            return Err(EntityError::NotInTier("topics"));
+            return None;
         }
         let lacking = [
+            ("topics", kind != EntityKind::Queue),
             ("RequiresSession", settings.requires_session),
             (
                 "RequiresDuplicateDetection",
@@ -55,18 +68,27 @@ impl Tier {
                 settings.forward_dead_lettered_messages_to.is_some(),
             ),
             ("AutoDeleteOnIdle", settings.auto_delete_on_idle != u64::MAX),
+            (
+                "DefaultMessageTimeToLive above P14D",
+                settings.default_message_time_to_live > BASIC_TIME_TO_LIVE,
+            ),
         ];
-        if let Some((property, _)) = lacking.into_iter().find(|(_, is_set)| *is_set) {
-            return Err(EntityError::NotInTier(property));
-        }
+        let found = lacking.into_iter().find(|(_, is_set)| *is_set);
+        found.map(|(what, _)| what)
+    }
+
+    /// Whether a new or changed entity may have these settings. A time to live that is not limited
+    /// becomes that of the tier.
+    ///
+    /// # Errors
+    /// When the tier does not have that.
+    pub fn admit(self, kind: EntityKind, settings: &mut QueueSettings) -> Result<(), EntityError> {
         let time_to_live = &mut settings.default_message_time_to_live;
-        if *time_to_live == u64::MAX {
+        if self == Self::Basic && *time_to_live == u64::MAX {
             *time_to_live = BASIC_TIME_TO_LIVE;
-        } else if *time_to_live > BASIC_TIME_TO_LIVE {
-            let what = "DefaultMessageTimeToLive above P14D";
-            return Err(EntityError::NotInTier(what));
         }
-        Ok(())
+        let lacking = self.lacks(kind, settings);
+        lacking.map_or(Ok(()), |what| Err(EntityError::NotInTier(what)))
     }
 }
 
@@ -111,6 +133,22 @@ mod tests {
             let admitted = Tier::Basic.admit(kind, &mut QueueSettings::default());
             assert_eq!(admitted, Err(EntityError::NotInTier("topics")));
         }
+    }
+
+    /// Of a store that was made in another tier.
+    #[test]
+    fn what_an_entity_has_and_basic_does_not_is_told() {
+        let endless = QueueSettings::default();
+        let told = Tier::Basic.lacks(EntityKind::Queue, &endless);
+        assert_eq!(told, Some("DefaultMessageTimeToLive above P14D"));
+        let told = Tier::Basic.lacks(EntityKind::Topic, &endless);
+        assert_eq!(told, Some("topics"));
+        let plain = QueueSettings {
+            default_message_time_to_live: BASIC_TIME_TO_LIVE,
+            ..QueueSettings::default()
+        };
+        assert_eq!(Tier::Basic.lacks(EntityKind::Queue, &plain), None);
+        assert_eq!(Tier::Standard.lacks(EntityKind::Topic, &endless), None);
     }
 
     #[test]

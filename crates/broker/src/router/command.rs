@@ -85,6 +85,9 @@ fn declare(
         };
     }
     router::check_router_name(&name)?;
+    if !cx.shared.settings.tier.has_topics() {
+        return Err(RouterError::NotInTier("exchanges"));
+    }
     let taken = directory.find(namespace, &name);
     let taken = taken.and_then(|id| directory.get(id));
     if taken.is_some_and(|queue| queue.kind.seen() == EntityKind::Topic) {
@@ -169,6 +172,9 @@ fn bind(
     cx: &mut Context<'_>,
 ) -> Result<(), RouterError> {
     check_ends(&binding)?;
+    if !cx.shared.settings.tier.has_topics() {
+        return Err(RouterError::NotInTier("bindings"));
+    }
     if binding.key.len() > MAX_ROUTER_NAME {
         let (limit, what) = (MAX_ROUTER_NAME, "a binding key");
         return Err(RouterError::TooLong { limit, what });

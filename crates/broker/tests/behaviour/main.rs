@@ -80,6 +80,7 @@ mod sessions_window;
 mod snapshots;
 mod snapshots_at_random;
 mod status;
+mod tier;
 mod topics;
 mod topics_at_random;
 mod transactions;

@@ -7,14 +7,16 @@
 use std::collections::HashMap;
 
 use broker::{
-    Answer, Batch, ConnectionId, DEFAULT_NAMESPACE, EntityError, FaultRule, NamespaceAnswer,
-    NamespaceDefinition, NamespaceOrder, Order, Policy, QueueInfo, QueueSettings,
+    Answer, Batch, ConnectionId, DEFAULT_NAMESPACE, EntityError, EntityKind, FaultRule,
+    NamespaceAnswer, NamespaceDefinition, NamespaceOrder, Order, Policy, QueueInfo, QueueSettings,
+    Tier,
 };
 use entity::{QueueDefinition, TopicDefinition, ensured};
 use store::NamespaceId;
 
 use crate::http::api::faults::warn_of_faults;
 use crate::namespaces::namespace::SUBSCRIPTIONS;
+use crate::namespaces::namespace_registry::NamespaceRegistry;
 use crate::options::Options;
 use crate::shard::Inbox;
 use crate::shard::shard_client::{ShardClient, ShardError};
@@ -29,7 +31,11 @@ pub enum Error {
 }
 
 /// Makes the configured namespaces, queues, topics and policies exist.
-pub async fn prepare(inbox: &Inbox, options: &Options) -> Result<(), Error> {
+pub async fn prepare(
+    inbox: &Inbox,
+    options: &Options,
+    namespaces: &NamespaceRegistry,
+) -> Result<(), Error> {
     let mut shard_client = ShardClient::open(inbox, ConnectionId::SERVER).await?;
     make(
         &mut shard_client,
@@ -51,6 +57,40 @@ pub async fn prepare(inbox: &Inbox, options: &Options) -> Result<(), Error> {
         )
         .await?;
         inject(&mut shard_client, &name, &namespace.faults).await?;
+    }
+    warn_of_tier(&mut shard_client, options.broker.tier, namespaces).await?;
+    Ok(())
+}
+
+/// Tells the operator's log of the queues and topics that go on although the tier does not have
+/// them: the store was made in another one. (docs/spec/entities.md#4)
+async fn warn_of_tier(
+    shard_client: &mut ShardClient,
+    tier: Tier,
+    namespaces: &NamespaceRegistry,
+) -> Result<(), ShardError> {
+    if tier.has_topics() {
+        return Ok(());
+    }
+    let default = std::iter::once(DEFAULT_NAMESPACE.to_owned());
+    for namespace in default.chain(namespaces.names()) {
+        let Some(id) = namespaces.of_name(&namespace) else {
+            continue;
+        };
+        shard_client.enter(id);
+        let mut entities = shard_client.entities().await?;
+        // A topic stands for its subscriptions.
+        entities.retain(|entity| entity.kind != EntityKind::Subscription);
+        for entity in entities {
+            if let Some(what) = tier.lacks(entity.kind, &entity.settings) {
+                tracing::warn!(
+                    entity = entity.path,
+                    namespace,
+                    "kept from another tier: a namespace of the {} tier does not have {what}",
+                    tier.name()
+                );
+            }
+        }
     }
     Ok(())
 }

@@ -76,6 +76,7 @@ pub(crate) fn node(error: &NodeError, resource: &str) -> Error {
     let condition = match error {
         NodeError::NotFound => return entity_missing(resource),
         NodeError::Exclusive => condition::RESOURCE_LOCKED,
+        NodeError::NotInTier(_) => condition::NOT_ALLOWED,
         NodeError::TooMany { .. } | NodeError::OutOfMemory { .. } => {
             condition::RESOURCE_LIMIT_EXCEEDED
         }

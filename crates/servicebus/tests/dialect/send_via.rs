@@ -3,12 +3,13 @@
 
 use amqp::performative::SenderSettleMode;
 use amqp::{Attach, DeliveryState, Value};
-use broker::{Ensured, QueueSettings};
+use broker::{Ensured, QueueSettings, Tier};
 use endpoint::LinkId;
 
 use crate::rotation::{CBS, put};
+use crate::tracking::text;
 use crate::transactions::{coordinator, declare, discharge, seen, send_within, within};
-use crate::world::{KEY, World, message, rules, sender, token};
+use crate::world::{KEY, Login, World, message, rules, sender, token};
 
 const UNSETTLED: SenderSettleMode = SenderSettleMode::Unsettled;
 const PROPERTY: &str = "com.microsoft:transfer-destination-address";
@@ -54,6 +55,16 @@ fn a_message_is_the_destinations_in_whatever_form_that_is_named() {
     for message in received {
         assert_eq!(message.annotation("x-opt-enqueue-sequence-number"), None);
     }
+}
+
+#[test]
+fn in_the_basic_tier_nothing_goes_on() {
+    let mut world = World::with(Login::Plain("root", KEY), |it| it.tier = Tier::Basic);
+    let refusal = world.refusal(via("orders", "orders2"));
+    assert_eq!(refusal.condition, "amqp:not-allowed");
+    let why = "Transfer destinations are not supported in the Basic tier.";
+    assert_eq!(text(&refusal), why);
+    attach(&mut world, via("orders", Value::Null));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use amqp::performative::SenderSettleMode;
 use amqp::{
     Attach, DeliveryState, Error, Performative, Symbol, TargetTerminus, Transfer, Value, frame,
 };
-use broker::{Command, QueueSettings};
+use broker::{Command, QueueSettings, Tier};
 use bytes::{Bytes, BytesMut};
 use dialect::Dialect;
 use endpoint::{Event, LinkId, Outgoing, SessionId};
@@ -182,7 +182,7 @@ fn condition_inside(outcome: &DeliveryState) -> &str {
 #[test]
 fn a_namespace_of_the_basic_tier_has_no_transactions() {
     let login = Login::Mechanism("ANONYMOUS");
-    let mut world = World::with(login, |settings| settings.transactions = false);
+    let mut world = World::with(login, |settings| settings.tier = Tier::Basic);
     let error = world.refusal(coordinator_attach(Vec::new()));
     assert_eq!(error.condition.as_str(), "amqp:not-allowed");
     let text = error.description.expect("a text");
