@@ -42,9 +42,9 @@ pub enum Subject {
 pub enum Severity {
     /// The client, its configuration or its rights need attention.
     Warning,
-    /// It also happens to correct clients, which reconnect by themselves.
+    /// It also happens to correct clients, which go on by themselves.
     Notice,
-    /// The normal answer to a request that found nothing.
+    /// No refusal: a wait ended without what it was for.
     Expected,
 }
 
@@ -77,8 +77,8 @@ impl ClientRefusal {
             }
             Subject::Settlement if is(condition::MESSAGE_LOCK_LOST) => Severity::Notice,
             Subject::Link if is(condition::DETACH_FORCED) => Severity::Notice,
+            Subject::Request if is(condition::MESSAGE_NOT_FOUND) => Severity::Notice,
             Subject::Attach if is(condition::TIMEOUT) => Severity::Expected,
-            Subject::Request if is(condition::MESSAGE_NOT_FOUND) => Severity::Expected,
             _ => Severity::Warning,
         }
     }
@@ -144,7 +144,7 @@ mod tests {
     fn what_a_client_expects_now_and_then_weighs_less() {
         use Subject::{Attach, Connection, Link, Message, Request, Session, Settlement, Token};
         check(Attach, condition::TIMEOUT, Severity::Expected);
-        check(Request, condition::MESSAGE_NOT_FOUND, Severity::Expected);
+        check(Request, condition::MESSAGE_NOT_FOUND, Severity::Notice);
         check(Connection, condition::CONNECTION_FORCED, Severity::Notice);
         check(Link, condition::SESSION_LOCK_LOST, Severity::Notice);
         check(Link, condition::DETACH_FORCED, Severity::Notice);

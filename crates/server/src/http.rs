@@ -207,7 +207,7 @@ fn note_end(result: &hyper::Result<()>, server: &ServerState, transport: Transpo
     }
 }
 
-/// Logs the answer to a request if it is an error. The refusals of a stopping server are ordinary.
+/// Logs the answer to a request if it is an error. Clients recover from those of a stopping server.
 fn log_refusal(
     request: (&Method, &Uri),
     response: &Response,
@@ -219,7 +219,7 @@ fn log_refusal(
         return;
     }
     let severity = match status {
-        StatusCode::SERVICE_UNAVAILABLE if *server.stopping.borrow() => Severity::Expected,
+        StatusCode::SERVICE_UNAVAILABLE if *server.stopping.borrow() => Severity::Notice,
         _ => Severity::Warning,
     };
     let reason = answer::reason(response);

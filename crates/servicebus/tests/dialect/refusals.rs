@@ -381,7 +381,7 @@ fn a_request_without_a_way_back_is_reported() {
 }
 
 #[test]
-fn what_is_not_there_to_be_had_is_ordinary() {
+fn a_number_that_is_not_there_is_a_quiet_refusal_and_an_empty_peek_none() {
     let mut world = World::new();
     let pair = world.pair("orders/$management");
     let request = Request::operation(
@@ -396,7 +396,7 @@ fn what_is_not_there_to_be_had_is_ordinary() {
     let (link, entity) = (Some("link 2"), Some("orders"));
     let condition = "com.microsoft:message-not-found";
     check(&refused, Subject::Request, link, entity, condition);
-    assert_eq!(refused.severity(), Severity::Expected);
+    assert_eq!(refused.severity(), Severity::Notice);
     let nothing = Request::operation(
         "com.microsoft:peek-message",
         vec![
