@@ -18,7 +18,7 @@ use crate::api::time::Wall;
 /// The most rules of a namespace.
 pub const MAX_FAULTS: usize = 100;
 
-/// Which operations fail, and how. Of several rules that fit, the first one counts.
+/// Which operations fail, and how. Of several rules that have one fail, the first decides.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FaultRule {

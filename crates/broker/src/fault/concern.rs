@@ -17,7 +17,8 @@ use crate::api::fault::{FaultOperation, Requester};
 use crate::api::id::{ReceiverId, RequestId, TransactionId};
 use crate::api::incoming::Incoming;
 use crate::api::outcome::Outcome;
-use amqp::decode;
+use crate::lineage::record::id_text;
+use crate::queue::session_key::is_same_session;
 
 /// What a client's command is about.
 #[derive(Debug)]
@@ -122,14 +123,26 @@ impl<'a> Concern<'a> {
                 ..asked(*entity, FaultOperation::Peek, request)
             },
             Command::ReceiveDeferred {
-                request, subqueue, ..
-            } => asked(subqueue.entity, FaultOperation::ReceiveDeferred, request),
+                request,
+                subqueue,
+                session,
+                ..
+            } => Self {
+                session: session.as_deref(),
+                ..asked(subqueue.entity, FaultOperation::ReceiveDeferred, request)
+            },
             Command::CancelScheduled {
                 request, entity, ..
             } => asked(*entity, FaultOperation::CancelScheduled, request),
             Command::DeleteMessages {
-                request, subqueue, ..
-            } => asked(subqueue.entity, FaultOperation::BatchDelete, request),
+                request,
+                subqueue,
+                session,
+                ..
+            } => Self {
+                session: session.as_deref(),
+                ..asked(subqueue.entity, FaultOperation::BatchDelete, request)
+            },
             Command::ListSessions {
                 request, entity, ..
             } => asked(*entity, FaultOperation::ListSessions, request),
@@ -219,16 +232,16 @@ impl<'a> Concern<'a> {
 
     /// Whether it is about that session, or sends a message of it.
     pub fn names_session(&self, id: &str) -> bool {
-        let id = id.as_bytes();
-        let mut messages = self.messages.iter();
-        self.session == Some(id) || messages.any(|it| it.session_id.as_deref() == Some(id))
+        let messages = self.messages.iter();
+        let of_messages = messages.filter_map(|it| it.session_id.as_deref());
+        let mut sessions = self.session.into_iter().chain(of_messages);
+        sessions.any(|it| is_same_session(it, id.as_bytes()))
     }
 
     /// Whether it sends a message of that id.
     pub fn sends(&self, id: &str) -> bool {
-        let ids = self.messages.iter().filter_map(|it| it.message_id.as_ref());
-        let mut texts = ids.filter_map(|encoded| decode::value(encoded).ok());
-        texts.any(|value| value.as_text() == Some(id))
+        let mut ids = self.messages.iter().filter_map(|it| it.message_id.as_ref());
+        ids.any(|encoded| id_text(encoded) == id)
     }
 
     /// Whether it sends a message that is selected.

@@ -150,7 +150,7 @@ fn settlement_of(outcome: &Outcome) -> Settlement {
 }
 
 /// The text of an encoded message id.
-fn id_text(encoded: &Bytes) -> Bytes {
+pub(crate) fn id_text(encoded: &Bytes) -> Bytes {
     // As nearly all ids are, without a copy.
     match encoded[..] {
         [0xa1, _, ..] => return encoded.slice(2..),

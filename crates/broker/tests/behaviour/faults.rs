@@ -3,6 +3,7 @@
 mod administration;
 mod checks;
 mod clients;
+mod counts;
 mod http;
 mod rates;
 mod transactions;

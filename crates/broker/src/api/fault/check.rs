@@ -27,6 +27,23 @@ const SENDING: &[FaultOperation] = &[
     FaultOperation::Schedule,
     FaultOperation::Publish,
 ];
+/// The operations that name a session, or may bring messages of one.
+const OF_SESSIONS: &[FaultOperation] = &[
+    FaultOperation::AcceptSession,
+    FaultOperation::Send,
+    FaultOperation::Schedule,
+    FaultOperation::Complete,
+    FaultOperation::Abandon,
+    FaultOperation::Defer,
+    FaultOperation::DeadLetter,
+    FaultOperation::ReceiveDeferred,
+    FaultOperation::Peek,
+    FaultOperation::BatchDelete,
+    FaultOperation::RenewSession,
+    FaultOperation::GetSessionState,
+    FaultOperation::SetSessionState,
+    FaultOperation::Publish,
+];
 /// The operations of the namespace and of no entity.
 const WITHOUT_ENTITY: &[FaultOperation] = &[
     FaultOperation::Declare,
@@ -131,7 +148,7 @@ impl FaultRule {
             ));
         }
         check_place(matches).or_else(invalid)?;
-        check_messages(matches, *effect).or_else(invalid)
+        check_contents(matches, *effect).or_else(invalid)
     }
 }
 
@@ -169,26 +186,27 @@ fn check_place(matches: &FaultMatch) -> Result<(), String> {
     }
 }
 
-/// Whether a rule that compares messages is for an operation that brings some.
-fn check_messages(matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
+/// Whether a rule that compares messages or sessions is for an operation that has some.
+fn check_contents(matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
     let is_chosen = |operation: &FaultOperation| {
         effect.is_possible(*operation)
             && (matches.operations.is_empty() || matches.operations.contains(operation))
     };
-    if SENDING.iter().any(is_chosen) {
-        return Ok(());
-    }
+    let (message, session) = ("brings a message", "names a session");
     let members = [
-        ("message-id", matches.message_id.is_some()),
-        ("filter", matches.filter.is_some()),
+        ("message-id", matches.message_id.is_some(), message, SENDING),
+        ("filter", matches.filter.is_some(), message, SENDING),
+        ("session", matches.session.is_some(), session, OF_SESSIONS),
     ];
-    match members.iter().find(|(_, is_said)| *is_said) {
-        None => Ok(()),
-        Some((member, _)) => Err(format!(
-            "{member}: none of the rule's operations brings a message; those that do are {}",
-            list(SENDING)
-        )),
+    for (member, is_said, does, possible) in members {
+        if is_said && !possible.iter().any(is_chosen) {
+            return Err(format!(
+                "{member}: none of the rule's operations {does}; those that do are {}",
+                list(possible)
+            ));
+        }
     }
+    Ok(())
 }
 
 /// Says which end of its range, from 1 to `most`, a value is beyond.

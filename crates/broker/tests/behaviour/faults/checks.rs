@@ -135,6 +135,22 @@ fn a_rule_that_compares_messages_is_for_operations_that_bring_some() {
 }
 
 #[test]
+fn a_rule_that_compares_sessions_is_for_operations_that_name_one() {
+    let of_session = |operations: &[FaultOperation]| FaultMatch {
+        session: text("s"),
+        ..of(operations)
+    };
+    let expected = "session: none of the rule's operations names a session; those that do are \
+                    accept-session, send, schedule, complete, abandon, defer, dead-letter, \
+                    receive-deferred, peek, batch-delete, renew-session, get-session-state, \
+                    set-session-state, publish";
+    let none = [FaultOperation::Renew, FaultOperation::CancelScheduled];
+    check(of_session(&none), BUSY, expected);
+    let mixed = of_session(&[FaultOperation::Renew, FaultOperation::ReceiveDeferred]);
+    replace(&mut world(), "default", vec![rule(mixed, BUSY)]).unwrap();
+}
+
+#[test]
 fn an_effect_is_possible_for_each_operation_that_a_rule_names() {
     for (operation, effect, scope) in [
         (
