@@ -50,7 +50,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         FaultEffect::End(error) => end(&command, requester, InjectedEnd::Session(error), cx),
         FaultEffect::Close(error) => end(&command, requester, InjectedEnd::Connection(error), cx),
         FaultEffect::ExpireToken => end(&command, requester, InjectedEnd::Token, cx),
-        FaultEffect::DelayMs(delay) if directory.faults.can_delay() && can_wait(&command) => {
+        FaultEffect::DelayMs(delay) if can_wait(&command) => {
             let until = cx.broker_now.mono.after(delay);
             let delayed = Delayed::Command(Box::new(command));
             directory.faults.delay(until, namespace, requester, delayed);
@@ -60,9 +60,7 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         }
         FaultEffect::WithholdCreditMs(time) => {
             step::apply(directory, command, cx);
-            if let Some(requester) = requester
-                && directory.faults.can_delay()
-            {
+            if let Some(requester) = requester {
                 let until = cx.broker_now.mono.after(time);
                 directory.faults.withhold(until, namespace, requester);
                 withhold_credit(requester.connection(), true, cx);

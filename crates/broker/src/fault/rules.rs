@@ -1,7 +1,8 @@
 //! Rules: the fault rules of every namespace, with what each has counted.
 //!
-//! The first rule of a namespace that an operation matches decides; only this one counts it. Here
-//! are also the commands that a rule delays, in the order of their time. Nothing of it is stored.
+//! The first rule of a namespace that has an operation fail decides. Those before it, which left it
+//! alone by their counts, have counted it; those after it do not. Here are also the commands that a
+//! rule delays, in the order of their time. Nothing of it is stored.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ use crate::api::id::ConnectionId;
 use crate::api::time::{Mono, Now};
 use crate::fault::concern::Concern;
 
-/// The most commands that are delayed at a time. What comes beyond them is not.
+/// The most effects of a namespace that wait at a time. Rules that would add one more leave
+/// operations alone.
 const MAX_DELAYED: usize = 10_000;
 
 /// The rules of all namespaces, and the commands that wait because of one.
@@ -35,6 +37,8 @@ pub(crate) struct FaultRules {
     match_http: bool,
     /// By when they are carried out, then in the order in which they came.
     delayed: BTreeMap<(Mono, u64), DelayedEffect>,
+    /// How many of these each namespace has that has some.
+    delayed_in: BTreeMap<NamespaceId, usize>,
     /// How many have been delayed.
     last_delayed: u64,
     /// How many operations have failed by a rule, since the start.
@@ -166,22 +170,20 @@ impl FaultRules {
         let rules = self.by_namespace.get_mut(&namespace)?;
         let connection = concern.requester.map(Requester::connection);
         let client = connection.and_then(|connection| self.clients.get(&connection));
+        let waiting = self.delayed_in.get(&namespace).copied();
+        let can_delay = waiting.unwrap_or_default() < MAX_DELAYED;
         let chosen = rules
             .iter_mut()
+            .filter(|rule| can_delay || !rule.rule.effect.delays())
             .find_map(|rule| Some((rule.choose(path, concern, client, now)?, rule)));
         let (effect, rule) = chosen?;
         self.injected += 1;
         Some(match effect {
-            FaultEffect::ThrottlePerSecond(rate) if self.delayed.len() < MAX_DELAYED => {
+            FaultEffect::ThrottlePerSecond(rate) => {
                 FaultEffect::DelayMs(rule.wait_for_turn(rate, broker_now))
             }
             effect => effect,
         })
-    }
-
-    /// Whether another command can be delayed.
-    pub(super) fn can_delay(&self) -> bool {
-        self.delayed.len() < MAX_DELAYED
     }
 
     /// Keeps what a rule of a namespace delays until then.
@@ -199,6 +201,17 @@ impl FaultRules {
             delayed,
         };
         self.delayed.insert((until, self.last_delayed), delayed);
+        *self.delayed_in.entry(namespace).or_default() += 1;
+    }
+
+    /// One effect of a namespace waits no longer.
+    fn note_end(delayed_in: &mut BTreeMap<NamespaceId, usize>, namespace: NamespaceId) {
+        let waiting = delayed_in.get_mut(&namespace);
+        let waiting = waiting.expect("what waits was counted when it began to");
+        *waiting -= 1;
+        if *waiting == 0 {
+            delayed_in.remove(&namespace);
+        }
     }
 
     /// Keeps a connection without credit until then, or for longer if it is already.
@@ -210,7 +223,9 @@ impl FaultRules {
             if key.0 >= until {
                 return;
             }
-            self.delayed.remove(&key);
+            if let Some(before) = self.delayed.remove(&key) {
+                Self::note_end(&mut self.delayed_in, before.namespace);
+            }
         }
         self.delay(until, namespace, Some(of), Delayed::Credit(connection));
     }
@@ -235,8 +250,11 @@ impl FaultRules {
     /// Forgets a connection that is gone, and what it has asked for.
     pub(crate) fn forget_client(&mut self, gone: ConnectionId) {
         self.clients.remove(&gone);
-        self.delayed
-            .retain(|_, delayed| delayed.requester.map(Requester::connection) != Some(gone));
+        let of_it =
+            |delayed: &DelayedEffect| delayed.requester.map(Requester::connection) == Some(gone);
+        for (_, delayed) in self.delayed.extract_if(.., |_, delayed| of_it(delayed)) {
+            Self::note_end(&mut self.delayed_in, delayed.namespace);
+        }
     }
 
     /// What is delayed in a namespace is due earlier.
@@ -269,7 +287,12 @@ impl FaultRules {
     /// What was delayed and whose time has come.
     pub(super) fn take_due(&mut self, now: Mono) -> Option<Delayed> {
         let first = self.delayed.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove().delayed)
+        if first.key().0 > now {
+            return None;
+        }
+        let due = first.remove();
+        Self::note_end(&mut self.delayed_in, due.namespace);
+        Some(due.delayed)
     }
 }
 

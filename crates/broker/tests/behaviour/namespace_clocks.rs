@@ -348,6 +348,45 @@ fn a_fault_rule_is_in_force_and_a_delay_ends_by_the_clock_of_its_namespace() {
 }
 
 #[test]
+fn delays_of_one_namespace_leave_room_for_those_of_another() {
+    const MOST: u64 = 10_000;
+    let mut pair = Pair::new(&QueueSettings::default());
+    for name in ["left", "right"] {
+        let rules = vec![FaultRule {
+            name: "slow".to_owned(),
+            matches: FaultMatch::default(),
+            effect: FaultEffect::DelayMs(HOUR),
+        }];
+        let name = name.to_owned();
+        let replace = NamespaceOrder::ReplaceFaults { name, rules };
+        order(&mut pair.world, DEFAULT, Order::Namespaces(replace));
+    }
+    let [left, right] = pair.queues;
+    for _ in 0..MOST {
+        send(&mut pair.world, left, |_| {});
+    }
+    assert_eq!(pair.active(), [0, 0]);
+    // There is no room for one more, and the rule has left it alone.
+    send(&mut pair.world, left, |_| {});
+    send(&mut pair.world, right, |_| {});
+    assert_eq!(pair.active(), [1, 0]);
+    let list = NamespaceOrder::ListFaults("left".to_owned());
+    let listed = order(&mut pair.world, DEFAULT, Order::Namespaces(list));
+    let Answer::Namespaces(NamespaceAnswer::Faults(faults)) = listed else {
+        panic!("{listed:?}");
+    };
+    assert_eq!(faults[0].injected, MOST);
+    pair.advance(HOUR);
+    while pair.active()[0] <= MOST {
+        turn(&mut pair.world, Command::Tick);
+    }
+    assert_eq!(pair.active(), [MOST + 1, 0]);
+    // There is room again.
+    send(&mut pair.world, left, |_| {});
+    assert_eq!(pair.active(), [MOST + 1, 0]);
+}
+
+#[test]
 fn a_fork_has_the_time_of_its_origin_and_a_restart_the_brokers() {
     let mut pair = Pair::new(&QueueSettings::default());
     pair.advance(DAY);
