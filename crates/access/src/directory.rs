@@ -21,7 +21,8 @@ pub struct Entity {
     pub kind: EntityKind,
     /// Its present settings.
     pub settings: QueueSettings,
-    /// The entity of that path which it has taken the place of by a restore.
+    /// The first of the entities of that path that restores have replaced, one by the next, up to
+    /// this one.
     pub replaces: Option<EntityId>,
 }
 

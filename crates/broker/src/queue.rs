@@ -59,6 +59,9 @@ pub(crate) struct Queue {
     pub id: EntityId,
     pub namespace: NamespaceId,
     pub path: String,
+    /// The first of the entities of that path that restores have replaced, one by the next, up to
+    /// this one.
+    pub replaces: Option<EntityId>,
     pub kind: Kind,
     /// Those in force.
     pub settings: QueueSettings,
@@ -158,6 +161,7 @@ impl Queue {
             id,
             namespace,
             path,
+            replaces: None,
             kind,
             settings,
             governed: None,

@@ -168,7 +168,8 @@ pub struct EntityChange {
     pub settings: Option<QueueSettings>,
     /// Of a queue or topic: the rules that grant access besides those of the namespace.
     pub authorization_rules: Vec<AuthorizationRule>,
-    /// The entity of that path which it has taken the place of by a restore.
+    /// The first of the entities of that path that restores have replaced, one by the next, up to
+    /// this one.
     pub replaces: Option<EntityId>,
 }
 

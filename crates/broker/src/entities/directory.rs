@@ -461,7 +461,7 @@ pub(crate) fn change_of(queue: &Queue) -> EntityChange {
         kind: queue.kind.seen(),
         settings: Some(queue.settings.clone()),
         authorization_rules: queue.store_only.authorization_rules.clone(),
-        replaces: None,
+        replaces: queue.replaces,
     }
 }
 

@@ -9,7 +9,7 @@ use super::{FOUND, Frozen, take};
 use crate::api::entity_error::EntityError;
 use crate::api::error::Eviction;
 use crate::api::namespace::NamespaceDefinition;
-use crate::api::output::{EntityChange, Output};
+use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::{Directory, change_of};
@@ -22,7 +22,7 @@ use crate::queue::{Description, Queue};
 const WAS_ENTITY: &str = "it was an entity in this process, or was looked at when it began";
 
 /// What the entities had that are replaced, by their paths in lower case: numbers and times of
-/// enqueueing go on from there.
+/// enqueueing go on from there. Beside it the first entity that they have replaced, or themselves.
 type Before = BTreeMap<String, (EntityId, Head)>;
 
 /// Gives a namespace what one of its snapshots has instead of what it has.
@@ -47,7 +47,10 @@ pub(super) fn replace(
 ) {
     let all = directory.by_path(namespace, "");
     let before: Before = all
-        .map(|(path, queue)| (path.to_owned(), (queue.id, queue.rows.head.clone())))
+        .map(|(path, queue)| {
+            let first = queue.replaces.unwrap_or(queue.id);
+            (path.to_owned(), (first, queue.rows.head.clone()))
+        })
         .collect();
     let all = directory.by_path(namespace, "").map(|(_, queue)| queue);
     all.for_each(|queue| remove::evict_all(queue, Eviction::Restored, cx));
@@ -136,7 +139,8 @@ fn make_all(
         }
         let own = queue.settings.clone();
         directory.policies.govern(&mut queue, own);
-        add(directory, queue, old.map(|(id, _)| *id), cx);
+        queue.replaces = old.map(|(first, _)| *first);
+        add(directory, queue, cx);
         cx.write(Write::Copy {
             from: copied,
             to: id,
@@ -172,12 +176,7 @@ fn queue_of(
 }
 
 /// An entity is there, as if the store had had it, in the place of another one.
-fn add(
-    directory: &mut Directory,
-    mut queue: Queue,
-    replaces: Option<EntityId>,
-    cx: &mut Context<'_>,
-) {
+fn add(directory: &mut Directory, mut queue: Queue, cx: &mut Context<'_>) {
     let id = queue.id;
     queue.recheck_lives();
     queue.start_idle(None, cx.now);
@@ -187,10 +186,7 @@ fn add(
     queue.set_alarm(cx);
     cx.write(Write::PutEntity(definition::row_of(&queue)));
     if !matches!(queue.kind, Kind::Transfer { .. }) {
-        cx.emit(Output::EntityChanged(Box::new(EntityChange {
-            replaces,
-            ..change_of(&queue)
-        })));
+        cx.emit(Output::EntityChanged(Box::new(change_of(&queue))));
     }
     cx.write(Write::PutHead {
         entity: id,

@@ -79,6 +79,7 @@ mod sessions_peek;
 mod sessions_window;
 mod snapshots;
 mod snapshots_at_random;
+mod snapshots_replaced;
 mod status;
 mod tier;
 mod topics;

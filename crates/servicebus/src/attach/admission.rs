@@ -124,8 +124,12 @@ impl Client {
 
     /// The error for a link whose entity is not there any more.
     fn gone(&self, entity_ref: &EntityRef, resource: &str) -> Error {
-        let entity = self.directory.get(&entity_ref.path);
-        if entity.is_some_and(|entity| entity.replaces == Some(entity_ref.id)) {
+        // Ids rise, so those between the first one and the present one are replaced ones too.
+        let first = self
+            .directory
+            .get(&entity_ref.path)
+            .and_then(|entity| entity.replaces);
+        if first.is_some_and(|first| first <= entity_ref.id) {
             errors::eviction(Eviction::Restored, resource)
         } else {
             errors::entity_missing(resource)

@@ -456,14 +456,20 @@ fn a_recreated_entity_does_not_take_over_the_links_of_the_old_one() {
 
 #[test]
 fn a_link_to_an_entity_that_was_restored_is_to_be_attached_again() {
-    let before = store::EntityId(1);
-    check_replaced(Some(before), "amqp:link:detach-forced");
+    let own = store::EntityId(1);
+    check_replaced(Some(own), "amqp:link:detach-forced");
+    // What the link is attached to had come by a restore itself.
+    check_replaced(Some(store::EntityId(0)), "amqp:link:detach-forced");
+    // A restore has replaced another entity that had the path meanwhile.
+    check_replaced(Some(store::EntityId(98)), "amqp:not-found");
 }
 
-/// What the link of a sender is told when another entity has the path.
+/// What links are told when another entity has the path.
 fn check_replaced(replaces: Option<store::EntityId>, expected: &str) {
     let mut world = World::new();
-    let (_, link) = world.sender("orders");
+    let (_, sender) = world.sender("orders");
+    let receiver = world.receiver("orders", UNSETTLED, 1);
+    let pair = world.pair("orders/$management");
     let mut directory = access::Directory::new(crate::world::rules());
     directory.insert(access::Entity {
         id: store::EntityId(99),
@@ -475,10 +481,10 @@ fn check_replaced(replaces: Option<store::EntityId>, expected: &str) {
     let directory = std::sync::Arc::new(directory);
     world.server.set_directory(world.clock_reading(), directory);
     world.pump();
-    assert_eq!(
-        world.detach_error(link).expect("detached").condition,
-        expected
-    );
+    for link in [sender, receiver, pair.request, pair.response] {
+        let error = world.detach_error(link).expect("detached");
+        assert_eq!(error.condition, expected);
+    }
 }
 
 #[test]
