@@ -50,7 +50,7 @@ pub(crate) fn advance(
         ..
     } = &mut *cx.shared;
     clocks.advance(namespace, ms);
-    transactions.shorten(ms, |entity| is_in(directory, entity, namespace));
+    transactions.shorten(namespace, ms);
     directory.faults.shorten_delays(namespace, ms);
     for queue in directory.iter_mut() {
         if queue.namespace == namespace {
@@ -72,8 +72,7 @@ pub(crate) fn deadline(directory: &Directory, shared: &Shared, namespace: Namesp
         first.mono = first.mono.into_iter().chain(alarm.mono).min();
         first.wall = first.wall.into_iter().chain(alarm.wall).min();
     }
-    let is_here = |entity| is_in(directory, entity, namespace);
-    let transaction = shared.transactions.deadline_where(is_here);
+    let transaction = shared.transactions.deadline_of(namespace);
     first.mono = first.mono.into_iter().chain(transaction).min();
     first
 }

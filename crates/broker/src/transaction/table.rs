@@ -67,11 +67,6 @@ pub(super) struct Transaction {
 }
 
 impl Transaction {
-    /// Whether it is about entities that are `here`: all of them are in one namespace.
-    fn is_about(&self, here: impl Fn(EntityId) -> bool) -> bool {
-        self.held.iter().any(|operation| here(operation.entity()))
-    }
-
     /// The session whose state is set at this place.
     pub(super) fn session_at(&self, place: usize) -> HoldId {
         let session = self.sessions.get(&place);
@@ -103,18 +98,19 @@ impl Transactions {
         self.ends.first().map(|(at, _)| *at)
     }
 
-    /// When the first one's time is up of those about entities that are `here`.
-    pub(crate) fn deadline_where(&self, here: impl Fn(EntityId) -> bool) -> Option<Mono> {
+    /// When the first one's time is up of those in a namespace.
+    pub(crate) fn deadline_of(&self, namespace: NamespaceId) -> Option<Mono> {
+        let is_here = |it: &Transaction| it.declared.namespace == namespace;
         let mut ends = self.ends.iter();
-        let first = ends.find(|(_, id)| self.all.get(id).is_some_and(|it| it.is_about(&here)));
+        let first = ends.find(|(_, id)| self.all.get(id).is_some_and(is_here));
         first.map(|(at, _)| *at)
     }
 
-    /// Those about entities that are `here` have less time left.
-    pub(crate) fn shorten(&mut self, ms: u64, here: impl Fn(EntityId) -> bool) {
+    /// Those in a namespace have less time left.
+    pub(crate) fn shorten(&mut self, namespace: NamespaceId, ms: u64) {
         for (id, transaction) in &mut self.all {
             if let Some(until) = transaction.until
-                && transaction.is_about(&here)
+                && transaction.declared.namespace == namespace
             {
                 let earlier = Mono(until.0.saturating_sub(ms));
                 transaction.until = Some(earlier);

@@ -271,7 +271,7 @@ fn a_transaction_times_out_in_one_namespace_alone() {
             world,
             Command::Declare {
                 request,
-                namespace: store::NamespaceId(0),
+                namespace: world.shard.broker.queue(entity).unwrap().namespace,
                 coordinator,
             },
         );
