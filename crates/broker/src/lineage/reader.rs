@@ -14,6 +14,7 @@ use super::cut;
 use super::ring::{Segment, StoredEvent, Text};
 use crate::api::lineage::{History, HistoryEvent, HistoryQuery, MessageEvent, MessagePlace};
 use crate::api::time::Wall;
+use crate::queue::session_key::is_same_session;
 
 /// The record of a namespace at one moment.
 #[derive(Debug)]
@@ -136,10 +137,11 @@ impl<'a> Query<'a> {
         else {
             return false;
         };
-        let is = |wanted: Option<&[u8]>, text: Option<Text>| {
-            wanted.is_none_or(|wanted| text.is_some_and(|text| segment.text(text) == wanted))
+        let is = |wanted: Option<&[u8]>, text: Option<Text>, equal: fn(&[u8], &[u8]) -> bool| {
+            wanted.is_none_or(|wanted| text.is_some_and(|text| equal(segment.text(text), wanted)))
         };
-        is(self.message_id, message_id) && is(self.session_id, session_id)
+        is(self.message_id, message_id, |text, wanted| text == wanted)
+            && is(self.session_id, session_id, is_same_session)
     }
 
     /// Whether it asks for an event of a message that it asks for.

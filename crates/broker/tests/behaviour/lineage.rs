@@ -489,3 +489,20 @@ fn the_record_is_bounded_and_says_how_far_back_it_reaches() {
         "#]],
     );
 }
+
+#[test]
+fn a_session_is_found_whatever_the_letter_case_of_its_ids() {
+    check(
+        "
+        0s queue sessions
+        0s send a:S b:s c:t
+        1s trace session=s
+        ",
+        1,
+        expect![[r#"
+            1s trace: since 0s
+            1s   0s q#1: Accepted { message_id: None, session_id: Some("S") }
+            1s   0s q#2: Accepted { message_id: None, session_id: Some("s") }
+        "#]],
+    );
+}
