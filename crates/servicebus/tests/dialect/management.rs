@@ -463,6 +463,21 @@ fn a_modified_reason_that_is_no_text_keeps_its_type() {
 }
 
 #[test]
+fn an_abandon_by_request_waits_as_long_as_its_properties_say() {
+    let (mut world, pair, received) = locked();
+    let delay = (Value::from("x-opt-delivery-delay"), Value::Ulong(60_000));
+    let more = vec![("properties-to-modify", Value::Map(vec![delay]))];
+    let response = update(&mut world, &pair, "abandoned", vec![token(&received)], more);
+    assert_eq!(response.code(), 200);
+    let receiver = world.receiver("orders", UNSETTLED, 1);
+    world.advance(59_999);
+    assert!(world.received(receiver).is_empty());
+    world.advance(1);
+    let again = world.received(receiver).pop().expect("its time has come");
+    assert_eq!(again.header().delivery_count, Some(1));
+}
+
+#[test]
 fn an_unknown_disposition_or_a_long_reason_is_400() {
     let (mut world, pair, received) = locked();
     let response = update(
