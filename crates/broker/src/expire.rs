@@ -68,8 +68,13 @@ pub(crate) fn expire_untaken(queue: &mut Queue, cx: &mut Context<'_>) {
 }
 
 /// A message past its deadline leaves the queue. `patched` tells whether it may have a patch
-/// besides the one it comes with.
-pub(crate) fn expire(queue: &mut Queue, message: &Message, patched: bool, cx: &mut Context<'_>) {
+/// besides the one it comes with. Returns the patch of a message that is a dead letter now.
+pub(crate) fn expire(
+    queue: &mut Queue,
+    message: &Message,
+    patched: bool,
+    cx: &mut Context<'_>,
+) -> Option<Patch> {
     assert_eq!(
         message.part,
         Subqueue::Main.part(),
@@ -89,18 +94,25 @@ pub(crate) fn expire(queue: &mut Queue, message: &Message, patched: bool, cx: &m
         let patch = Patch::with_reason(old, "TTLExpiredException", description);
         // The setting asks for the message, whether or not the queue keeps other dead letters.
         dead_letter::dead_letter_to(queue, Subqueue::DeadLetter, message, &patch, cx);
+        Some(patch)
     } else {
         queue.erase(message, patched || message.patch.is_some(), cx);
+        None
     }
 }
 
-/// A message past its deadline expires as its lock ends.
-pub(crate) fn expire_unlocked(queue: &mut Queue, message: &Message, cx: &mut Context<'_>) {
+/// A message past its deadline expires as its lock ends. Returns the patch of a message that is a
+/// dead letter now.
+pub(crate) fn expire_unlocked(
+    queue: &mut Queue,
+    message: &Message,
+    cx: &mut Context<'_>,
+) -> Option<Patch> {
     if queue.settings.dead_lettering_on_message_expiration {
         queue
             .rows
             .put_delivery_count(message.number, message.delivery_count, cx);
     }
     let patched = message.patch.is_some();
-    expire(queue, message, patched, cx);
+    expire(queue, message, patched, cx)
 }

@@ -77,7 +77,7 @@ pub use api::node::{
 };
 pub use api::operation::{Operation, RefusalReport};
 pub use api::order::{Answer, EntityDescription, EntityPath, Listing, NamespaceInfo, Order};
-pub use api::outcome::{Outcome, RetryTime};
+pub use api::outcome::{DeadLettering, Outcome, RetryTime};
 pub use api::output::{
     Browsed, Delivery, EntityChange, LockTime, MessageState, Output, SessionPage,
 };

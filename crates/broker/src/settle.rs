@@ -30,7 +30,12 @@ pub(crate) fn settle(
     outcome: Outcome,
     cx: &mut Context<'_>,
 ) {
+    let unanswered = match &outcome {
+        Outcome::Reported { to, .. } if request.is_none() => Some(*to),
+        _ => None,
+    };
     let Some(queue) = directory.get_mut(asker.subqueue.entity) else {
+        report_refusal(unanswered, token, &Err(SettleError::LockLost), cx);
         return answer(request, Err(SettleError::LockLost), cx);
     };
     let result = match end_lock::find_free_lock(queue, token, asker, cx) {
@@ -40,6 +45,7 @@ pub(crate) fn settle(
         }
         found => found.and_then(|found| settle_one(queue, found, outcome, asker.connection, cx)),
     };
+    report_refusal(unanswered, token, &result, cx);
     answer(request, result, cx);
     run(queue, cx);
 }
@@ -65,6 +71,23 @@ pub(crate) fn settle_many(
 fn answer(request: Option<RequestId>, result: Result<(), SettleError>, cx: &mut Context<'_>) {
     if let Some(request) = request {
         cx.emit(Output::Settled { request, result });
+    }
+}
+
+/// Tells a connection that gets no answer why a lock has not ended.
+fn report_refusal(
+    to: Option<ConnectionId>,
+    token: LockToken,
+    result: &Result<(), SettleError>,
+    cx: &mut Context<'_>,
+) {
+    if let (Some(connection), Err(error)) = (to, result) {
+        let result = Err(error.clone());
+        cx.emit(Output::LockEnded {
+            connection,
+            token,
+            result,
+        });
     }
 }
 

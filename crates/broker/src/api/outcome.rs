@@ -11,7 +11,7 @@
 use bytes::Bytes;
 
 use crate::api::error::SettleError;
-use crate::api::id::Subqueue;
+use crate::api::id::{ConnectionId, Subqueue};
 use crate::api::time::Wall;
 
 /// When an abandoned message is available again. (docs/spec/entities.md#10.1)
@@ -49,11 +49,24 @@ pub enum Outcome {
         annotations: Vec<(String, Bytes)>,
         outcome: Box<Outcome>,
     },
+    /// As `outcome`, and the connection is told what has become of the message, by
+    /// `Output::LockEnded` before the answer to its command.
+    Reported {
+        to: ConnectionId,
+        outcome: Box<Outcome>,
+    },
     /// As `Release`, but available again only at this time.
     ReleaseLater(RetryTime),
     /// As `Release`, for a delivery that could not be handed to the receiver: its credit is given
     /// back.
     Undelivered,
+}
+
+/// That a message has become a dead letter as its lock ended, with the words that say why.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeadLettering {
+    pub reason: Option<String>,
+    pub description: Option<String>,
 }
 
 impl Outcome {
@@ -82,7 +95,9 @@ impl Outcome {
             {
                 Err(SettleError::CannotWait)
             }
-            Self::Annotated { outcome, .. } => outcome.check(subqueue, by_session),
+            Self::Annotated { outcome, .. } | Self::Reported { outcome, .. } => {
+                outcome.check(subqueue, by_session)
+            }
             _ => Ok(()),
         }
     }
@@ -98,6 +113,7 @@ impl Outcome {
                 annotations,
                 outcome,
             } => size_of(annotations) + outcome.size(),
+            Self::Reported { outcome, .. } => outcome.size(),
             Self::Complete | Self::Release | Self::ReleaseLater(_) | Self::Undelivered => 0,
         }
     }

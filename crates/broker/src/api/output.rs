@@ -21,6 +21,7 @@ use crate::api::kind::EntityKind;
 use crate::api::namespace::NamespaceChange;
 use crate::api::node::{Node, NodeError, NodeLinkId};
 use crate::api::order::Answer;
+use crate::api::outcome::DeadLettering;
 use crate::api::publication::{PublishError, Routed};
 use crate::api::rule::{RuleDescription, RuleError, RuleSnapshot};
 use crate::api::settings::QueueSettings;
@@ -232,6 +233,13 @@ pub enum Output {
         request: RequestId,
         result: Result<(), SettleError>,
     },
+    /// A lock has ended by an `Outcome::Reported`, and its message may be a dead letter now. It has
+    /// not ended if there is an error, which only a command without an answer tells here.
+    LockEnded {
+        connection: ConnectionId,
+        token: LockToken,
+        result: Result<Option<Box<DeadLettering>>, SettleError>,
+    },
     /// Milliseconds of lock from now, for each token.
     Renewed {
         request: RequestId,
@@ -369,6 +377,7 @@ impl Output {
             Self::Ended { requester, .. } => requester.connection(),
             Self::Dropped { connection }
             | Self::CreditWithheld { connection, .. }
+            | Self::LockEnded { connection, .. }
             | Self::TimedOut { connection, .. } => *connection,
         }
     }

@@ -266,7 +266,9 @@ fn operation_of(outcome: &Outcome) -> Option<FaultOperation> {
         Outcome::Abandon { .. } => Some(FaultOperation::Abandon),
         Outcome::Defer { .. } => Some(FaultOperation::Defer),
         Outcome::DeadLetter { .. } => Some(FaultOperation::DeadLetter),
-        Outcome::Annotated { outcome, .. } => operation_of(outcome),
+        Outcome::Annotated { outcome, .. } | Outcome::Reported { outcome, .. } => {
+            operation_of(outcome)
+        }
         Outcome::Release | Outcome::ReleaseLater(_) | Outcome::Undelivered => None,
     }
 }

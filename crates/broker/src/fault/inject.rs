@@ -212,7 +212,7 @@ fn lose_locks(directory: &mut Directory, command: &Command, cx: &mut Context<'_>
 
 /// A completion that leaves the message there.
 fn abandoning(mut command: Command) -> Command {
-    let outcome = match &mut command {
+    let mut outcome = match &mut command {
         Command::Settle { outcome, .. } | Command::SettleMany { outcome, .. } => outcome,
         Command::Enlist { operation, .. } => match &mut **operation {
             Operation::Settle { outcome, .. } => outcome,
@@ -220,6 +220,9 @@ fn abandoning(mut command: Command) -> Command {
         },
         _ => return command,
     };
+    while let Outcome::Reported { outcome: inner, .. } = outcome {
+        outcome = inner;
+    }
     *outcome = Outcome::abandon(Vec::new());
     command
 }

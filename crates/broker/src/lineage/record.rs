@@ -145,7 +145,9 @@ fn settlement_of(outcome: &Outcome) -> Settlement {
         Outcome::DeadLetter { .. } => Settlement::Rejected,
         Outcome::Release | Outcome::ReleaseLater(_) => Settlement::Released,
         Outcome::Undelivered => Settlement::Undelivered,
-        Outcome::Annotated { outcome, .. } => settlement_of(outcome),
+        Outcome::Annotated { outcome, .. } | Outcome::Reported { outcome, .. } => {
+            settlement_of(outcome)
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::api::additions::Additions;
 use crate::api::death::Deaths;
+use crate::api::outcome::DeadLettering;
 use crate::message::route::Route;
 
 /// Properties to add or overwrite: key and encoded AMQP value.
@@ -21,8 +22,9 @@ pub(crate) type Changes = Vec<(String, Bytes)>;
 /// The most that a patch may take once encoded. Reasons set by the broker come on top.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// The property that tells why a message is a dead letter.
+/// The properties that tell why a message is a dead letter.
 const REASON: &str = "DeadLetterReason";
+const DESCRIPTION: &str = "DeadLetterErrorDescription";
 
 /// Where the length of a key would say that something else follows; keys are shorter.
 const ANNOTATIONS: u16 = u16::MAX - 2;
@@ -66,10 +68,7 @@ impl Patch {
     pub(crate) fn with_reason(old: Option<&Self>, reason: &str, description: &str) -> Self {
         let changes = vec![
             (REASON.to_owned(), encoded_text(reason)),
-            (
-                "DeadLetterErrorDescription".to_owned(),
-                encoded_text(description),
-            ),
+            (DESCRIPTION.to_owned(), encoded_text(description)),
         ];
         Self::overlaid(old, changes)
     }
@@ -107,7 +106,19 @@ impl Patch {
 
     /// Why the message is a dead letter, in its own words.
     pub(crate) fn dead_letter_reason(&self) -> Option<String> {
-        let (_, value) = self.changes.iter().find(|(key, _)| key == REASON)?;
+        self.text(REASON)
+    }
+
+    /// All of these words.
+    pub(crate) fn dead_lettering(&self) -> DeadLettering {
+        DeadLettering {
+            reason: self.text(REASON),
+            description: self.text(DESCRIPTION),
+        }
+    }
+
+    fn text(&self, property: &str) -> Option<String> {
+        let (_, value) = self.changes.iter().find(|(key, _)| key == property)?;
         Some(decode::value(value).ok()?.as_text()?.to_owned())
     }
 

@@ -111,8 +111,9 @@ fn drop_first(queue: &mut Queue, number: SequenceNumber, entry: &Entry, cx: &mut
         body.and_then(|body| body.patch),
     );
     if expire::is_due(queue, &message, cx) {
-        return expire::expire(queue, &message, queue.may_have_patch(entry), cx);
+        expire::expire(queue, &message, queue.may_have_patch(entry), cx);
+        return;
     }
     let patch = Patch::with_reason(message.patch.as_deref(), REASON, DESCRIPTION);
-    dead_letter::dead_letter(queue, &message, &patch, cx);
+    dead_letter::dead_letter(queue, &message, patch, cx);
 }

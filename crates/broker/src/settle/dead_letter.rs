@@ -3,6 +3,8 @@
 //! Reasons and other changes go into the message's patch. Changes that outgrow what a patch may
 //! hold dead-letter the message themselves. (docs/spec/entities.md#8.2)
 
+use std::ops::ControlFlow;
+
 use store::{Part, SequenceNumber};
 
 use crate::api::id::Subqueue;
@@ -19,20 +21,23 @@ use crate::subqueue::lock::Lock;
 pub(super) const REASONS: [&str; 2] = ["DeadLetterReason", "DeadLetterErrorDescription"];
 
 /// Moves a message to the dead-letter subqueue, or drops it where the queue has none in effect.
+/// Returns the patch of a message that was moved.
 pub(crate) fn dead_letter(
     queue: &mut Queue,
     message: &Message,
-    patch: &Patch,
+    patch: Patch,
     cx: &mut Context<'_>,
-) {
+) -> Option<Patch> {
     if queue.settings.drops_dead_letters() && !cx.shared.settings.keep_undead_lettered {
         let event = || MessageEvent::Dropped {
             why: DropReason::NoDeadLetterRouter,
         };
         queue.record(message.number, event, cx);
-        return queue.erase(message, true, cx);
+        queue.erase(message, true, cx);
+        return None;
     }
-    dead_letter_to(queue, Subqueue::DeadLetter, message, patch, cx);
+    dead_letter_to(queue, Subqueue::DeadLetter, message, &patch, cx);
+    Some(patch)
 }
 
 /// Moves a message to one of the dead-letter subqueues, its body left where it is.
@@ -60,7 +65,7 @@ pub(crate) fn dead_letter_to(
 }
 
 /// Merges changes into a message whose lock is ending. Changes that do not fit dead-letter
-/// it, or are ignored if it is a dead letter already. Returns whether it is still there.
+/// it, or are ignored if it is a dead letter already. Breaks off with what [`dead_letter`] returns.
 pub(crate) fn change(
     queue: &mut Queue,
     subqueue: Subqueue,
@@ -68,9 +73,9 @@ pub(crate) fn change(
     lock: &mut Lock,
     changes: Changes,
     cx: &mut Context<'_>,
-) -> bool {
+) -> ControlFlow<Option<Patch>> {
     if changes.is_empty() {
-        return true;
+        return ControlFlow::Continue(());
     }
     let merged = Patch::merged(lock.patch.as_deref(), changes);
     put_changed(queue, subqueue, number, lock, merged, cx)
@@ -84,9 +89,9 @@ pub(crate) fn annotate(
     lock: &mut Lock,
     annotations: Changes,
     cx: &mut Context<'_>,
-) -> bool {
+) -> ControlFlow<Option<Patch>> {
     if annotations.is_empty() {
-        return true;
+        return ControlFlow::Continue(());
     }
     definition::note_annotations(queue, cx);
     let merged = Patch::annotated(lock.patch.as_deref(), annotations);
@@ -100,27 +105,31 @@ fn put_changed(
     lock: &mut Lock,
     merged: Result<Patch, TooLarge>,
     cx: &mut Context<'_>,
-) -> bool {
+) -> ControlFlow<Option<Patch>> {
     match merged {
         Ok(patch) => {
             queue.rows.put_patch(number, &patch, cx);
             lock.patch = Some(Box::new(patch));
-            true
+            ControlFlow::Continue(())
         }
-        Err(_) if subqueue != Subqueue::Main => true,
+        Err(_) if subqueue != Subqueue::Main => ControlFlow::Continue(()),
         Err(_) => {
             let message = lock.message(subqueue, number);
             queue
                 .rows
                 .put_delivery_count(number, message.delivery_count, cx);
-            dead_letter_outgrown(queue, &message, cx);
-            false
+            ControlFlow::Break(dead_letter_outgrown(queue, &message, cx))
         }
     }
 }
 
 /// Dead-letters a message because its receiver says so.
-pub(crate) fn reject(queue: &mut Queue, message: &Message, changes: Changes, cx: &mut Context<'_>) {
+pub(crate) fn reject(
+    queue: &mut Queue,
+    message: &Message,
+    changes: Changes,
+    cx: &mut Context<'_>,
+) -> Option<Patch> {
     // The reason of an earlier death is not that of this one.
     let died = message
         .patch
@@ -129,20 +138,24 @@ pub(crate) fn reject(queue: &mut Queue, message: &Message, changes: Changes, cx:
     let without = died.map(|patch| Box::new(patch.without(&REASONS)));
     let old = without.or_else(|| message.patch.clone());
     match Patch::merged(old.as_deref(), changes) {
-        Ok(patch) => dead_letter(queue, message, &patch, cx),
+        Ok(patch) => dead_letter(queue, message, patch, cx),
         Err(_) => dead_letter_outgrown(queue, message, cx),
     }
 }
 
-pub(crate) fn dead_letter_outgrown(queue: &mut Queue, message: &Message, cx: &mut Context<'_>) {
+fn dead_letter_outgrown(
+    queue: &mut Queue,
+    message: &Message,
+    cx: &mut Context<'_>,
+) -> Option<Patch> {
     let description = "The size quota for this stream has been exceeded.";
     let old = message.patch.as_deref();
     let patch = Patch::with_reason(old, "HeaderSizeExceeded", description);
-    dead_letter(queue, message, &patch, cx);
+    dead_letter(queue, message, patch, cx)
 }
 
 /// Dead-letters a message that was delivered too often.
-pub(crate) fn give_up(queue: &mut Queue, message: &Message, cx: &mut Context<'_>) {
+pub(crate) fn give_up(queue: &mut Queue, message: &Message, cx: &mut Context<'_>) -> Option<Patch> {
     let most = queue.settings.max_delivery_count.max(1);
     let description = format!("Message could not be consumed after {most} delivery attempts.");
     let old = message.patch.as_deref();
@@ -150,5 +163,5 @@ pub(crate) fn give_up(queue: &mut Queue, message: &Message, cx: &mut Context<'_>
     queue
         .rows
         .put_delivery_count(message.number, message.delivery_count, cx);
-    dead_letter(queue, message, &patch, cx);
+    dead_letter(queue, message, patch, cx)
 }

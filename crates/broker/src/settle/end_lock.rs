@@ -5,6 +5,8 @@
 //! success: abandoned or run out or deferred, not released (docs/spec/amqp.md#4.4). In a
 //! dead-letter queue it never does.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use store::SequenceNumber;
 
@@ -18,7 +20,7 @@ use crate::context::clients::HoldId;
 use crate::expire;
 use crate::message::Message;
 use crate::message::entry::Entry;
-use crate::message::patch::Changes;
+use crate::message::patch::{Changes, Patch};
 use crate::queue::Queue;
 use crate::receive::credit;
 use crate::settle::{dead_letter, retry};
@@ -160,6 +162,8 @@ pub(crate) fn take_lock(
     lock
 }
 
+/// Carries out the end of a lock that was taken. Returns the patch of a message that is a dead
+/// letter now.
 pub(crate) fn end_lock(
     queue: &mut Queue,
     subqueue: Subqueue,
@@ -167,7 +171,7 @@ pub(crate) fn end_lock(
     lock: Lock,
     outcome: Outcome,
     cx: &mut Context<'_>,
-) {
+) -> Option<Patch> {
     match outcome {
         Outcome::Complete => {
             let message = lock.into_message(subqueue, number);
@@ -175,9 +179,10 @@ pub(crate) fn end_lock(
             queue.rows.traffic.complete(took_ms);
             let patched = message.patch.is_some();
             queue.erase(&message, patched, cx);
+            None
         }
         Outcome::Abandon { changes, retry } => {
-            abandon(queue, subqueue, number, lock, changes, retry, cx);
+            abandon(queue, subqueue, number, lock, changes, retry, cx)
         }
         Outcome::Defer { changes } => defer(queue, subqueue, number, lock, changes, cx),
         Outcome::DeadLetter { changes } => {
@@ -185,7 +190,7 @@ pub(crate) fn end_lock(
             let message = lock.into_message(subqueue, number);
             let took_ms = message.time_since_enqueued(subqueue, cx.now);
             queue.rows.traffic.settle(took_ms);
-            dead_letter::reject(queue, &message, changes, cx);
+            dead_letter::reject(queue, &message, changes, cx)
         }
         Outcome::ReleaseLater(retry) => release(queue, subqueue, number, lock, retry, cx),
         Outcome::Release => release(queue, subqueue, number, lock, RetryTime::Backoff, cx),
@@ -194,16 +199,31 @@ pub(crate) fn end_lock(
             outcome,
         } => {
             let mut lock = lock;
-            if dead_letter::annotate(queue, subqueue, number, &mut lock, annotations, cx) {
-                end_lock(queue, subqueue, number, lock, *outcome, cx);
+            let annotated =
+                dead_letter::annotate(queue, subqueue, number, &mut lock, annotations, cx);
+            match annotated {
+                ControlFlow::Continue(()) => end_lock(queue, subqueue, number, lock, *outcome, cx),
+                ControlFlow::Break(dead) => dead,
             }
+        }
+        Outcome::Reported { to, outcome } => {
+            let token = lock.token;
+            let dead = end_lock(queue, subqueue, number, lock, *outcome, cx);
+            let dead_letter = dead.as_ref().map(|patch| Box::new(patch.dead_lettering()));
+            cx.emit(Output::LockEnded {
+                connection: to,
+                token,
+                result: Ok(dead_letter),
+            });
+            dead
         }
         Outcome::Undelivered => {
             let receiver = lock.receiver();
-            give_back(queue, subqueue, number, lock, cx);
+            let dead = give_back(queue, subqueue, number, lock, cx);
             if let Some(receiver) = receiver {
                 credit::give_credit_back(queue, receiver, cx);
             }
+            dead
         }
     }
 }
@@ -244,6 +264,7 @@ pub(crate) fn time_out(
     release(queue, subqueue, number, lock, RetryTime::Backoff, cx);
 }
 
+/// The delivery of a message has failed. Returns the same as [`end_lock`].
 pub(crate) fn abandon(
     queue: &mut Queue,
     subqueue: Subqueue,
@@ -252,14 +273,15 @@ pub(crate) fn abandon(
     changes: Changes,
     retry: RetryTime,
     cx: &mut Context<'_>,
-) {
+) -> Option<Patch> {
     let raise = subqueue == Subqueue::Main;
     if raise {
         lock.delivery_count = lock.delivery_count.saturating_add(1);
     }
     queue.rows.returns.note(number);
-    if !dead_letter::change(queue, subqueue, number, &mut lock, changes, cx) {
-        return;
+    let changed = dead_letter::change(queue, subqueue, number, &mut lock, changes, cx);
+    if let ControlFlow::Break(dead) = changed {
+        return dead;
     }
     if expires_now(queue, subqueue, number, &lock, cx) {
         return expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
@@ -276,6 +298,7 @@ pub(crate) fn abandon(
         Some(due) => retry::wait(queue, due, &lock, cx),
         None => put_back(queue, subqueue, number, &lock, cx),
     }
+    None
 }
 
 fn defer(
@@ -285,13 +308,14 @@ fn defer(
     mut lock: Lock,
     changes: Changes,
     cx: &mut Context<'_>,
-) {
+) -> Option<Patch> {
     let raise = subqueue == Subqueue::Main;
     if raise {
         lock.delivery_count = lock.delivery_count.saturating_add(1);
     }
-    if !dead_letter::change(queue, subqueue, number, &mut lock, changes, cx) {
-        return;
+    let changed = dead_letter::change(queue, subqueue, number, &mut lock, changes, cx);
+    if let ControlFlow::Break(dead) = changed {
+        return dead;
     }
     if raise {
         queue
@@ -304,9 +328,10 @@ fn defer(
             .rows
             .put(subqueue.deferred_part(), number, lock.row, cx);
     }
+    None
 }
 
-/// A client gives a message back as it was, perhaps for later.
+/// A client gives a message back as it was, perhaps for later. Returns the same as [`end_lock`].
 pub(crate) fn release(
     queue: &mut Queue,
     subqueue: Subqueue,
@@ -314,27 +339,28 @@ pub(crate) fn release(
     lock: Lock,
     retry: RetryTime,
     cx: &mut Context<'_>,
-) {
+) -> Option<Patch> {
     queue.rows.returns.note(number);
-    match retry::due(queue, subqueue, number, &lock, (retry, false), cx) {
-        Some(due) => retry::wait(queue, due, &lock, cx),
-        None => give_back(queue, subqueue, number, lock, cx),
-    }
+    let Some(due) = retry::due(queue, subqueue, number, &lock, (retry, false), cx) else {
+        return give_back(queue, subqueue, number, lock, cx);
+    };
+    retry::wait(queue, due, &lock, cx);
+    None
 }
 
-/// Unlocks a message as it was.
+/// Unlocks a message as it was. Returns the same as [`end_lock`].
 pub(crate) fn give_back(
     queue: &mut Queue,
     subqueue: Subqueue,
     number: SequenceNumber,
     lock: Lock,
     cx: &mut Context<'_>,
-) {
+) -> Option<Patch> {
     if lock.origin == Origin::Available && expires_now(queue, subqueue, number, &lock, cx) {
-        expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
-    } else {
-        put_back(queue, subqueue, number, &lock, cx);
+        return expire::expire_unlocked(queue, &lock.into_message(subqueue, number), cx);
     }
+    put_back(queue, subqueue, number, &lock, cx);
+    None
 }
 
 /// The message stands again where it stood before it was locked.

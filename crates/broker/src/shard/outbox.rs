@@ -94,7 +94,10 @@ impl Outbox {
     /// Notes that nothing may pass `output`, if so.
     fn count(&mut self, output: &Output, firm: &mut Vec<Matter>) {
         let matter = match output {
-            Output::Sent { .. } | Output::Published { .. } | Output::Settled { .. } => return,
+            Output::Sent { .. }
+            | Output::Published { .. }
+            | Output::Settled { .. }
+            | Output::LockEnded { .. } => return,
             Output::Deliver { delivery, .. } => Matter::Deliveries(delivery.message.entity),
             other => Matter::Connection(other.connection()),
         };

@@ -167,7 +167,6 @@ fn commit(
         transaction.failure.is_none() && transaction.until.is_none(),
         "a failed transaction is refused, and the clock of a discharged one has stopped"
     );
-    answer(request, Ok(()), cx);
     let mut touched = BTreeSet::new();
     let held = std::mem::take(&mut transaction.held);
     for (place, operation) in held.into_iter().enumerate() {
@@ -196,6 +195,7 @@ fn commit(
             }
         }
     }
+    answer(request, Ok(()), cx);
     // Only now, so that no receiver takes a message of a transaction that is half done.
     for entity in touched {
         let queue = directory.get_mut(entity);

@@ -59,6 +59,7 @@ mod random_sessions;
 mod receiving;
 mod redriving;
 mod removal;
+mod reported;
 mod restarts;
 mod retrying;
 mod room;

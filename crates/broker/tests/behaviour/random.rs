@@ -313,8 +313,8 @@ impl Model {
                 message.part = Part::DeadLetter;
             }
             Outcome::Release | Outcome::Undelivered => self.expire_if_due(number),
-            Outcome::Annotated { .. } | Outcome::ReleaseLater(_) => {
-                unreachable!("no client of this test annotates or delays")
+            Outcome::Annotated { .. } | Outcome::Reported { .. } | Outcome::ReleaseLater(_) => {
+                unreachable!("no client of this test annotates, delays or wants a report")
             }
         }
         Ok(())

@@ -194,6 +194,7 @@ impl Model {
             }
             Output::Drained { .. }
             | Output::DeliveryTimedOut { .. }
+            | Output::LockEnded { .. }
             | Output::Activity { .. }
             | Output::TimedOut { .. }
             | Output::RulesChanged(..)

@@ -402,34 +402,6 @@ impl Stage {
         }]);
     }
 
-    fn settle(&mut self, verb: &str, args: &[&str]) {
-        let tokens: Vec<_> = numbers(args)
-            .into_iter()
-            .map(|number| self.token(args[0], number))
-            .collect();
-        let outcome = outcome::outcome(verb, args);
-        let unheard = args.contains(&"unheard");
-        let who = named(args, "session=").map_or("r0", |_| args[0]);
-        let request = self.request_of(who, &format!("{verb} {}", args.join(" ")));
-        let (entity, subqueue) = (self.entity(args), subqueue(args));
-        self.turn(vec![match tokens[..] {
-            [token] => Command::Settle {
-                request: (!unheard).then_some(request),
-                session: named(args, "session=").map(|it| it.to_owned().into()),
-                subqueue: SubqueueId { entity, subqueue },
-                token,
-                outcome,
-            },
-            _ => Command::SettleMany {
-                session: named(args, "session=").map(|it| it.to_owned().into()),
-                request,
-                subqueue: SubqueueId { entity, subqueue },
-                tokens,
-                outcome,
-            },
-        }]);
-    }
-
     /// The token that a receiver was given last for a number; one that was never given otherwise.
     fn token(&self, holder: &str, number: u64) -> LockToken {
         let key = (holder.to_owned(), number);
@@ -711,9 +683,17 @@ impl Stage {
                 format!("{name} gets {}", self.delivery(&delivery))
             }
             Output::DeliveryTimedOut { receiver, token } => {
-                let held = self.tokens.iter().find(|(_, known)| **known == token);
-                let number = held.map_or(0, |((_, number), _)| *number);
+                let number = self.number_of(token);
                 format!("{} has held #{number} for too long", name_of(receiver))
+            }
+            Output::LockEnded {
+                connection,
+                token,
+                result,
+            } => {
+                let number = self.number_of(token);
+                let end = outcome::end(&result);
+                format!("r{} hears that the lock of #{number} {end}", connection.0)
             }
             Output::Activity { receiver, active } => attaching::told(&name_of(receiver), active),
             Output::Drained { receiver } => format!("{} drained", name_of(receiver)),

@@ -295,8 +295,8 @@ impl Model {
             }
             Outcome::DeadLetter { .. } => message.part = Part::DeadLetter,
             Outcome::Release | Outcome::Undelivered => {}
-            Outcome::Annotated { .. } | Outcome::ReleaseLater(_) => {
-                unreachable!("no client of this test annotates or delays")
+            Outcome::Annotated { .. } | Outcome::Reported { .. } | Outcome::ReleaseLater(_) => {
+                unreachable!("no client of this test annotates, delays or wants a report")
             }
         }
         if let Some(message) = self.messages.get_mut(&number) {

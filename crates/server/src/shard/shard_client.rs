@@ -337,6 +337,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::CreditWithheld { .. }
         | Output::Drained { .. }
         | Output::DeliveryTimedOut { .. }
+        | Output::LockEnded { .. }
         | Output::Activity { .. }
         | Output::Evicted { .. }
         | Output::Subscribed { .. }

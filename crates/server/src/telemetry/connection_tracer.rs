@@ -369,7 +369,9 @@ fn name_of(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Defer { .. } => "defer",
         Outcome::DeadLetter { .. } => "dead_letter",
         Outcome::Release | Outcome::ReleaseLater(_) => "release",
-        Outcome::Annotated { outcome, .. } => return name_of(outcome),
+        Outcome::Annotated { outcome, .. } | Outcome::Reported { outcome, .. } => {
+            return name_of(outcome);
+        }
         Outcome::Undelivered => return None,
     })
 }

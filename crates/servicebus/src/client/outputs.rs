@@ -47,12 +47,14 @@ impl Client {
             }
             Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, *result),
             // The directory tells of the first three. Nothing here publishes to routers, no lock
-            // lasts with its link, and a dropped connection is told nothing.
+            // lasts with its link, and a dropped connection is told nothing. The end of a lock is
+            // for those who have asked for a report of it.
             Output::EntityChanged(_)
             | Output::Dropped { .. }
             | Output::RulesChanged(..)
             | Output::NamespaceChanged(_)
             | Output::DeliveryTimedOut { .. }
+            | Output::LockEnded { .. }
             | Output::Activity { .. }
             | Output::Published { .. } => {}
             Output::CreditWithheld { withheld, .. } => self.handle_credit_withheld(withheld),

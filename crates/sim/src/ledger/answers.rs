@@ -183,6 +183,7 @@ impl Ledger {
             }
             Output::Rules { .. }
             | Output::DeliveryTimedOut { .. }
+            | Output::LockEnded { .. }
             | Output::Activity { .. }
             | Output::EntityChanged(_)
             | Output::RulesChanged(..)

@@ -104,7 +104,7 @@ pub(super) fn ask_of(outcome: &Outcome) -> Ask {
         Outcome::Abandon { .. } => Ask::Abandon,
         Outcome::Defer { .. } => Ask::Defer,
         Outcome::DeadLetter { .. } => Ask::DeadLetter,
-        Outcome::Annotated { outcome, .. } => ask_of(outcome),
+        Outcome::Annotated { outcome, .. } | Outcome::Reported { outcome, .. } => ask_of(outcome),
         Outcome::Release | Outcome::ReleaseLater(_) | Outcome::Undelivered => Ask::Release,
     }
 }
