@@ -87,6 +87,9 @@ pub trait Dialect: Send + 'static {
     /// Whether the peer's open has come.
     fn is_opened(&self) -> bool;
 
+    /// The host that the client's open has named, if it has named one.
+    fn host(&self) -> Option<&str>;
+
     /// Whether the client has not presented a valid credential yet.
     fn is_unauthenticated(&self) -> bool;
 

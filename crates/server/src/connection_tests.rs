@@ -110,6 +110,10 @@ impl Dialect for Minimal {
         self.is_opened
     }
 
+    fn host(&self) -> Option<&str> {
+        None
+    }
+
     fn is_unauthenticated(&self) -> bool {
         !self.is_opened
     }

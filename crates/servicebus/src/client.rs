@@ -90,8 +90,8 @@ pub struct Client {
     commands: Vec<Command>,
     /// Another dialect, which owns the links that it takes over.
     pub(crate) link_owner: Option<Box<dyn LinkOwner>>,
-    /// The host name that the client used for this server, for error texts.
-    host: String,
+    /// The host name that the client used for this server.
+    host: Option<String>,
     /// The name of the client's container, for operators.
     container_id: String,
     /// When the connection's last link was detached.
@@ -147,7 +147,7 @@ impl Client {
             waiting_bytes: 0,
             commands: Vec::new(),
             link_owner: None,
-            host: "localhost".to_owned(),
+            host: None,
             container_id: String::new(),
             idle_since: Some(now.mono),
             ended: false,
@@ -443,6 +443,10 @@ impl Dialect for Client {
 
     fn is_opened(&self) -> bool {
         self.connection.is_opened()
+    }
+
+    fn host(&self) -> Option<&str> {
+        self.host.as_deref()
     }
 
     fn is_unauthenticated(&self) -> bool {

@@ -23,14 +23,15 @@ impl Client {
         self.jms.connection = JmsConnection::of(&open);
         self.container_id = printable(&open.container_id);
         if let Some(host) = open.hostname.filter(|host| !host.is_empty()) {
-            self.host = printable(&host);
+            self.host = Some(printable(&host));
         }
         self.idle_since = Some(self.now.mono);
     }
 
     /// A path as error texts name it.
     pub(crate) fn resource(&self, path: &str) -> String {
-        format!("sb://{}/{path}", self.host)
+        let host = self.host.as_deref().unwrap_or("localhost");
+        format!("sb://{host}/{path}")
     }
 }
 
