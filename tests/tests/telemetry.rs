@@ -201,6 +201,7 @@ fn follow_a_trace(protocol: &str) {
         drop(peer.settle(&received, reject));
     }
     let spans = collector.spans(3);
+    let port = broker.address().port().to_string();
     let names: Vec<_> = spans.iter().map(|span| &span["name"]).collect();
     assert_eq!(names, ["send events", "receive final", "dead_letter final"]);
     for span in &spans {
@@ -212,6 +213,9 @@ fn follow_a_trace(protocol: &str) {
             attribute(span, "messaging.system").as_deref(),
             Some("servicebus")
         );
+        let server = attribute(span, "server.address");
+        assert_eq!(server.as_deref(), Some("localhost"), "of the open");
+        assert_eq!(attribute(span, "server.port").as_ref(), Some(&port));
         let time = |key: &str| span[key].as_str().and_then(|time| time.parse::<u64>().ok());
         assert!(
             time("startTimeUnixNano") <= time("endTimeUnixNano"),
@@ -275,7 +279,49 @@ fn messages_over_http_have_spans_in_each_namespace() {
             assert_eq!(span["traceId"], TRACE);
             let peer = attribute(span, "network.peer.address");
             assert_eq!(peer.as_deref(), Some("127.0.0.1"));
+            assert_eq!(attribute(span, "server.address").as_deref(), Some(host));
+            let port = attribute(span, "server.port");
+            assert_eq!(port, Some(broker.address().port().to_string()));
         }
+    }
+}
+
+#[test]
+fn the_last_abandon_has_the_reason_that_the_dead_letter_has() {
+    const ONE_DELIVERY: &str = "
+[[queues]]
+name = 'once'
+max-delivery-count = 1
+lock-duration = 'PT5M'
+default-message-time-to-live = 'PT1M'
+dead-lettering-on-message-expiration = true
+";
+    let collector = Collector::start();
+    let setup = collector.setup().configure(ONE_DELIVERY);
+    let broker = setup.arguments(&["--virtual-clock"]).start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("once");
+    let receiver = peer.receiver("once", 2);
+    let abandon = DeliveryState::Modified {
+        delivery_failed: true,
+        undeliverable_here: false,
+        message_annotations: None,
+    };
+    for expected in ["MaxDeliveryCountExceeded", "TTLExpiredException"] {
+        let cookie = peer.send_encoded(sender, &message(true).0);
+        assert_eq!(peer.outcome(cookie), DeliveryState::Accepted);
+        let received = peer.receive(receiver);
+        if expected == "TTLExpiredException" {
+            let (clock, later) = ("/$railbus/clock", r#"{"advance": "PT2M"}"#);
+            let (status, text) = http::request(broker.address(), "POST", clock, &[], later);
+            assert_eq!(status, 200, "{text}");
+        }
+        drop(peer.settle(&received, abandon.clone()));
+        let spans = collector.spans(3);
+        assert_eq!(spans[2]["name"], "abandon once");
+        let event = &spans[2]["events"][0];
+        assert_eq!(attribute(event, "reason").as_deref(), Some(expected));
+        assert!(attribute(event, "description").is_some(), "{event}");
     }
 }
 

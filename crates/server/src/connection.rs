@@ -48,7 +48,7 @@ use crate::options::Limits;
 use crate::server::server_state::ServerState;
 use crate::shard::staging::Staging;
 use crate::shard::{DirectoryReceiver, Message};
-use crate::telemetry::ConnectionTracer;
+use crate::telemetry::{ConnectionTracer, Endpoints};
 use crate::transport::stream::Stream;
 use delay::Delay;
 use phase::{DrainReason, Phase};
@@ -129,7 +129,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
     /// A connection that was just accepted, and the bytes of it that were read to find out what
     /// it speaks.
     pub fn new(
-        stream: S,
+        mut stream: S,
         early: BytesMut,
         client: D,
         outputs: mpsc::UnboundedReceiver<Vec<Output>>,
@@ -137,16 +137,18 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         from: (SocketAddr, ConnectionId),
         server: Arc<ServerState>,
     ) -> Self {
+        let tracer = server.tracer.clone().map(|tracer| {
+            let endpoints = Endpoints::new(from.0, stream.socket().local_addr().ok());
+            let directory = directory_receiver.clone();
+            Box::new(ConnectionTracer::new(tracer, from.1, endpoints, directory))
+        });
         Self {
             registration: Registration::of(&server, from, stream.is_tls()),
             errors: GivenErrors::default(),
             stream,
             client,
             pending_changes: PendingChanges::default(),
-            tracer: server.tracer.clone().map(|tracer| {
-                let directory = directory_receiver.clone();
-                Box::new(ConnectionTracer::new(tracer, from.0, directory))
-            }),
+            tracer,
             outputs,
             output_batches: Vec::new(),
             directory_receiver,
@@ -433,7 +435,7 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         self.pending_changes
             .note(&commands, &self.directory_receiver);
         if let Some(tracer) = &mut self.tracer {
-            tracer.begin(&commands);
+            tracer.begin(&mut commands);
         }
         let commands = self.staging.enqueue(commands);
         self.send_to_shard(commands).await;

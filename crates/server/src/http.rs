@@ -237,11 +237,11 @@ async fn admit(
         server.counts.refused.of(RefusalReason::Plain).increment();
         return early_refusal::in_form_of(&request, server, answer::plain());
     }
-    let view = match NamespaceView::of_request(server, request.headers(), transport.peer) {
+    let view = match NamespaceView::of_request(server, request.headers(), transport) {
         Ok(view) => Arc::new(view),
         // The path may choose one of those that have the key.
         Err(_) if rabbitmq::names_virtual_host(&request) => {
-            Arc::new(NamespaceView::of_default_for(server, transport.peer))
+            Arc::new(NamespaceView::of_default_for(server, transport))
         }
         Err(error) => {
             let refusal = answer::error(StatusCode::BAD_REQUEST, &error.to_string());

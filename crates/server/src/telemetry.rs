@@ -2,11 +2,13 @@
 //!
 //! Off unless an endpoint is configured. Spans are made where commands leave a connection or a
 //! request over HTTP and where outputs come back to it, and only for messages whose sender was
-//! sampled; the core knows nothing of them. Metrics are those of `/metrics`. What a collector does
+//! sampled. The core knows nothing of them, but reports the ends of their locks. Metrics are those of `/metrics`. What a collector does
 //! not take in time is dropped and counted: telemetry never holds up a message. (docs/telemetry.md)
 
 mod connection_tracer;
+mod endpoints;
 mod exporter;
+mod lock_reports;
 mod locked_messages;
 mod metric_points;
 mod sampler;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use connection_tracer::ConnectionTracer;
+pub use endpoints::Endpoints;
 pub use exporter::{Spans, Tracer};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};

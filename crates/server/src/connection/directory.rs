@@ -57,6 +57,9 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
             return;
         }
         self.is_counted = true;
+        if let (Some(tracer), Some(host)) = (&mut self.tracer, self.client.host()) {
+            tracer.name_server(host);
+        }
         match self.server.namespaces.admit(self.namespace) {
             Ok(place) => self.namespace_place = place,
             Err(limit) => {

@@ -4,7 +4,6 @@
 //! belongs to the namespace of its `Host`, else to that of the key it shows or of its browser's
 //! session, else to that with which the audience of its token begins, else to the default one.
 
-use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +17,9 @@ use store::NamespaceId;
 
 use crate::http::console::session;
 use crate::http::request::reader::Reader;
+use crate::http::request::transport::Transport;
 use crate::server::server_state::ServerState;
+use crate::telemetry::Endpoints;
 
 /// A key that more than one namespace has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -29,7 +30,8 @@ pub struct SeveralNamespaces;
 pub struct NamespaceView {
     server: Arc<ServerState>,
     namespace: NamespaceId,
-    peer: Option<SocketAddr>,
+    /// Both ends of the connection of a request.
+    endpoints: Option<Endpoints>,
     /// By whose right the request is answered, while a fault rule asks for that.
     caller: OnceLock<String>,
     /// Whose entities alone the answer has, if it has no right to the namespace.
@@ -42,32 +44,40 @@ impl NamespaceView {
         Self::new(Arc::clone(server), NamespaceId::default(), None)
     }
 
-    /// The same, for a request from `peer`.
-    pub fn of_default_for(server: &Arc<ServerState>, peer: SocketAddr) -> Self {
-        Self::new(Arc::clone(server), NamespaceId::default(), Some(peer))
+    /// The same, for a request that has come by `transport`.
+    pub fn of_default_for(server: &Arc<ServerState>, transport: Transport) -> Self {
+        let endpoints = Endpoints::new(transport.peer, transport.local);
+        Self::new(Arc::clone(server), NamespaceId::default(), Some(endpoints))
     }
 
-    fn new(server: Arc<ServerState>, namespace: NamespaceId, peer: Option<SocketAddr>) -> Self {
+    fn new(server: Arc<ServerState>, namespace: NamespaceId, endpoints: Option<Endpoints>) -> Self {
         Self {
             server,
             namespace,
-            peer,
+            endpoints,
             caller: OnceLock::new(),
             reader: OnceLock::new(),
         }
     }
 
-    /// The view of the namespace that the head of a request from `peer` names.
+    /// The view of the namespace that the head of a request names.
     pub fn of_request(
         server: &Arc<ServerState>,
         headers: &HeaderMap,
-        peer: SocketAddr,
+        transport: Transport,
     ) -> Result<Self, SeveralNamespaces> {
         let namespaces = &server.namespaces;
         let host = headers.get(HOST);
+        let mut endpoints = Endpoints::new(transport.peer, transport.local);
+        if let (Some(_), Some(host)) = (&server.tracer, host) {
+            endpoints.name_server(host.to_str().unwrap_or_default());
+        }
         let host = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
         let host = host.map(|host| host.host().to_ascii_lowercase());
-        let of = |namespace| Ok(Self::new(Arc::clone(server), namespace, Some(peer)));
+        let of = |namespace| {
+            let endpoints = Some(endpoints.clone());
+            Ok(Self::new(Arc::clone(server), namespace, endpoints))
+        };
         let found = host.and_then(|host| namespaces.of_host(&host));
         if let Some(directory) = found {
             return of(directory.namespace());
@@ -99,15 +109,15 @@ impl NamespaceView {
         Some(Arc::new(Self {
             server: Arc::clone(&self.server),
             namespace,
-            peer: self.peer,
+            endpoints: self.endpoints.clone(),
             caller: self.caller.clone(),
             reader: self.reader.clone(),
         }))
     }
 
-    /// Where the request is from, if it is one of a client.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        self.peer
+    /// Both ends of its connection, if it is a request of a client.
+    pub fn endpoints(&self) -> Option<&Endpoints> {
+        self.endpoints.as_ref()
     }
 
     /// Learns the name by which its caller has a right. The first one counts.

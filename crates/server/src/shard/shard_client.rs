@@ -107,7 +107,8 @@ impl ShardClient {
         client.command_stager.clone_from(&server.command_stager);
         let directory = server.namespaces.subscribe(server.namespace());
         if let (Some(tracer), Some(directory)) = (&server.tracer, directory) {
-            let tracer = ConnectionTracer::of_request(tracer, server.peer(), directory);
+            let endpoints = server.endpoints().cloned();
+            let tracer = ConnectionTracer::of_request(tracer, connection, endpoints, directory);
             client.tracer = Some(Box::new(tracer));
         }
         if let Some(caller) = server.caller() {
@@ -138,8 +139,8 @@ impl ShardClient {
         pick: impl Fn(Output) -> Option<T>,
     ) -> Result<T, ShardError> {
         let request = self.new_request();
-        let command = command(request);
-        self.trace(std::slice::from_ref(&command));
+        let mut command = command(request);
+        self.trace(std::slice::from_mut(&mut command));
         let command = staged(command, self.command_stager.as_ref()).await;
         let command = command.ok_or(ShardError::Stopping)?;
         self.submit(vec![command]).await?;
@@ -217,12 +218,12 @@ impl ShardClient {
     }
 
     /// Sends commands that may have several answers, or none.
-    pub async fn send_commands(&mut self, commands: Vec<Command>) -> Result<(), ShardError> {
-        self.trace(&commands);
+    pub async fn send_commands(&mut self, mut commands: Vec<Command>) -> Result<(), ShardError> {
+        self.trace(&mut commands);
         self.submit(commands).await
     }
 
-    fn trace(&mut self, commands: &[Command]) {
+    fn trace(&mut self, commands: &mut [Command]) {
         if let Some(tracer) = &mut self.tracer {
             tracer.begin(commands);
         }

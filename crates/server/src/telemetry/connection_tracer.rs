@@ -1,25 +1,26 @@
 //! Connection tracer: the spans of one AMQP connection, or of one request over HTTP.
 //!
 //! It looks at the commands that leave for the shard and at the outputs that come back. Only
-//! messages that are sampled have spans. A span of a transaction ends with the transaction.
-//! What it remembers is bounded.
+//! messages that are sampled have spans. A span of a transaction ends with the transaction. Of each
+//! settlement that may make a dead letter the core is asked for a report. What the tracer
+//! remembers is bounded.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use broker::{
-    self as core, Command, Delivery, LockToken, Outcome, Output, RequestId, Requester, Routed,
-    Subqueue, SubqueueId, TransactionId,
+    self as core, Command, ConnectionId, Delivery, LockToken, Outcome, Output, RequestId,
+    Requester, Routed, SubqueueId, TransactionId,
 };
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use store::EntityId;
 
+use super::endpoints::Endpoints;
 use super::exporter::Tracer;
-use super::locked_messages::{LockedMessage, LockedMessages};
+use super::lock_reports::{LockReport, LockReports};
+use super::locked_messages::LockedMessages;
 use super::span::{Operation, Span};
-use super::trace_context;
 use super::traced_message::TracedMessage;
 use crate::shard::DirectoryReceiver;
 
@@ -34,7 +35,8 @@ const ROLLED_BACK: &str = "rolled back";
 #[derive(Debug)]
 pub struct ConnectionTracer {
     tracer: Arc<Tracer>,
-    peer: Option<SocketAddr>,
+    connection: ConnectionId,
+    endpoints: Option<Endpoints>,
     directory: DirectoryReceiver,
     /// Spans that end with the answer to a request.
     pending: FxHashMap<RequestId, Vec<Span>>,
@@ -45,40 +47,52 @@ pub struct ConnectionTracer {
     /// Transactions that end, and whether they are rolled back.
     discharges: FxHashMap<RequestId, (TransactionId, bool)>,
     locked: Arc<LockedMessages>,
+    reports: LockReports,
     paths: FxHashMap<EntityId, Arc<str>>,
 }
 
 impl ConnectionTracer {
-    /// A tracer for a connection from `peer`.
-    pub fn new(tracer: Arc<Tracer>, peer: SocketAddr, directory: DirectoryReceiver) -> Self {
-        Self::with(tracer, Some(peer), directory, Arc::default())
+    /// A tracer for a connection.
+    pub fn new(
+        tracer: Arc<Tracer>,
+        connection: ConnectionId,
+        endpoints: Endpoints,
+        directory: DirectoryReceiver,
+    ) -> Self {
+        let endpoints = Some(endpoints);
+        Self::with(tracer, connection, endpoints, directory, Arc::default())
     }
 
     /// A tracer for one request over HTTP. The next one may settle what this one has locked.
     pub fn of_request(
         tracer: &Arc<Tracer>,
-        peer: Option<SocketAddr>,
+        connection: ConnectionId,
+        endpoints: Option<Endpoints>,
         directory: DirectoryReceiver,
     ) -> Self {
         let locked = Arc::clone(&tracer.locked_over_http);
-        Self::with(Arc::clone(tracer), peer, directory, locked)
+        let tracer = Arc::clone(tracer);
+        Self::with(tracer, connection, endpoints, directory, locked)
     }
 
     fn with(
         tracer: Arc<Tracer>,
-        peer: Option<SocketAddr>,
+        connection: ConnectionId,
+        endpoints: Option<Endpoints>,
         directory: DirectoryReceiver,
         locked: Arc<LockedMessages>,
     ) -> Self {
         Self {
             tracer,
-            peer,
+            connection,
+            endpoints,
             directory,
             pending: FxHashMap::default(),
             enlisting: FxHashMap::default(),
             enlisted: FxHashMap::default(),
             discharges: FxHashMap::default(),
             locked,
+            reports: LockReports::default(),
             paths: FxHashMap::default(),
         }
     }
@@ -89,8 +103,15 @@ impl ConnectionTracer {
         self.paths.clear();
     }
 
-    /// Begins the spans of `commands`.
-    pub fn begin(&mut self, commands: &[Command]) {
+    /// The client has named the host that it has come to.
+    pub fn name_server(&mut self, host: &str) {
+        if let Some(endpoints) = &mut self.endpoints {
+            endpoints.name_server(host);
+        }
+    }
+
+    /// Begins the spans of `commands`, and asks for the reports that they need.
+    pub fn begin(&mut self, commands: &mut [Command]) {
         for command in commands {
             let (request, spans) = match command {
                 Command::Send {
@@ -150,8 +171,19 @@ impl ConnectionTracer {
             match request {
                 _ if spans.is_empty() => {}
                 Some(request) => self.pending.entry(request).or_default().extend(spans),
-                None => self.finish(spans, None),
+                None => self.finish_unanswered(spans),
             }
+        }
+    }
+
+    /// Ends spans that no answer ends: by their reports, if there is one to come.
+    fn finish_unanswered(&mut self, spans: Vec<Span>) {
+        for span in spans {
+            let ended = match span.lock {
+                Some(lock) => self.reports.wait_for(lock, span),
+                None => vec![span],
+            };
+            self.finish(ended, None);
         }
     }
 
@@ -181,7 +213,7 @@ impl ConnectionTracer {
             .collect()
     }
 
-    fn operation(&mut self, operation: &core::Operation) -> Vec<Span> {
+    fn operation(&mut self, operation: &mut core::Operation) -> Vec<Span> {
         match operation {
             core::Operation::Send { entity, messages } => {
                 let payloads = messages.iter().map(|message| &message.payload);
@@ -201,34 +233,27 @@ impl ConnectionTracer {
         &mut self,
         subqueue: SubqueueId,
         tokens: &[LockToken],
-        outcome: &Outcome,
+        outcome: &mut Outcome,
     ) -> Vec<Span> {
-        let mut spans = Vec::new();
-        for locked in self.locked.take(tokens) {
-            let Some(name) = name_of(outcome) else {
-                continue;
+        let locked = self.locked.take(tokens);
+        let Some(name) = name_of(outcome).filter(|_| !locked.is_empty()) else {
+            return Vec::new();
+        };
+        // What is completed is gone.
+        let is_reported = *outcome != Outcome::Complete;
+        if is_reported {
+            let inner = std::mem::replace(outcome, Outcome::Complete);
+            *outcome = Outcome::Reported {
+                to: self.connection,
+                outcome: Box::new(inner),
             };
-            let operation = Operation::Settle(name);
-            let mut span = self.span(locked.message, subqueue.entity, operation);
-            span.dead_letter = match inner(outcome) {
-                Outcome::DeadLetter { changes } => Some(reasons(changes)),
-                Outcome::Abandon { .. } if subqueue.subqueue == Subqueue::Main => {
-                    self.gives_up(&span.entity, locked.delivery_count)
-                }
-                _ => None,
-            };
-            spans.push(span);
         }
-        spans
-    }
-
-    /// The reason with which the entity dead-letters a message that is abandoned, if it does.
-    fn gives_up(&self, path: &str, delivery_count: u32) -> Option<[Option<String>; 2]> {
-        let directory = self.directory.borrow();
-        let settings = &directory.get(path)?.settings;
-        let is_last = delivery_count.saturating_add(1) >= settings.max_delivery_count.max(1);
-        let reason = || Some("MaxDeliveryCountExceeded".to_owned());
-        (is_last && !settings.drops_dead_letters()).then(|| [reason(), None])
+        let span = |(token, message)| {
+            let mut span = self.span(message, subqueue.entity, Operation::Settle(name));
+            span.lock = is_reported.then_some(token);
+            span
+        };
+        locked.into_iter().map(span).collect()
     }
 
     /// Ends the spans that `output` ends.
@@ -250,6 +275,7 @@ impl ConnectionTracer {
                 Ok(Routed::Unmatched) => self.answer(request, Some(&"no binding matched")),
                 result => self.answer(request, result.as_ref().err()),
             },
+            Output::LockEnded { token, result, .. } => self.report(*token, result),
             Output::Settled { request, result } => self.answer(request, result.as_ref().err()),
             Output::Discharged { request, result } => {
                 let Some((transaction, is_rollback)) = self.discharges.remove(request) else {
@@ -278,22 +304,23 @@ impl ConnectionTracer {
         let Some(traced) = TracedMessage::of(&message.payload, sampler) else {
             return;
         };
-        let delivery_count = message.delivery_count;
         if message.lock.is_some() {
-            let locked = LockedMessage {
-                message: traced.clone(),
-                delivery_count,
-            };
-            self.locked.insert(delivery.token, locked);
+            self.locked.insert(delivery.token, traced.clone());
         }
         let operation = Operation::Receive {
-            delivery_count,
+            delivery_count: message.delivery_count,
             enqueued_ms: message.enqueued.0,
         };
         let mut span = self.span(traced, delivery.message.entity, operation);
         // A virtual clock may be ahead of the real one.
         span.start = span.start.min(message.enqueued.0.saturating_mul(1_000_000));
         self.tracer.send(span);
+    }
+
+    fn report(&mut self, lock: LockToken, report: &LockReport) {
+        let span = self.reports.handle(lock, report);
+        let error = report.as_ref().err().map(ToString::to_string);
+        self.finish(Vec::from_iter(span), error.as_deref());
     }
 
     fn answer(&mut self, request: &RequestId, error: Option<&impl std::fmt::Display>) {
@@ -319,11 +346,11 @@ impl ConnectionTracer {
     }
 
     /// Ends spans now.
-    fn finish(&self, spans: Vec<Span>, error: Option<&str>) {
+    fn finish(&mut self, spans: Vec<Span>, error: Option<&str>) {
         for mut span in spans {
             span.end = now();
             span.error = error.map(str::to_owned);
-            span.dead_letter = span.dead_letter.filter(|_| error.is_none());
+            span.dead_letter = span.lock.and_then(|lock| self.reports.take(lock));
             self.tracer.send(span);
         }
     }
@@ -340,7 +367,8 @@ impl ConnectionTracer {
             id: self.tracer.next_id(),
             operation,
             entity: path,
-            peer: self.peer,
+            endpoints: self.endpoints.clone(),
+            lock: None,
             start: now,
             end: now,
             dead_letter: None,
@@ -361,6 +389,14 @@ impl ConnectionTracer {
     }
 }
 
+impl Drop for ConnectionTracer {
+    /// What the core still had to report ends without.
+    fn drop(&mut self) {
+        let spans = self.reports.forget_waiting();
+        self.finish(spans, None);
+    }
+}
+
 /// What a settlement is called; one that its receiver did not ask for has no name.
 fn name_of(outcome: &Outcome) -> Option<&'static str> {
     Some(match outcome {
@@ -373,23 +409,6 @@ fn name_of(outcome: &Outcome) -> Option<&'static str> {
             return name_of(outcome);
         }
         Outcome::Undelivered => return None,
-    })
-}
-
-/// The outcome without its annotations.
-fn inner(outcome: &Outcome) -> &Outcome {
-    match outcome {
-        Outcome::Annotated { outcome, .. } => inner(outcome),
-        outcome => outcome,
-    }
-}
-
-/// The reason and description that a receiver gives for a dead letter.
-fn reasons(changes: &[(String, Bytes)]) -> [Option<String>; 2] {
-    ["DeadLetterReason", "DeadLetterErrorDescription"].map(|key| {
-        let value = changes.iter().find(|(name, _)| name == key);
-        let value = trace_context::text(&value?.1)?;
-        Some(String::from_utf8_lossy(value).into_owned())
     })
 }
 

@@ -15,36 +15,29 @@ use super::traced_message::TracedMessage;
 /// have no spans.
 const MOST: usize = 4_096;
 
-/// A message that is locked.
-#[derive(Clone, Debug)]
-pub struct LockedMessage {
-    pub message: TracedMessage,
-    /// Failed deliveries before this one.
-    pub delivery_count: u32,
-}
-
 /// See the head of this file.
 #[derive(Debug, Default)]
-pub struct LockedMessages(Mutex<FxHashMap<LockToken, LockedMessage>>);
+pub struct LockedMessages(Mutex<FxHashMap<LockToken, TracedMessage>>);
 
 impl LockedMessages {
     /// Remembers a message that was locked.
-    pub fn insert(&self, token: LockToken, locked: LockedMessage) {
+    pub fn insert(&self, token: LockToken, message: TracedMessage) {
         let mut messages = self.messages();
         if messages.len() >= MOST {
             messages.clear();
         }
-        messages.insert(token, locked);
+        messages.insert(token, message);
     }
 
     /// Takes those of `tokens` that there are.
-    pub fn take(&self, tokens: &[LockToken]) -> Vec<LockedMessage> {
+    pub fn take(&self, tokens: &[LockToken]) -> Vec<(LockToken, TracedMessage)> {
         let mut messages = self.messages();
-        let found = tokens.iter().filter_map(|token| messages.remove(token));
+        let tokens = tokens.iter();
+        let found = tokens.filter_map(|token| Some((*token, messages.remove(token)?)));
         found.collect()
     }
 
-    fn messages(&self) -> MutexGuard<'_, FxHashMap<LockToken, LockedMessage>> {
+    fn messages(&self) -> MutexGuard<'_, FxHashMap<LockToken, TracedMessage>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

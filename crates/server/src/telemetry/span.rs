@@ -3,13 +3,14 @@
 //! A span is a child of the span in which the message was made, so all spans of a message are in
 //! the trace of its sender.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
+use broker::{DeadLettering, LockToken};
 use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span as OtlpSpan, Status};
 
+use super::endpoints::Endpoints;
 use super::traced_message::TracedMessage;
 use super::{integer, text};
 
@@ -39,13 +40,15 @@ pub struct Span {
     pub id: u64,
     pub operation: Operation,
     pub entity: Arc<str>,
-    /// The client, where it is known.
-    pub peer: Option<SocketAddr>,
+    /// The client and the server, where they are known.
+    pub endpoints: Option<Endpoints>,
+    /// The lock that the operation ends.
+    pub lock: Option<LockToken>,
     /// Nanoseconds of the Unix epoch.
     pub start: u64,
     pub end: u64,
-    /// The reason and description of a dead letter.
-    pub dead_letter: Option<[Option<String>; 2]>,
+    /// Why the operation has made a dead letter, if it has.
+    pub dead_letter: Option<DeadLettering>,
     /// Why it failed.
     pub error: Option<String>,
 }
@@ -64,9 +67,13 @@ impl Span {
             text("messaging.operation.name", name),
             text("messaging.destination.name", &self.entity),
         ];
-        if let Some(peer) = self.peer {
+        if let Some(endpoints) = &self.endpoints {
+            let peer = endpoints.peer;
             attributes.push(text("network.peer.address", &peer.ip().to_string()));
             attributes.push(integer("network.peer.port", peer.port()));
+            let (server, port) = endpoints.server();
+            attributes.extend(server.map(|server| text("server.address", &server)));
+            attributes.extend(port.map(|port| integer("server.port", port)));
         }
         let id = self.message.id.iter();
         attributes.extend(id.map(|id| text("messaging.message.id", id)));
@@ -112,10 +119,10 @@ impl Span {
     }
 
     fn dead_letter_event(&self) -> Option<Event> {
-        let reasons = ["reason", "description"]
-            .into_iter()
-            .zip(self.dead_letter.as_ref()?);
-        let known = reasons.filter_map(|(key, value)| Some(text(key, value.as_deref()?)));
+        let dead = self.dead_letter.as_ref()?;
+        let words = [("reason", &dead.reason), ("description", &dead.description)];
+        let known = words.into_iter();
+        let known = known.filter_map(|(key, value)| Some(text(key, value.as_deref()?)));
         Some(Event {
             name: "dead-letter".to_owned(),
             time_unix_nano: self.end,

@@ -68,6 +68,7 @@ impl Protocol {
 /// A connection that was accepted, before and while its protocol is served.
 struct AcceptedConnection {
     peer: SocketAddr,
+    local: Option<SocketAddr>,
     /// It came through a listener that only this machine can reach.
     is_loopback: bool,
     /// The time by which its protocol has to be known.
@@ -109,6 +110,7 @@ fn admit_connection(
         Ok(permit) => {
             let connection = AcceptedConnection {
                 peer,
+                local: stream.local_addr().ok(),
                 is_loopback,
                 deadline: Instant::now() + server.limits().handshake,
                 since: server.clock.moment(),
@@ -300,6 +302,7 @@ impl AcceptedConnection {
             is_tls,
             is_private: is_tls || self.may_use_plaintext(),
             peer: self.peer,
+            local: self.local,
         };
         let permit = Arc::clone(&self.permit);
         http::serve(stream, Arc::clone(&self.server), transport, permit).await

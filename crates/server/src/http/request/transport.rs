@@ -14,6 +14,8 @@ pub struct Transport {
     pub is_private: bool,
     /// From where.
     pub peer: SocketAddr,
+    /// To where, if that is known.
+    pub local: Option<SocketAddr>,
 }
 
 impl Transport {

@@ -1,10 +1,12 @@
 //! Spans of what a connection asks for: in transactions, to exchanges, and of deferred messages.
 
+use std::net::SocketAddr;
+
 use amqp::Value;
 use amqp::message::{Properties, descriptor, encode_map_section};
 use broker::{
-    self as core, ConnectionId, EntityKind, Incoming, Publication, QueueSettings, RefusalReport,
-    TransactionError,
+    self as core, DeadLettering, EntityKind, Incoming, Publication, QueueSettings, RefusalReport,
+    Subqueue, TransactionError,
 };
 use bytes::BytesMut;
 use store::{NamespaceId, SequenceNumber};
@@ -29,7 +31,7 @@ impl Setup {
         Self::with(Sampler::Parent)
     }
 
-    /// With a queue `orders` that delivers a message twice.
+    /// With a queue `orders`.
     fn with(sampler: Sampler) -> Self {
         let (tracer, spans) = Tracer::new(sampler);
         let mut directory = access::Directory::default();
@@ -37,16 +39,18 @@ impl Setup {
             id: ORDERS,
             path: "orders".to_owned(),
             kind: EntityKind::Queue,
-            settings: QueueSettings {
-                max_delivery_count: 2,
-                ..QueueSettings::default()
-            },
+            settings: QueueSettings::default(),
             replaces: None,
         });
         let (sender, directory) = watch::channel(Arc::new(directory));
         let peer = SocketAddr::from(([127, 0, 0, 1], 1));
         Self {
-            tracer: ConnectionTracer::new(Arc::new(tracer), peer, directory),
+            tracer: ConnectionTracer::new(
+                Arc::new(tracer),
+                ConnectionId(1),
+                Endpoints::new(peer, None),
+                directory,
+            ),
             spans,
             _directory: sender,
         }
@@ -62,20 +66,39 @@ impl Setup {
 
     /// A message is in hand, and a span tells so.
     fn lock(&mut self) {
-        self.lock_again(0);
+        let message = TracedMessage::of(&message().payload, Sampler::Parent);
+        self.tracer.locked.insert(TOKEN, message.expect("sampled"));
     }
 
-    fn lock_again(&mut self, delivery_count: u32) {
-        let message = TracedMessage::of(&message().payload, Sampler::Parent);
-        let locked = LockedMessage {
-            message: message.expect("sampled"),
-            delivery_count,
-        };
-        self.tracer.locked.insert(TOKEN, locked);
+    /// Settles the message in hand. Returns the outcome that the broker is given.
+    fn settle(&mut self, request: Option<RequestId>, outcome: Outcome) -> Outcome {
+        let mut commands = [Command::Settle {
+            request,
+            subqueue: SubqueueId {
+                entity: ORDERS,
+                subqueue: Subqueue::Main,
+            },
+            session: None,
+            token: TOKEN,
+            outcome,
+        }];
+        self.tracer.begin(&mut commands);
+        match commands {
+            [Command::Settle { outcome, .. }] => outcome,
+            other => panic!("it is another command now: {other:?}"),
+        }
+    }
+
+    fn report(&mut self, result: LockReport) {
+        self.tracer.end(&Output::LockEnded {
+            connection: ConnectionId(1),
+            token: TOKEN,
+            result,
+        });
     }
 
     fn enlist(&mut self, token: u64, operation: core::Operation) {
-        self.tracer.begin(&[Command::Enlist {
+        self.tracer.begin(&mut [Command::Enlist {
             request: request(token),
             transaction: TRANSACTION,
             operation: Box::new(operation),
@@ -86,7 +109,7 @@ impl Setup {
 
     fn discharge(&mut self, fail: bool, result: Result<(), TransactionError>) {
         let request = request(99);
-        self.tracer.begin(&[Command::Discharge {
+        self.tracer.begin(&mut [Command::Discharge {
             request,
             transaction: TRANSACTION,
             fail,
@@ -234,7 +257,7 @@ fn a_publication_has_a_span_with_the_name_of_its_exchange() {
     let stored = Routed::Stored { destinations: 2 };
     for (routed, error) in [(stored, None), (Routed::Unmatched, Some(unmatched))] {
         let mut setup = Setup::new();
-        setup.tracer.begin(&[Command::Publish {
+        setup.tracer.begin(&mut [Command::Publish {
             request: request(1),
             publication: Box::new(Publication {
                 namespace: NamespaceId::default(),
@@ -251,36 +274,72 @@ fn a_publication_has_a_span_with_the_name_of_its_exchange() {
     }
 }
 
+fn spoilt() -> DeadLettering {
+    DeadLettering {
+        reason: Some("spoilt".to_owned()),
+        description: None,
+    }
+}
+
 #[test]
-fn the_last_delivery_that_is_abandoned_is_dead_lettered() {
-    for (delivery_count, subqueue, result, expected) in [
-        (0, Subqueue::Main, Ok(()), None),
-        (1, Subqueue::DeadLetter, Ok(()), None),
-        (1, Subqueue::Main, Err(core::SettleError::LockLost), None),
-        (
-            1,
-            Subqueue::Main,
-            Ok(()),
-            Some([Some("MaxDeliveryCountExceeded".to_owned()), None]),
-        ),
-    ] {
+fn a_settlement_has_made_a_dead_letter_if_the_broker_says_so() {
+    for dead_letter in [None, Some(spoilt())] {
         let mut setup = Setup::new();
-        setup.lock_again(delivery_count);
-        setup.tracer.begin(&[Command::Settle {
-            request: Some(request(1)),
-            subqueue: SubqueueId {
-                entity: ORDERS,
-                subqueue,
-            },
-            session: None,
-            token: TOKEN,
-            outcome: Outcome::abandon(Vec::new()),
-        }]);
+        setup.lock();
         let request = request(1);
+        let outcome = setup.settle(Some(request), Outcome::abandon(Vec::new()));
+        let reported = Outcome::Reported {
+            to: ConnectionId(1),
+            outcome: Box::new(Outcome::abandon(Vec::new())),
+        };
+        assert_eq!(outcome, reported);
+        setup.report(Ok(dead_letter.clone().map(Box::new)));
+        assert_eq!(setup.ended(), [], "the broker has not answered");
+        let result = Ok(());
         setup.tracer.end(&Output::Settled { request, result });
         let span = setup.spans.try_recv().expect("it has ended");
-        assert_eq!(span.dead_letter, expected, "{delivery_count} {subqueue:?}");
+        assert_eq!(span.dead_letter, dead_letter);
     }
+}
+
+#[test]
+fn a_completion_and_what_is_not_sampled_is_settled_as_it_was() {
+    let mut setup = Setup::new();
+    let outcome = Outcome::abandon(Vec::new());
+    assert_eq!(setup.settle(None, outcome.clone()), outcome);
+    setup.lock();
+    assert_eq!(setup.settle(None, Outcome::Complete), Outcome::Complete);
+    assert_eq!(setup.ended().len(), 1, "of the completion");
+}
+
+#[test]
+fn a_settlement_without_an_answer_ends_with_its_report() {
+    let lost = core::SettleError::LockLost;
+    for (report, dead_letter, error) in [
+        (Ok(Some(Box::new(spoilt()))), Some(spoilt()), None),
+        (Err(lost.clone()), None, Some(lost.to_string())),
+    ] {
+        let mut setup = Setup::new();
+        setup.lock();
+        setup.settle(None, Outcome::abandon(Vec::new()));
+        assert_eq!(setup.ended(), [], "the broker has not reported");
+        setup.report(report);
+        let span = setup.spans.try_recv().expect("it has ended");
+        assert_eq!((span.dead_letter, span.error), (dead_letter, error));
+    }
+}
+
+#[test]
+fn a_settlement_whose_connection_ends_before_the_report_has_a_span() {
+    let mut setup = Setup::new();
+    setup.lock();
+    setup.settle(None, Outcome::Release);
+    let Setup {
+        tracer, mut spans, ..
+    } = setup;
+    drop(tracer);
+    let span = spans.try_recv().expect("it has ended");
+    assert_eq!(span.operation, Operation::Settle("release"));
 }
 
 #[test]
@@ -292,7 +351,7 @@ fn a_sampler_may_take_what_its_sender_did_not() {
         (Sampler::of_ratio(0.0), 0),
     ] {
         let mut setup = Setup::with(sampler);
-        setup.tracer.begin(&[Command::Send {
+        setup.tracer.begin(&mut [Command::Send {
             request: request(1),
             entity: ORDERS,
             messages: vec![message_of(unsampled)],
@@ -305,7 +364,7 @@ fn a_sampler_may_take_what_its_sender_did_not() {
 #[test]
 fn a_span_has_the_id_of_its_message() {
     let mut setup = Setup::new();
-    setup.tracer.begin(&[Command::Send {
+    setup.tracer.begin(&mut [Command::Send {
         request: request(1),
         entity: ORDERS,
         messages: vec![message()],
