@@ -27,7 +27,16 @@ impl Sampler {
         Self::TraceId((ratio < 1.0).then_some(bound as u64))
     }
 
-    pub(super) fn samples(self, context: &TraceContext) -> bool {
+    /// The context that this text is, if it is sampled.
+    pub(super) fn sampled(self, text: &str) -> Option<TraceContext> {
+        // Most senders are not sampled. One digit tells, without the rest.
+        if self == Self::Parent && !TraceContext::has_flag(text) {
+            return None;
+        }
+        TraceContext::parse(text).filter(|context| self.samples(context))
+    }
+
+    fn samples(self, context: &TraceContext) -> bool {
         match self {
             Self::Parent => context.is_sampled,
             Self::TraceId(None) => true,

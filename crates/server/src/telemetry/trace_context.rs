@@ -3,11 +3,13 @@
 //! Azure's SDKs write it as the application properties `traceparent` and `Diagnostic-Id`; the first
 //! one wins. The properties are read and never changed.
 
+use amqp::items::{self, Items};
 use amqp::message::Sections;
-use amqp::validate;
 
 /// The bytes of a `traceparent` of version 00.
 const LENGTH: usize = 55;
+/// The flag of a sampled trace.
+const SAMPLED: u32 = 1;
 
 /// A trace and the span of the sender in it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,34 +21,39 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The context in an encoded message that has these sections.
-    pub fn of_message(payload: &[u8], sections: &Sections) -> Option<Self> {
+    /// The text of the context in an encoded message that has these sections.
+    pub fn text_in<'a>(payload: &'a [u8], sections: &Sections) -> Option<&'a str> {
         let section = payload.get(sections.application_properties.clone())?;
         let mut found = None;
-        let mut items = items(section)?;
-        while let (Some(key), Some(value)) = (items.next(), items.next()) {
-            match text(key) {
-                Some(b"traceparent") => {
-                    found = text(value);
-                    break;
-                }
+        let mut entries = Items::of(section).ok()?;
+        while let Ok(Some((key, value))) = entries.next_entry() {
+            match items::text(key) {
+                Some("traceparent") => return items::text(value),
                 // A name that came as a header of HTTP is in lower case.
-                Some(key) if key.eq_ignore_ascii_case(b"Diagnostic-Id") => found = text(value),
+                Some(key) if key.eq_ignore_ascii_case("Diagnostic-Id") => {
+                    found = items::text(value);
+                }
                 _ => {}
             }
         }
-        Self::parse(found?)
+        found
+    }
+
+    /// Whether a text has the flag of a sampled trace where a context has it. It may be none.
+    pub fn has_flag(text: &str) -> bool {
+        let last = text.as_bytes().get(LENGTH - 1).copied().map(char::from);
+        last.and_then(|digit| digit.to_digit(16))
+            .is_some_and(|flags| flags & SAMPLED == SAMPLED)
     }
 
     /// `00-TRACE-PARENT-FLAGS`. Later versions may be longer.
-    fn parse(text: &[u8]) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (text, more) = text.split_at_checked(LENGTH)?;
-        let text = std::str::from_utf8(text).ok()?;
         let is_lower_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b'-');
         let mut parts = text.split('-');
         let (version, trace, parent, flags) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let is_whole = more.is_empty() || (version != "00" && more.starts_with(b"-"));
+        let is_whole = more.is_empty() || (version != "00" && more.starts_with('-'));
         let lengths = [version.len(), trace.len(), parent.len(), flags.len()];
         if lengths != [2, 32, 16, 2] || version == "ff" || !is_whole {
             return None;
@@ -57,31 +64,9 @@ impl TraceContext {
         let context = Self {
             trace: u128::from_str_radix(trace, 16).ok()?,
             parent: u64::from_str_radix(parent, 16).ok()?,
-            is_sampled: u8::from_str_radix(flags, 16).ok()? & 1 == 1,
+            is_sampled: u32::from_str_radix(flags, 16).ok()? & SAMPLED == SAMPLED,
         };
         (context.trace != 0 && context.parent != 0).then_some(context)
-    }
-}
-
-/// The encoded items of a section that is a described map.
-fn items(section: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
-    let descriptor = validate::extent(section.get(1..)?).ok()?;
-    let mut rest = match section.get(1 + descriptor..)? {
-        [0xc1, _, _, rest @ ..] | [0xd1, _, _, _, _, _, _, _, _, rest @ ..] => rest,
-        _ => &[],
-    };
-    Some(std::iter::from_fn(move || {
-        let (item, after) = rest.split_at_checked(validate::extent(rest).ok()?)?;
-        rest = after;
-        (!item.is_empty()).then_some(item)
-    }))
-}
-
-/// The bytes of an encoded string.
-pub fn text(item: &[u8]) -> Option<&[u8]> {
-    match item {
-        [0xa1, _, text @ ..] | [0xb1, _, _, _, _, text @ ..] => Some(text),
-        _ => None,
     }
 }
 
@@ -93,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    const SAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const TEXT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const CONTEXT: TraceContext = TraceContext {
         trace: 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c,
         parent: 0xb7ad_6b71_6920_3331,
@@ -116,22 +101,25 @@ mod tests {
     fn check(properties: &[(&str, &str)], expected: Option<TraceContext>) {
         let message = message(properties);
         let sections = Sections::scan(&message).unwrap();
-        let found = TraceContext::of_message(&message, &sections);
+        let text = TraceContext::text_in(&message, &sections);
+        let found = text.and_then(TraceContext::parse);
+        let flag = text.is_some_and(TraceContext::has_flag);
+        assert!(flag || found.is_none_or(|found| !found.is_sampled));
         assert_eq!(found, expected, "{properties:?}");
     }
 
     #[test]
     fn either_property_has_the_context_and_traceparent_wins() {
         let other = "00-11111111111111111111111111111111-2222222222222222-01";
-        check(&[("a", "b"), ("traceparent", SAMPLED)], Some(CONTEXT));
-        check(&[("Diagnostic-Id", SAMPLED), ("a", "b")], Some(CONTEXT));
-        let both = [("Diagnostic-Id", other), ("traceparent", SAMPLED)];
+        check(&[("a", "b"), ("traceparent", TEXT)], Some(CONTEXT));
+        check(&[("Diagnostic-Id", TEXT), ("a", "b")], Some(CONTEXT));
+        let both = [("Diagnostic-Id", other), ("traceparent", TEXT)];
         check(&both, Some(CONTEXT));
     }
 
     #[test]
     fn a_sender_says_whether_it_was_sampled() {
-        let unsampled = SAMPLED.replace("-01", "-00");
+        let unsampled = TEXT.replace("-01", "-00");
         let context = TraceContext {
             is_sampled: false,
             ..CONTEXT
@@ -145,18 +133,18 @@ mod tests {
         for text in [
             "",
             "00",
-            &SAMPLED[1..],
-            &format!("{SAMPLED}-x"),
-            &SAMPLED.replace("00-", "ff-"),
-            &SAMPLED.to_uppercase(),
-            &SAMPLED.replace('b', "g"),
+            &TEXT[1..],
+            &format!("{TEXT}-x"),
+            &TEXT.replace("00-", "ff-"),
+            &TEXT.to_uppercase(),
+            &TEXT.replace('b', "g"),
             "00-00000000000000000000000000000000-b7ad6b7169203331-01",
             "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
             "00-0af7651916cd43dd8448eb211c80319cb-7ad6b7169203331-01",
         ] {
             check(&[("traceparent", text)], None);
         }
-        let later = format!("{}-more", SAMPLED.replacen("00-", "01-", 1));
+        let later = format!("{}-more", TEXT.replacen("00-", "01-", 1));
         check(&[("traceparent", &later)], Some(CONTEXT));
     }
 }

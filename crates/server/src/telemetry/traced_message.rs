@@ -21,11 +21,9 @@ impl TracedMessage {
     /// Of an encoded message, if it is sampled.
     pub fn of(payload: &Bytes, sampler: Sampler) -> Option<Self> {
         let sections = Sections::scan(payload).ok()?;
-        let context = TraceContext::of_message(payload, &sections)?;
-        sampler.samples(&context).then(|| Self {
-            context,
-            id: id(payload, &sections),
-        })
+        let context = sampler.sampled(TraceContext::text_in(payload, &sections)?)?;
+        let id = id(payload, &sections);
+        Some(Self { context, id })
     }
 }
 
