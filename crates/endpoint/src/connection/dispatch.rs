@@ -38,10 +38,11 @@ impl Connection {
     ) -> Result<(), Fault> {
         match (self.phase, performative) {
             (Phase::Opened, Performative::Transfer(transfer)) => {
-                match self.hold_transfer(channel, transfer, payload) {
-                    Some((transfer, payload)) => self.handle_transfer(channel, transfer, payload),
-                    None => Ok(()),
+                match self.holding_link(channel, transfer.handle) {
+                    Some(link) => self.hold_transfer(channel, transfer, payload, link),
+                    None => return self.handle_transfer(channel, transfer, payload),
                 }
+                Ok(())
             }
             (Phase::Closing, Performative::Close(close)) => {
                 self.handle_close(close);

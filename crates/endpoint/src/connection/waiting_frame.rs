@@ -73,16 +73,14 @@ impl Connection {
         None
     }
 
-    /// Keeps a transfer that would overtake deliveries of another link, and returns any other.
+    /// Keeps a transfer that would overtake deliveries of the link `holding`.
     pub(crate) fn hold_transfer(
         &mut self,
         channel: u16,
         transfer: Transfer,
         payload: Bytes,
-    ) -> Option<(Transfer, Bytes)> {
-        let Some(holding) = self.holding_link(channel, transfer.handle) else {
-            return Some((transfer, payload));
-        };
+        holding: u32,
+    ) {
         self.waiting_frame = Some(WaitingFrame {
             channel,
             performative: Performative::Transfer(transfer),
@@ -90,12 +88,11 @@ impl Connection {
             deadline: None,
             obstacle: Some(Obstacle::Link(holding)),
         });
-        None
     }
 
     /// The link that has deliveries and no answer, unless it is the one of this handle. There is
     /// no second one: deliveries of others wait for it.
-    fn holding_link(&self, channel: u16, handle: u32) -> Option<u32> {
+    pub(crate) fn holding_link(&self, channel: u16, handle: u32) -> Option<u32> {
         let holding = self.holding.filter(|link| self.holds_deliveries(*link))?;
         let session = self.remote_channels.get(channel.into());
         let session = session.and_then(|key| self.sessions.get(key));
