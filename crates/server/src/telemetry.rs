@@ -2,9 +2,11 @@
 //!
 //! Off unless an endpoint is configured. Spans are made where commands leave a connection or a
 //! request over HTTP and where outputs come back to it, and only for messages whose sender was
-//! sampled. The core knows nothing of them, but reports the ends of their locks. Metrics are those of `/metrics`. What a collector does
-//! not take in time is dropped and counted: telemetry never holds up a message. (docs/telemetry.md)
+//! sampled. The core knows nothing of them, but reports the ends of their locks. Metrics are those
+//! of `/metrics`. What a collector does not take in time is dropped and counted: telemetry never
+//! holds up a message. (docs/telemetry.md)
 
+mod attribute;
 mod connection_tracer;
 mod endpoints;
 mod exporter;
@@ -23,8 +25,6 @@ use std::time::Duration;
 pub use connection_tracer::ConnectionTracer;
 pub use endpoints::Endpoints;
 pub use exporter::{Spans, Tracer};
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 pub use sampler::Sampler;
 
 use crate::server::server_state::ServerState;
@@ -88,23 +88,5 @@ pub fn start(server: &Arc<ServerState>, options: TelemetryOptions, spans: Spans)
     }
     if options.metrics.is_some() {
         tokio::spawn(exporter::export_metrics(Arc::clone(server), options));
-    }
-}
-
-/// An attribute whose value is a string.
-fn text(key: &str, value: &str) -> KeyValue {
-    attribute(key, Value::StringValue(value.to_owned()))
-}
-
-/// An attribute whose value is an integer.
-fn integer(key: &str, value: impl Into<i64>) -> KeyValue {
-    attribute(key, Value::IntValue(value.into()))
-}
-
-fn attribute(key: &str, value: Value) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
     }
 }

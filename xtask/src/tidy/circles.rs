@@ -24,7 +24,7 @@ const CRATES: [(&str, usize); 18] = [
     ("crates/rabbitmq/src/", 13),
     ("crates/railbus/src/", 12),
     ("crates/rocks/src/", 6),
-    ("crates/server/src/", 17),
+    ("crates/server/src/", 16),
     ("crates/servicebus/src/", 12),
     ("crates/sim/src/", 25),
     ("crates/store/src/", 9),

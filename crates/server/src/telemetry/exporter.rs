@@ -20,12 +20,13 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
+use super::attribute::text;
 use super::connection_tracer::now;
 use super::locked_messages::LockedMessages;
 use super::metric_points;
 use super::sampler::Sampler;
 use super::span::Span;
-use super::{Collector, OtlpProtocol, TelemetryOptions, text};
+use super::{Collector, OtlpProtocol, TelemetryOptions};
 use crate::fetch::{self, FetchError};
 use crate::http::metrics;
 use crate::random::random;

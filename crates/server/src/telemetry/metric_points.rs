@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum,
 };
 
-use super::text;
+use super::attribute::text;
 
 /// Values count from the start of the process.
 const CUMULATIVE: AggregationTemporality = AggregationTemporality::Cumulative;

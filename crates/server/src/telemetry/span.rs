@@ -10,9 +10,9 @@ use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{Span as OtlpSpan, Status};
 
+use super::attribute::{integer, text};
 use super::endpoints::Endpoints;
 use super::traced_message::TracedMessage;
-use super::{integer, text};
 
 /// The flag of a sampled trace. [OTLP: SpanFlags]
 const SAMPLED: u32 = 1;

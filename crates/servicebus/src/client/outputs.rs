@@ -48,7 +48,7 @@ impl Client {
             Output::Subscribed { receiver, result } => self.handle_subscribed(receiver, *result),
             // The directory tells of the first three. Nothing here publishes to routers, no lock
             // lasts with its link, and a dropped connection is told nothing. The end of a lock is
-            // for those who have asked for a report of it.
+            // reported to the server alone.
             Output::EntityChanged(_)
             | Output::Dropped { .. }
             | Output::RulesChanged(..)

@@ -1,6 +1,6 @@
-//! Settlements as scripts write them: `abandon r1 #1 note=x`, where `x*40` is forty of them and a name
-//! that begins with `x-` is an annotation; `wait=` delays the next delivery, and `reported` has the
-//! connection of the receiver told of the end of its lock.
+//! Settlements as scripts write them: `abandon r1 #1 note=x`, where `x*40` is forty of them and a
+//! name that begins with `x-` is an annotation; `wait=` delays the next delivery, and `reported`
+//! has the connection of the receiver told of the end of its lock.
 
 use broker::{Command, DeadLettering, LockToken, Outcome, RetryTime, SettleError, SubqueueId};
 use bytes::BytesMut;
