@@ -21,7 +21,7 @@ pub mod websocket;
 pub use broker::{Broker, Setup};
 pub use credentials::Credentials;
 pub use disk_faults::{DiskFaults, Fault};
-pub use node::request_node;
+pub use node::{ask_node, request_node};
 pub use peer::{Peer, Received};
 pub use small_disk::SmallDisk;
 

@@ -3,6 +3,7 @@
 use amqp::message::{Properties, descriptor, encode_map_section};
 use amqp::{Role, Value};
 use bytes::BytesMut;
+use endpoint::LinkId;
 
 use crate::Peer;
 
@@ -11,6 +12,16 @@ use crate::Peer;
 /// # Panics
 /// When the peer may not attach it.
 pub fn request_node(peer: &mut Peer, node: &str, properties: &[(&str, &str)], body: &Value) {
+    let answers = ask_node(peer, node, properties, body);
+    drop(peer.receive(answers));
+}
+
+/// Asks a node for something. Returns the link of its answer.
+///
+/// # Panics
+/// When the peer may not attach it.
+#[must_use]
+pub fn ask_node(peer: &mut Peer, node: &str, properties: &[(&str, &str)], body: &Value) -> LinkId {
     let answers = peer.try_attach(Role::Receiver, node);
     let answers = answers.expect("the owner may attach it");
     peer.credit(answers, 1);
@@ -33,5 +44,5 @@ pub fn request_node(peer: &mut Peer, node: &str, properties: &[(&str, &str)], bo
     amqp::encode::descriptor(&mut request, 0x77);
     amqp::encode::value(&mut request, body);
     peer.send_encoded(requests, &request);
-    drop(peer.receive(answers));
+    answers
 }

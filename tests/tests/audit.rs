@@ -1,10 +1,11 @@
 //! The audit log: one line for each change, with its client.
 
 use std::fs;
+use std::io::Write as _;
 
 use amqp::Value;
-use e2e::{Broker, Credentials, Peer, Setup, http, request_node};
-use serde_json::Value as Json;
+use e2e::{Broker, Credentials, Peer, Setup, ask_node, http, peer, request_node};
+use serde_json::{Value as Json, json};
 
 const RULES: &str = "
 virtual-clock = true
@@ -79,7 +80,6 @@ fn each_change_over_http_is_one_line_with_its_client() {
 #[test]
 fn each_kind_of_change_over_http_has_a_line() {
     let broker = Setup::new().configure(RULES).start();
-    let rule = r#"{"name": "slow", "effect": {"delay-ms": 1}}"#;
     let policy = r#"{"pattern": "^o", "definition": {"max-length": 5}}"#;
     let sql = r#"{"filter": {"sql": "n = 1"}}"#;
     let topic = r#"{"type": "topic"}"#;
@@ -97,9 +97,7 @@ fn each_kind_of_change_over_http_has_a_line() {
         ("PUT", "/api/queues/%2F/routed", "{}", 201),
         ("POST", "/api/bindings/%2F/e/routes/q/routed", "{}", 201),
         ("DELETE", "/api/exchanges/%2F/routes", "", 204),
-        ("PUT", "/$railbus/namespaces/other", "{}", 201),
-        ("POST", "/$railbus/namespaces/other/faults", rule, 200),
-        ("DELETE", "/$railbus/namespaces/other/faults", "", 200),
+        ("PUT", "/api/vhosts/other", "", 201),
         (
             "POST",
             "/$railbus/namespaces/other/snapshots",
@@ -121,6 +119,94 @@ fn each_kind_of_change_over_http_has_a_line() {
     for (line, expected) in lines.iter().zip(expected) {
         assert!(line.starts_with(&expected), "{line}, not {expected}");
     }
+}
+
+#[test]
+fn a_change_of_keys_and_fault_rules_names_each_of_them() {
+    let broker = Setup::new().configure(RULES).start();
+    let namespace = "/$railbus/namespaces/shop";
+    let key = |name: &str, secret: &str| json!({"name": name, "primary-key": secret});
+    let keys = |keys: &[Json]| json!({ "keys": keys }).to_string();
+    let made = keys(&[key("one", "a"), key("two", "b"), key("same", "c")]);
+    ask(&broker, "PUT", namespace, &made, 201);
+    let changed = keys(&[key("one", "d"), key("same", "c"), key("new", "e")]);
+    ask(&broker, "PUT", namespace, &changed, 200);
+    let faults = "/$railbus/namespaces/shop/faults";
+    let rule = |name: &str, delay: u32| json!({"name": name, "effect": {"delay-ms": delay}});
+    let rules = |rules: &[Json]| json!({ "faults": rules }).to_string();
+    ask(&broker, "POST", faults, &rule("slow", 1).to_string(), 200);
+    let replaced = rules(&[rule("slow", 2), rule("other", 1)]);
+    ask(&broker, "PUT", faults, &replaced, 200);
+    ask(&broker, "PUT", faults, &rules(&[rule("slow", 2)]), 200);
+    ask(&broker, "DELETE", faults, "", 200);
+    let lines = lines(&broker);
+    let expected = [
+        "create namespace 'shop' ",
+        "create key one of namespace 'shop' ",
+        "create key two of namespace 'shop' ",
+        "create key same of namespace 'shop' ",
+        "change namespace 'shop' ",
+        "change key one of namespace 'shop' ",
+        "create key new of namespace 'shop' ",
+        "delete key two of namespace 'shop' ",
+        "create fault rule slow of namespace 'shop' ",
+        "change fault rule slow of namespace 'shop' ",
+        "create fault rule other of namespace 'shop' ",
+        "delete fault rule other of namespace 'shop' ",
+        "delete fault rule slow of namespace 'shop' ",
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with(expected), "{line}, not {expected}");
+    }
+}
+
+#[test]
+fn a_client_that_leaves_before_its_answer_has_its_lines() {
+    let broker = Setup::new().configure(RULES).start();
+    let queues: Vec<_> = (0..500)
+        .map(|n| json!({ "name": format!("q{n}") }))
+        .collect();
+    let body = json!({ "queues": queues }).to_string();
+    let length = body.len();
+    let request = format!(
+        "POST /$railbus/apply HTTP/1.1\r\nhost: localhost\r\n{BASIC}\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    let mut client = peer::connect(broker.address());
+    client
+        .write_all(request.as_bytes())
+        .expect("the broker reads");
+    drop(client);
+    broker.wait_for_log("audit: create queue q499 ");
+    assert_eq!(lines(&broker).len(), 500);
+}
+
+#[test]
+fn a_change_over_amqp_whose_answer_is_lost_has_a_line() {
+    let broker = Setup::new().configure(RULES).start();
+    let faults = "/$railbus/namespaces/default/faults";
+    let lost = r#"{"name": "lost", "match": {"operations": ["add-rule"]}, "effect": {"disconnect": "after"}}"#;
+    ask(&broker, "POST", faults, lost, 200);
+    let filter = Value::Map(vec![("expression".into(), "1=1".into())]);
+    let body = Value::Map(vec![
+        ("rule-name".into(), "some".into()),
+        (
+            "rule-description".into(),
+            Value::Map(vec![("sql-filter".into(), filter)]),
+        ),
+    ]);
+    let mut owner = Peer::begin(broker.address(), OWNER);
+    assert!(owner.try_open(), "the key is right");
+    let add = [("operation", "com.microsoft:add-rule")];
+    let node = "events/Subscriptions/all/$management";
+    let _answer = ask_node(&mut owner, node, &add, &body);
+    broker.wait_for_log("audit: create rule events/Subscriptions/all/some");
+    let rule = "/$railbus/entities/events/Subscriptions/all/Rules/some";
+    ask(&broker, "GET", rule, "", 200);
+    let lines = lines(&broker);
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[1].contains(" client=\"owner\""), "{}", lines[1]);
 }
 
 #[test]

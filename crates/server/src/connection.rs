@@ -198,6 +198,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         self.count_sent_errors();
         self.log_refusals();
         self.finish_staging().await;
+        let client = || self.client.client_names().join(", ");
+        self.pending_changes.end(self.from, client);
         if !self.is_gone {
             // Allocated when it comes to that: an idle connection keeps no room for its end.
             Box::pin(self.linger()).await;

@@ -308,24 +308,21 @@ async fn respond(
             Err(refusal) => return *refusal,
         }
     }
-    let change = || HttpChange::of(&request, transport.peer, &caller, server);
     if rabbitmq::is_call(&request) && !is_management {
-        let change = change();
-        let answered = rabbitmq::respond(request, caller, transport.is_tls, server);
-        return audited(change, answered.await);
+        return respond_rabbitmq(request, caller, transport, server).await;
     }
     if !is_own && let Some(call) = data::call(&request, server) {
         return data::respond(request, call, caller, transport, server).await;
     }
     // After messages: an entity may have such a name too.
     if rabbitmq::is_unknown(&request) && !is_management {
-        let change = change();
-        let answered = rabbitmq::respond(request, caller, transport.is_tls, server);
-        return audited(change, answered.await);
+        return respond_rabbitmq(request, caller, transport, server).await;
     }
     if operation == Operation::Administer {
-        let change = change();
-        return audited(change, admin::respond(request, caller, server).await);
+        let change = HttpChange::of(&request, transport.peer, &caller, server);
+        let server = Arc::clone(server);
+        let answering = async move { admin::respond(request, caller, &server).await };
+        return audited(change, answering).await;
     }
     // A token may be for a part of the path alone, which names the namespace too.
     let route_of_own = route.filter(|_| is_own && !is_of_other);
@@ -365,8 +362,9 @@ async fn respond(
                 request.extensions_mut().insert(right);
             }
             request.extensions_mut().insert(caller);
-            let response = respond_own(request, route, &path, transport, &view).await;
-            audited(change, response)
+            let answering =
+                async move { respond_own(request, route, &path, transport, &view).await };
+            audited(change, answering).await
         }
         None => {
             let text = "there is no such resource; /$railbus/openapi.json lists all";
@@ -375,12 +373,37 @@ async fn respond(
     }
 }
 
-/// The same response, once the log tells what the request has changed.
-fn audited(change: Option<HttpChange>, response: Response) -> Response {
-    if let Some(change) = change {
+async fn respond_rabbitmq(
+    request: Request<Incoming>,
+    caller: Caller,
+    transport: Transport,
+    server: &Arc<NamespaceView>,
+) -> Response {
+    let change = HttpChange::of(&request, transport.peer, &caller, server);
+    let server = Arc::clone(server);
+    let answering =
+        async move { rabbitmq::respond(request, caller, transport.is_tls, &server).await };
+    audited(change, answering).await
+}
+
+/// The response, once the log tells what the request has changed. A request that may change
+/// something is a task of its own: a client that leaves stops neither the change nor its line.
+async fn audited(
+    change: Option<HttpChange>,
+    answering: impl Future<Output = Response> + Send + 'static,
+) -> Response {
+    let Some(change) = change else {
+        return answering.await;
+    };
+    let working = tokio::spawn(async move {
+        let response = answering.await;
         change.log(&response);
-    }
-    response
+        response
+    });
+    working.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a request ended because of an internal error");
+        answer::internal()
+    })
 }
 
 /// Answers a request of our own interface. The caller has the right for it.

@@ -222,10 +222,7 @@ pub async fn respond(
         )),
         Err(error) => {
             tracing::error!(%error, "a request ended because of an internal error");
-            in_own_form(answer::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal error of the broker",
-            ))
+            in_own_form(answer::internal())
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Audit: the lines of the log about changes of entities, rules, policies, keys and the clock.
 //!
 //! Each line names the client, its address and what it changed. Lines have the target `audit`, so
-//! that a filter can tell them from other lines, and are never left out. A line is written when the
-//! change is durable; a refused change is a [refusal](crate::log::refusals). Purges and redrives
-//! have a line too, also if their client leaves before they end; single messages have none, and
-//! neither have dynamic nodes, which last no longer than their connection.
+//! that a filter can tell them from other lines, and are never left out, also if the client leaves
+//! before its answer. A line is written when the change is durable; a refused change is a
+//! [refusal](crate::log::refusals). Purges and redrives have a line too; single messages have none,
+//! and neither have dynamic nodes, which last no longer than their connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,6 +27,32 @@ pub const ANONYMOUS: &str = "anonymous";
 /// What a request has changed, where its path does not tell. It travels in the response.
 #[derive(Clone, Debug, Default)]
 pub struct Changes(pub Vec<String>);
+
+/// A response whose lines in the log say more than its path.
+pub fn with_changes(mut response: Response, changes: Vec<String>) -> Response {
+    response.extensions_mut().insert(Changes(changes));
+    response
+}
+
+/// What it means that a namespace has the second of these things, and had the first: a line for
+/// each one that is new, differs or has gone.
+pub fn changes_of<'a, T: PartialEq>(
+    kind: &str,
+    (before, now): (&'a [T], &'a [T]),
+    namespace: &str,
+    name: impl Fn(&'a T) -> &'a str,
+) -> Vec<String> {
+    let find = |all: &'a [T], one| all.iter().find(|it| name(it) == name(one));
+    let changed = now.iter().filter_map(|one| match find(before, one) {
+        Some(old) if old == one => None,
+        Some(_) => Some(("change", one)),
+        None => Some(("create", one)),
+    });
+    let gone = before.iter().filter(|one| find(now, one).is_none());
+    let all = changed.chain(gone.map(|one| ("delete", one)));
+    let line = |(verb, one)| format!("{verb} {kind} {} of namespace '{namespace}'", name(one));
+    all.map(line).collect()
+}
 
 /// A request of administration over HTTP that may change something. It holds a secret, so it has no
 /// `Debug`.
@@ -122,12 +148,25 @@ impl PendingChanges {
             _ => return,
         };
         if let Some(change) = change {
-            let client = printable(&client(), NAME);
-            let change = printable(&change, SENTENCE);
-            let connection = connection.0;
-            tracing::info!(target: TARGET, %peer, connection, client, "audit: {change}");
+            write(&change, (peer, connection), &client());
         }
     }
+
+    /// Writes the lines of changes whose answers come no more, since the connection has ended.
+    /// Whether they were made is not known here.
+    pub fn end(&mut self, from: (SocketAddr, ConnectionId), client: impl Fn() -> String) {
+        for (_, change) in self.0.drain() {
+            let change = format!("{change}: the connection ended before the answer");
+            write(&change, from, &client());
+        }
+    }
+}
+
+fn write(change: &str, (peer, connection): (SocketAddr, ConnectionId), client: &str) {
+    let client = printable(client, NAME);
+    let change = printable(change, SENTENCE);
+    let connection = connection.0;
+    tracing::info!(target: TARGET, %peer, connection, client, "audit: {change}");
 }
 
 fn change_of(command: &Command, directory: &DirectoryReceiver) -> Option<(RequestId, String)> {

@@ -25,7 +25,7 @@ use crate::http::request::body;
 use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
-use crate::log::audit::Changes;
+use crate::log::audit::with_changes;
 use crate::namespaces::namespace_backup;
 use crate::namespaces::namespace_backup::{Exported, Loading};
 use crate::namespaces::namespace_view::NamespaceView;
@@ -149,7 +149,7 @@ pub async fn respond(request: Request<Incoming>, server: &Arc<NamespaceView>) ->
             Ok(body) => {
                 let response = answer::json(StatusCode::CREATED, body);
                 match change {
-                    Some(change) => told(response, change),
+                    Some(change) => with_changes(response, vec![change]),
                     None => response,
                 }
             }
@@ -244,15 +244,9 @@ pub async fn restore(
         None => Err(Error::None),
     };
     match restored {
-        Ok((status, json)) => told(answer::value(status, &json), change),
+        Ok((status, json)) => with_changes(answer::value(status, &json), vec![change]),
         Err(refusal) => answer::error(refusal.status(), &refusal.to_string()),
     }
-}
-
-/// A response whose line in the log says more than its path.
-fn told(mut response: Response, change: String) -> Response {
-    response.extensions_mut().insert(Changes(vec![change]));
-    response
 }
 
 async fn load(

@@ -138,10 +138,7 @@ pub async fn respond(
         Ok(Err(error)) => error.into(),
         Err(error) => {
             tracing::error!(%error, "a request ended because of an internal error");
-            answer::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal error of the broker",
-            )
+            answer::internal()
         }
     }
 }

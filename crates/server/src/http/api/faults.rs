@@ -27,6 +27,7 @@ use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::response::early_refusal;
 use crate::http::routes::HEALTH;
+use crate::log::audit::{changes_of, with_changes};
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::shard::Message;
 use crate::shard::shard_client::{LocksAtEnd, ShardClient, ask_task};
@@ -62,10 +63,7 @@ pub async fn respond(request: Request<Incoming>, name: &str, server: &NamespaceV
         Ok(order) => carry_out(order, server).await,
         Err(refusal) => return refusal,
     };
-    match answered {
-        Ok(faults) => answer::value(StatusCode::OK, &faults),
-        Err(error) => error.into(),
-    }
+    answered.unwrap_or_else(ApiError::into)
 }
 
 /// The connection is dropped instead of an answer.
@@ -160,27 +158,41 @@ async fn read<T: DeserializeOwned>(
     })
 }
 
-async fn carry_out(order: NamespaceOrder, server: &NamespaceView) -> Result<Json, ApiError> {
-    let namespace = match &order {
-        NamespaceOrder::ReplaceFaults { name, .. } | NamespaceOrder::AddFault { name, .. } => {
-            Some(name.clone())
-        }
-        _ => None,
-    };
+async fn carry_out(order: NamespaceOrder, server: &NamespaceView) -> Result<Response, ApiError> {
     let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
-    match ask(&mut shard, order).await? {
-        NamespaceAnswer::Faults(faults) => {
-            if let Some(namespace) = namespace
-                && !faults.is_empty()
-            {
-                warn_of_faults(&namespace, faults.len());
-            }
-            let shown = faults.iter().map(shown).collect::<Result<Vec<_>, _>>();
-            let faults = shown.map_err(|_| ApiError::Unexpected)?;
-            Ok(json!({ "faults": faults }))
-        }
+    let (NamespaceOrder::ReplaceFaults { name, .. } | NamespaceOrder::AddFault { name, .. }) =
+        &order
+    else {
+        return show(&list(&mut shard, order).await?);
+    };
+    let name = name.clone();
+    let before = list(&mut shard, NamespaceOrder::ListFaults(name.clone())).await?;
+    let faults = list(&mut shard, order).await?;
+    if !faults.is_empty() {
+        warn_of_faults(&name, faults.len());
+    }
+    let [before, now] = [&before, &faults].map(|faults| {
+        let rules = faults.iter().map(|fault| fault.rule.clone());
+        rules.collect::<Vec<_>>()
+    });
+    let changes = changes_of("fault rule", (&before, &now), &name, |rule| &rule.name);
+    Ok(with_changes(show(&faults)?, changes))
+}
+
+async fn list(
+    shard: &mut ShardClient,
+    order: NamespaceOrder,
+) -> Result<Vec<FaultDescription>, ApiError> {
+    match ask(shard, order).await? {
+        NamespaceAnswer::Faults(faults) => Ok(faults),
         _ => Err(ApiError::Unexpected),
     }
+}
+
+fn show(faults: &[FaultDescription]) -> Result<Response, ApiError> {
+    let shown = faults.iter().map(shown).collect::<Result<Vec<_>, _>>();
+    let faults = shown.map_err(|_| ApiError::Unexpected)?;
+    Ok(answer::value(StatusCode::OK, &json!({ "faults": faults })))
 }
 
 /// Tells the operator's log of the rules that a namespace has from now on.

@@ -29,6 +29,7 @@ use crate::http::request::body::parse_object;
 use crate::http::response::answer;
 use crate::http::response::answer::Response;
 use crate::http::routes::Route;
+use crate::log::audit::{changes_of, with_changes};
 use crate::namespaces::namespace_backup;
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::random::random;
@@ -219,32 +220,21 @@ pub async fn respond(
         },
         _ => None,
     };
-    // A task of its own, so that a client that goes does not stop what it has begun.
-    let server = Arc::clone(server);
-    let working = tokio::spawn(async move {
-        let mut shard = ShardClient::connect_to(&server, LocksAtEnd::AsConfigured).await?;
+    let answered = async {
+        let mut shard = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
         match (wanted, method, route) {
             (Some(wanted), ..) => {
                 let place = (name, may_be_there);
-                put(&server, &mut shard, place, wanted, &endpoint).await
+                return put(server, &mut shard, place, wanted, &endpoint).await;
             }
             (None, Method::DELETE, _) => done(&mut shard, NamespaceOrder::Remove(name)).await,
             (None, _, Route::NamespaceReset) => done(&mut shard, NamespaceOrder::Reset(name)).await,
             (None, _, Route::Namespace) => show(&mut shard, name).await,
             (None, ..) => show_all(&mut shard).await,
         }
-    });
-    match working.await {
-        Ok(Ok((status, json))) => answer::value(status, &json),
-        Ok(Err(error)) => error.into(),
-        Err(error) => {
-            tracing::error!(%error, "a request ended because of an internal error");
-            answer::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal error of the broker",
-            )
-        }
-    }
+        .map(|(status, json)| answer::value(status, &json))
+    };
+    answered.await.unwrap_or_else(ApiError::into)
 }
 
 async fn read(request: Request<Incoming>, server: &NamespaceView) -> Result<Wanted, Response> {
@@ -265,9 +255,10 @@ async fn put(
     (name, may_be_there): (String, bool),
     mut wanted: Wanted,
     endpoint: &str,
-) -> Result<(StatusCode, Json), ApiError> {
+) -> Result<Response, ApiError> {
     let keys = wanted.keys.take();
-    let keys = keys.map(|keys| keys.into_iter().map(AuthorizationRule::from).collect());
+    let keys: Option<Vec<_>> =
+        keys.map(|keys| keys.into_iter().map(AuthorizationRule::from).collect());
     match describe(shard, name.clone()).await {
         Ok(_) if !may_be_there => Err(EntityError::NamespaceExists(name).into()),
         Ok(before) => {
@@ -275,6 +266,10 @@ async fn put(
                 let text = format!("namespace '{name}' exists already; like is for a new one");
                 return Err(ApiError::Conflict(text));
             }
+            let of_keys = keys.as_ref().map(|keys| {
+                let [before, keys] = [&before.definition.keys, keys];
+                changes_of("key", (before, keys), &name, |key| &key.key_name)
+            });
             let definition = Box::new(NamespaceDefinition {
                 hosts: wanted.hosts.take().unwrap_or(before.definition.hosts),
                 keys: keys.unwrap_or(before.definition.keys),
@@ -282,8 +277,11 @@ async fn put(
                 limits: wanted.limits(before.definition.limits),
                 name,
             });
+            let change = format!("change namespace '{}'", definition.name);
             let replaced = one(shard, NamespaceOrder::Replace(definition)).await?;
-            Ok((StatusCode::OK, shown(&replaced)))
+            let changes = std::iter::once(change).chain(of_keys.into_iter().flatten());
+            let response = answer::value(StatusCode::OK, &shown(&replaced));
+            Ok(with_changes(response, changes.collect()))
         }
         Err(ApiError::Entity(EntityError::NoNamespace(_))) => {
             let hosts = wanted.hosts.take().unwrap_or_default();
@@ -291,8 +289,13 @@ async fn put(
             definition.lineage = wanted.lineage;
             definition.limits = wanted.limits(NamespaceLimits::default());
             let like = wanted.like;
+            let name = &definition.name;
+            let of_keys = changes_of("key", (&[], &definition.keys), name, |key| &key.key_name);
+            let change = format!("create namespace '{name}'");
+            let changes = std::iter::once(change).chain(of_keys).collect();
             let order = |definition| NamespaceOrder::Create { definition, like };
-            create(shard, definition, order, endpoint).await
+            let (status, json) = create(shard, definition, order, endpoint).await?;
+            Ok(with_changes(answer::value(status, &json), changes))
         }
         Err(error) => Err(error),
     }

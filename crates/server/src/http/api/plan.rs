@@ -40,24 +40,14 @@ pub async fn respond(
         Ok(wanted) => wanted,
         Err(message) => return answer::error(StatusCode::BAD_REQUEST, &message),
     };
-    // A task of its own, so that a client that goes does not stop what it has begun.
-    let server = Arc::clone(server);
-    let working = tokio::spawn(async move { work(&server, &wanted, mode).await });
-    match working.await {
-        Ok(Ok((status, plan))) => {
+    match work(server, &wanted, mode).await {
+        Ok((status, plan)) => {
             let changes = plan.changes.iter().map(ToString::to_string).collect();
             let mut response = answer::value(status, &plan);
             response.extensions_mut().insert(Changes(changes));
             response
         }
-        Ok(Err(error)) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
-        Err(error) => {
-            tracing::error!(%error, "a request ended because of an internal error");
-            answer::error(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal error of the broker",
-            )
-        }
+        Err(error) => answer::error(StatusCode::SERVICE_UNAVAILABLE, &error.to_string()),
     }
 }
 

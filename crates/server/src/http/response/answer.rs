@@ -70,6 +70,12 @@ pub fn not_found() -> Response {
     response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", body)
 }
 
+/// For a request that a fault of the broker has ended.
+pub fn internal() -> Response {
+    let text = "internal error of the broker";
+    error(StatusCode::INTERNAL_SERVER_ERROR, text)
+}
+
 /// For a request about a namespace that is not there.
 pub fn no_namespace() -> Response {
     error(StatusCode::NOT_FOUND, "there is no namespace of that name")
