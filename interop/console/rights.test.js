@@ -7,7 +7,7 @@ const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
 const runner = require("node:test");
-const { api, ask, checkAccess, entity, signIn, test, visit } = require("./support.js");
+const { Broker, api, ask, checkAccess, entity, signIn, test, visit } = require("./support.js");
 
 const CONFIG = `
 [[auth.rules]]
@@ -170,12 +170,32 @@ test("a key that sends does that alone", async ({ open }) => {
 
 test("a session of another broker is none here", async ({ broker, open }) => {
   const page = await open();
-  const cookie = { name: "railbus-session", value: "0".repeat(64), domain: "localhost", path: "/$railbus/" };
+  const name = `railbus-session-${new URL(broker.url).port}`;
+  const cookie = { name, value: "0".repeat(64), domain: "localhost", path: "/$railbus/" };
   await page.context().addCookies([cookie]);
   await page.reload();
   await page.getByLabel("Connection string, key or token").waitFor();
   assert.equal(await page.evaluate(() => fetch("/$railbus/counts").then((answer) => answer.status)), 401);
-  assert.ok(broker.address);
+}, { config: CONFIG });
+
+test("sessions of two brokers on a host do not end each other", async ({ open }) => {
+  const other = await Broker.start({ config: CONFIG });
+  try {
+    const page = await open();
+    await signIn(page, "key-of-the-owner", "owner");
+    await page.getByText("Longest backlogs").waitFor();
+    const second = await page.context().newPage();
+    await second.goto(other.url);
+    await signIn(second, "key-of-the-listener", "listener");
+    await second.getByText("Longest backlogs").waitFor();
+    for (const [one, links] of [[second, 0], [page, 1]]) {
+      await one.reload();
+      await one.getByText("Longest backlogs").waitFor();
+      assert.equal(await one.getByRole("link", { name: "Settings", exact: true }).count(), links);
+    }
+  } finally {
+    await other.stop();
+  }
 }, { config: CONFIG });
 
 const ISSUER = "https://issuer.example";

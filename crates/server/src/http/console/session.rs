@@ -9,7 +9,9 @@
 
 use access::{Operation, Rights, Unauthorized};
 use broker::Wall;
-use hyper::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN, SET_COOKIE};
+use hyper::header::COOKIE as COOKIE_HEADER;
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, HOST, HeaderValue, ORIGIN, SET_COOKIE};
+use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use serde_json::json;
 
@@ -21,7 +23,7 @@ use crate::http::response::answer::Response;
 use crate::namespaces::namespace_view::NamespaceView;
 use crate::server::server_state::ServerState;
 
-/// The session's cookie.
+/// How the names of sessions' cookies begin.
 const COOKIE: &str = "railbus-session";
 /// The header that a change needs.
 const CSRF_HEADER: &str = "x-railbus-csrf";
@@ -62,22 +64,43 @@ pub fn is_of_script(headers: &HeaderMap) -> bool {
 /// The session of a request's cookie.
 pub fn find(headers: &HeaderMap, server: &ServerState) -> Option<ConsoleSession> {
     let now = server.clock.moment().wall;
-    id(headers).and_then(|id| server.console_sessions.get(id, now))
+    let mut ids = ids(headers).into_iter();
+    ids.find_map(|id| server.console_sessions.get(id, now))
 }
 
-/// The id in the session's cookie.
-fn id(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(hyper::header::COOKIE).iter();
+/// The ids in the cookies of this broker's sessions. A browser that has signed in over TLS and over
+/// plain HTTP shows both within TLS.
+fn ids(headers: &HeaderMap) -> Vec<&str> {
+    let cookies = headers.get_all(COOKIE_HEADER).iter();
     let cookies = cookies.filter_map(|cookies| cookies.to_str().ok());
-    let mut pairs = cookies.flat_map(|cookies| cookies.split(';'));
-    pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
+    let pairs = cookies.flat_map(|cookies| cookies.split(';'));
+    let pairs: Vec<_> = pairs
+        .filter_map(|pair| pair.trim().split_once('='))
+        .collect();
+    let names = [true, false].map(|is_tls| cookie_name(headers, is_tls));
+    let mut ids = Vec::new();
+    for name in names {
+        let of_name = pairs.iter().filter(|(shown, _)| *shown == name);
+        ids.extend(of_name.map(|(_, id)| *id));
+    }
+    ids
+}
+
+/// The name of the cookie of a session. Cookies know no port [RFC 6265 8.5], and a browser keeps a
+/// cookie of plain HTTP from taking the place of one of TLS, so the name has both.
+fn cookie_name(headers: &HeaderMap, is_tls: bool) -> String {
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    let port = host.and_then(|host| Authority::try_from(host).ok()?.port_u16());
+    let port = port.map_or(String::new(), |port| format!("-{port}"));
+    let tls = if is_tls { "-tls" } else { "" };
+    format!("{COOKIE}{port}{tls}")
 }
 
 /// Answers a request.
 pub fn respond<T>(request: &Request<T>, server: &NamespaceView, transport: Transport) -> Response {
     match *request.method() {
         Method::POST => sign_in(request, server, transport),
-        Method::DELETE => sign_out(request, server),
+        Method::DELETE => sign_out(request, server, transport),
         _ => answer::method_not_allowed("POST, DELETE"),
     }
 }
@@ -93,6 +116,7 @@ fn sign_in<T>(request: &Request<T>, server: &NamespaceView, transport: Transport
     if !headers.contains_key(AUTHORIZATION)
         && let Some(session) = find(headers, server)
         && session.namespace == server.namespace()
+        && rights(&session, server).0 != Rights::NONE
     {
         return show(&session, server);
     }
@@ -103,7 +127,7 @@ fn sign_in<T>(request: &Request<T>, server: &NamespaceView, transport: Transport
                     .console_sessions
                     .begin(server.namespace(), credential, expires, now);
             let mut response = show(&session, server);
-            set_cookie(&mut response, &id, LIFETIME_SECONDS, transport.is_tls);
+            set_cookie(&mut response, headers, &id, LIFETIME_SECONDS, transport);
             response
         }
         Err(reason) => answer::unauthorized_script(&reason),
@@ -139,29 +163,32 @@ fn credential<T>(
     Ok(signed_in)
 }
 
-fn sign_out<T>(request: &Request<T>, server: &NamespaceView) -> Response {
-    match of(request, server) {
-        Err(refusal) => return *refusal,
-        Ok(_) => {
-            if let Some(id) = id(request.headers()) {
-                server.console_sessions.end(id);
-            }
-        }
+fn sign_out<T>(request: &Request<T>, server: &NamespaceView, transport: Transport) -> Response {
+    if let Err(refusal) = of(request, server) {
+        return *refusal;
     }
+    let headers = request.headers();
+    let shown = ids(headers);
+    shown
+        .into_iter()
+        .for_each(|id| server.console_sessions.end(id));
     let mut response = answer::value(StatusCode::OK, &json!({}));
-    set_cookie(&mut response, "", 0, false);
+    set_cookie(&mut response, headers, "", 0, transport);
     response
 }
 
-/// The rights that it has now, to the namespace or else to entities, and the token for changes.
-fn show(session: &ConsoleSession, server: &NamespaceView) -> Response {
+/// The rights that a session has now to the namespace, or else, with `true`, those to entities.
+fn rights(session: &ConsoleSession, server: &NamespaceView) -> (Rights, bool) {
     let directory = server.directory();
-    let of_namespace = directory.access().rights(&session.credential, "");
-    let is_of_entities = of_namespace == Rights::NONE;
-    let rights = match is_of_entities {
-        true => directory.rights_somewhere(&session.credential),
-        false => of_namespace,
-    };
+    match directory.access().rights(&session.credential, "") {
+        Rights::NONE => (directory.rights_somewhere(&session.credential), true),
+        rights => (rights, false),
+    }
+}
+
+/// The rights of a session, and the token for changes.
+fn show(session: &ConsoleSession, server: &NamespaceView) -> Response {
+    let (rights, is_of_entities) = rights(session, server);
     let body = json!({
         "send": rights.send || rights.manage,
         "listen": rights.listen || rights.manage,
@@ -174,14 +201,41 @@ fn show(session: &ConsoleSession, server: &NamespaceView) -> Response {
     answer::value(StatusCode::OK, &body)
 }
 
-fn set_cookie(response: &mut Response, id: &str, seconds: u64, is_tls: bool) {
-    let secure = if is_tls { "; Secure" } else { "" };
+fn set_cookie(
+    response: &mut Response,
+    request: &HeaderMap,
+    id: &str,
+    seconds: u64,
+    transport: Transport,
+) {
+    let name = cookie_name(request, transport.is_tls);
+    let secure = if transport.is_tls { "; Secure" } else { "" };
     let cookie = format!(
-        "{COOKIE}={id}; Path=/$railbus/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        "{name}={id}; Path=/$railbus/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
     );
-    let cookie = HeaderValue::try_from(cookie).expect("the id is hexadecimal");
+    let cookie = HeaderValue::try_from(cookie).expect("a port and an id are letters and digits");
     let headers = response.headers_mut();
     headers.insert(SET_COOKIE, cookie);
     let no_store = HeaderValue::from_static("no-store");
-    headers.insert(hyper::header::CACHE_CONTROL, no_store);
+    headers.insert(CACHE_CONTROL, no_store);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(host: &'static str, cookies: &'static str, expected: &[&str]) {
+        let headers = [(HOST, host), (COOKIE_HEADER, cookies)];
+        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        assert_eq!(ids(&HeaderMap::from_iter(headers)), expected, "{host}");
+    }
+
+    #[test]
+    fn a_cookie_is_of_one_port_and_of_tls_or_plain_http() {
+        let cookies = "a=0; railbus-session=1; railbus-session-5671=2; railbus-session-5671-tls=3";
+        check("broker", cookies, &["1"]);
+        check("broker:5671", cookies, &["3", "2"]);
+        check("[::1]:5671", cookies, &["3", "2"]);
+        check("broker:567", cookies, &[]);
+    }
 }
