@@ -17,6 +17,8 @@ const MEMBERS = [
   "reply-to-session-id",
   "partition-key",
 ];
+/** Members that senders of AMQP set, and for which the SDKs' messages have no place of their own. */
+const NOT_SENT = ["priority", "user-id", "content-encoding", "group-sequence", "annotations", "footer"];
 const TIME_TO_LIVE = "time-to-live";
 
 /** A body is text, or bytes in base 64. */
@@ -179,6 +181,9 @@ export function code(language: string, entity: string, isTopic: boolean, message
   const properties = sentProperties(message).map(
     ([name, value]): Pair => [quoted(name), expression(name, value, sdk.literals)],
   );
+  if (message["body-type"] !== undefined) notes.push(`${sdk.comment} The body was an AMQP value: here it is data.`);
+  const lost = NOT_SENT.filter((name) => message[name] !== undefined);
+  if (lost.length > 0) notes.push(`${sdk.comment} Not set here: ${lost.join(", ")}.`);
   const base64 = message["body-base64"];
   const body = sdk.body(base64 === undefined ? { text: message.body ?? "" } : { base64 });
   return [...notes, ...sdk.lines({ body, members, properties, entity: quoted(entity), isTopic })].join("\n");

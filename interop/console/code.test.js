@@ -6,7 +6,7 @@ const assert = require("node:assert/strict");
 const { spawnSync } = require("node:child_process");
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { entity, send, test, visit } = require("./support.js");
+const { agree, deadLetter, entity, send, test, visit } = require("./support.js");
 
 const MEMBERS = {
   "message-id": 'id "1"\\',
@@ -44,8 +44,9 @@ const OTHERS = {
 
 const BODY = '{"text": "na\u00efve \u2603 \ud834\udd1e \\"\\\\", "end": "\u0000\u0085\u2028\u202e\ufeff"}\n';
 
-/** Members that the broker gives to a message. */
-const GIVEN = /"(sequence-number|enqueued-sequence-number|enqueued-time|delivery-count|state)":("[^"]*"|\d+),?/g;
+/** Members that the broker or an SDK gives to a message. */
+const GIVEN =
+  /"(sequence-number|enqueued-sequence-number|enqueued-time|delivery-count|state|durable|priority|first-acquirer)":("[^"]*"|\d+|true|false),?/g;
 
 /** A message as text, in which numbers keep their types, without what the broker gives it. */
 async function arrived(broker, path, number) {
@@ -180,4 +181,90 @@ test("a message that is sent again keeps the types of its properties", async ({ 
   await page.locator("main").getByRole("button", { name: "Send" }).click();
   await page.getByText("The message is stored as number 3.").waitFor();
   assert.equal(await arrived(broker, "orders", 3), await arrived(broker, "orders", 1));
+});
+
+/** An AMQP message with all that senders of AMQP may set. */
+const ANNOTATED = {
+  bodyType: "value",
+  body: "a text as JMS sends it",
+  header: { durable: true, priority: 9, timeToLive: 3_600_000 },
+  messageAnnotations: { "x-opt-color": "red" },
+  properties: { messageId: "m", contentEncoding: "gzip", userId: "me" },
+  applicationProperties: { n: 5 },
+  footer: { sum: "abc" },
+};
+
+/** What an SDK sees of a message that matters to who sent it. */
+function kept(message) {
+  const { bodyType, header, messageAnnotations, properties } = message._rawAmqpMessage;
+  return {
+    body: message.body,
+    bodyType,
+    priority: header.priority,
+    durable: header.durable,
+    color: messageAnnotations["x-opt-color"],
+    encoding: properties.contentEncoding,
+    userId: String(properties.userId),
+    timeToLive: message.timeToLive,
+    applicationProperties: message.applicationProperties,
+  };
+}
+
+test("all sections of a message are shown, and a copy keeps what it can", async ({ broker, client, open }) => {
+  await send(client, "orders", ANNOTATED);
+  const page = await open();
+  await visit(page, broker, entity("orders", "messages"));
+  const dialog = page.getByRole("dialog");
+  const message = page.getByRole("button", { name: "1", exact: true });
+  await message.click();
+  for (const [name, value] of [
+    ["durable", "true"],
+    ["priority", "9"],
+    ["time-to-live", "PT1H"],
+    ["content-encoding", "gzip"],
+    ["body-type", "string"],
+    ["x-opt-color", "red"],
+    ["sum", "abc"],
+  ]) {
+    await dialog.locator(".facts div", { has: page.getByText(name, { exact: true }) }).getByText(value, { exact: true }).waitFor();
+  }
+  await dialog.getByText("A copy of the message goes without the footer.").waitFor();
+  await dialog.getByRole("button", { name: "Send again" }).click();
+  await page.getByText("A copy of message 1 is sent to orders.").waitFor();
+  await message.click();
+  await dialog.getByRole("link", { name: "Edit and send" }).click();
+  await page.getByText("It is sent as an AMQP value of the type string, as it was.").waitFor();
+  await page.getByLabel("Body").fill("edited");
+  await page.locator("main").getByRole("button", { name: "Send" }).click();
+  await page.getByText("The message is stored as number 3.").waitFor();
+  const receiver = client.createReceiver("orders");
+  const [sent, again, edited] = (await receiver.peekMessages(3)).map(kept);
+  await receiver.close();
+  assert.equal(sent.bodyType, "value");
+  assert.equal(sent.priority, 9);
+  assert.deepEqual(again, sent);
+  assert.deepEqual(edited, { ...sent, body: "edited" });
+});
+
+test("a body that cannot be written is shown and not copied, and its dead letter is redriven as it is", async ({ broker, client, open }) => {
+  const body = { account: 7, parts: ["a"] };
+  await send(client, "orders", { bodyType: "value", body });
+  await deadLetter(client, "orders", 1, "Refused");
+  const page = await open();
+  await visit(page, broker, entity("orders", "dead-letters"));
+  await page.locator(".panel").last().getByRole("button", { name: "1", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("The body is an AMQP value of the type map, which cannot be written here", { exact: false }).waitFor();
+  await dialog.getByText('"account"').waitFor();
+  for (const name of ["Copy as code", "Send again", "Edit and send", "Edit and redrive", "Test a rule"]) {
+    assert.equal(await dialog.getByText(name, { exact: true }).count(), 0, name);
+  }
+  await dialog.getByRole("button", { name: "Redrive" }).click();
+  await agree(page, "Redrive", /^Redrive message/);
+  await page.getByText(/Message \d+ is redriven/).waitFor();
+  const receiver = client.createReceiver("orders");
+  const [message] = await receiver.peekMessages(1);
+  await receiver.close();
+  assert.equal(message._rawAmqpMessage.bodyType, "value");
+  assert.deepEqual(message.body, body);
 });

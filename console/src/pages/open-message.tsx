@@ -7,7 +7,7 @@ import { useData } from "../data";
 import { typed } from "../format";
 import { link } from "../route";
 import { Copy, Dialog, Failure, useAsk } from "../ui";
-import { draftOf, isWhole, keepDraft } from "./draft";
+import { draftOf, isWhole, keepDraft, lacking, obstacle } from "./draft";
 import { type Action, actions } from "./message-actions";
 
 interface Props {
@@ -21,6 +21,13 @@ interface Props {
 
 /** Members that have a view of their own. */
 const OTHERS = ["properties", "body", "body-base64", "body-bytes", "body-start", "locked-until"];
+/** Sections of an AMQP message that few have. */
+const SECTIONS = [
+  { name: "annotations", title: "Message annotations" },
+  { name: "delivery-annotations", title: "Delivery annotations" },
+  { name: "footer", title: "Footer" },
+];
+const ALL_OTHERS = [...OTHERS, ...SECTIONS.map(({ name }) => name)];
 
 export function OpenMessage({ session, path, part, number, close, done }: Props) {
   // An object stands for the answer: null is what has not come yet.
@@ -33,6 +40,9 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
   const message = page.value?.message;
   const isDead = part.endsWith("dead-letter");
   const subqueue = isDead ? part : undefined;
+  const whole = message && isWhole(message);
+  const why = message ? obstacle(message) : null;
+  const canCopy = whole && why === null;
   const { ask, view } = useAsk();
   const settle = (action: Action) =>
     ask({
@@ -63,15 +73,22 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
           <div class="columns">
             <section>
               <h3>Message</h3>
-              <Facts facts={Object.entries(message).filter(([name]) => !OTHERS.includes(name))} />
+              <Facts facts={Object.entries(message).filter(([name]) => !ALL_OTHERS.includes(name))} />
             </section>
             <section>
               <h3>Application properties</h3>
               {message.properties ? <Facts facts={Object.entries(message.properties)} /> : <p class="empty">None.</p>}
             </section>
+            {SECTIONS.filter(({ name }) => message[name] !== undefined).map(({ name, title }) => (
+              <section key={name}>
+                <h3>{title}</h3>
+                <Facts facts={Object.entries(message[name] as object)} />
+              </section>
+            ))}
           </div>
+          {whole && (why ?? lacking(message)) && <p class="note">{why ?? lacking(message)}</p>}
           <footer>
-            {isWhole(message) && (
+            {canCopy && (
               <>
                 <select aria-label="Language" value={language} onChange={(event) => setLanguage(event.currentTarget.value)}>
                   {LANGUAGES.map((language) => (
@@ -84,7 +101,7 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
             <a class="button" href={link(["entity", path, "why"], { sequence: String(number), part: subqueue })}>
               Why
             </a>
-            {session.manage && !session["entities-only"] && (
+            {session.manage && !session["entities-only"] && why === null && (
               <a class="button" href={link(["rules"])} onClick={() => keepDraft(message)}>
                 Test a rule
               </a>
@@ -95,7 +112,7 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
               </a>
             )}
             <span class="grow" />
-            {session.send && isWhole(message) && (
+            {session.send && canCopy && (
               <>
                 <button type="button" onClick={again}>
                   Send again
@@ -105,7 +122,7 @@ export function OpenMessage({ session, path, part, number, close, done }: Props)
                 </a>
               </>
             )}
-            {session.manage && isDead && isWhole(message) && (
+            {session.manage && isDead && canCopy && (
               <a
                 class="button"
                 href={link(["send"], { path })}

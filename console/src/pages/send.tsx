@@ -104,6 +104,9 @@ export function Send(props: { path: string }) {
             Body
             <textarea rows={8} value={body.text} onInput={(event) => setBody({ ...body, text: event.currentTarget.value })} />
           </label>
+          {typeof draft?.["body-type"] === "string" && (
+            <p class="note">It is sent as an AMQP value of the type {draft["body-type"]}, as it was.</p>
+          )}
           <div class="fields">
             <label>
               Written as

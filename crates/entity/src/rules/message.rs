@@ -31,6 +31,15 @@ pub struct MessageDescription {
     content_type: Option<String>,
     session_id: Option<String>,
     reply_to_session_id: Option<String>,
+    durable: Option<bool>,
+    priority: Option<u8>,
+    #[serde(deserialize_with = "user_id")]
+    user_id: Option<Vec<u8>>,
+    #[serde(deserialize_with = "ascii")]
+    content_encoding: Option<String>,
+    group_sequence: Option<u32>,
+    /// The sender's own.
+    annotations: BTreeMap<String, TypedValue>,
     partition_key: Option<String>,
     via_partition_key: Option<String>,
     time_to_live: Option<Span>,
@@ -42,10 +51,19 @@ pub struct MessageDescription {
     /// Instead of a text.
     #[serde(deserialize_with = "bytes")]
     body_base64: Option<Vec<u8>>,
+    body_type: Option<BodyType>,
     enqueued_time: Option<Moment>,
     sequence_number: Option<i64>,
     enqueued_sequence_number: Option<i64>,
     dead_letter_source: Option<String>,
+}
+
+/// The type of a body that is an AMQP value. Without it the body is data.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BodyType {
+    String,
+    Binary,
 }
 
 /// Milliseconds; in ISO 8601.
@@ -81,27 +99,46 @@ fn ascii<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     let text = Option::<String>::deserialize(deserializer)?;
     if text.as_ref().is_some_and(|text| !text.is_ascii()) {
         return Err(de::Error::custom(
-            "a content type has ASCII characters only",
+            "a content type or encoding has ASCII characters only",
         ));
     }
     Ok(text)
 }
 
 fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    of_base64("body-base64", deserializer)
+}
+
+fn user_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    of_base64("user-id", deserializer)
+}
+
+fn of_base64<'de, D: Deserializer<'de>>(
+    name: &str,
+    deserializer: D,
+) -> Result<Option<Vec<u8>>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     let bytes = text.map(|text| BASE64.decode(text)).transpose();
-    bytes.map_err(|_| de::Error::custom("body-base64: the text is not in base 64"))
+    bytes.map_err(|_| de::Error::custom(format!("{name}: the text is not in base 64")))
 }
 
 impl MessageDescription {
-    /// Whether it says one thing twice.
+    /// Whether it contradicts itself.
     ///
     /// # Errors
-    /// What it says twice.
+    /// How it does.
     pub fn check(&self) -> Result<(), &'static str> {
-        match self.body_base64.is_some() && !self.body.is_empty() {
-            true => Err("a message has body or body-base64, and not both"),
-            false => Ok(()),
+        match (&self.body_base64, self.body_type) {
+            (Some(_), _) if !self.body.is_empty() => {
+                Err("a message has body or body-base64, and not both")
+            }
+            (Some(bytes), Some(BodyType::String)) if std::str::from_utf8(bytes).is_err() => {
+                Err("body-type: a body of the type string is text in UTF-8")
+            }
+            _ if !self.annotations.keys().all(|key| key.is_ascii()) => {
+                Err("annotations: a name has ASCII characters only")
+            }
+            _ => Ok(()),
         }
     }
 
@@ -132,7 +169,7 @@ impl MessageDescription {
         if !properties.is_empty() {
             encode_map_section(&mut out, descriptor::APPLICATION_PROPERTIES, &properties);
         }
-        encode_data(&mut out, body);
+        self.encode_body(&mut out, body);
         out.freeze()
     }
 
@@ -183,12 +220,15 @@ impl MessageDescription {
     }
 
     fn header(&self, out: &mut BytesMut) {
-        if let Some(Span(ttl)) = self.time_to_live {
-            Header {
-                ttl: Some(u32::try_from(ttl).unwrap_or(u32::MAX)),
-                ..Header::default()
-            }
-            .encode(out);
+        let ttl = self.time_to_live;
+        let header = Header {
+            durable: self.durable,
+            priority: self.priority,
+            ttl: ttl.map(|Span(ttl)| u32::try_from(ttl).unwrap_or(u32::MAX)),
+            ..Header::default()
+        };
+        if header != Header::default() {
+            header.encode(out);
         }
     }
 
@@ -200,10 +240,13 @@ impl MessageDescription {
             text("x-opt-via-partition-key", &self.via_partition_key),
             due.map(|due| ("x-opt-scheduled-enqueue-time", Value::Timestamp(due.0))),
         ];
+        let own = self.annotations.iter();
+        let own = own.map(|(key, TypedValue(value))| (Symbol::from(key.clone()), value.clone()));
+        let entries = entries.into_iter().flatten();
+        let entries = entries.map(|(key, value)| (Symbol::new(key), value));
         let entries: Vec<_> = entries
-            .into_iter()
-            .flatten()
-            .map(|(key, value)| (Value::Symbol(Symbol::new(key)), value))
+            .chain(own)
+            .map(|(key, value)| (Value::Symbol(key), value))
             .collect();
         if !entries.is_empty() {
             encode_map_section(out, descriptor::MESSAGE_ANNOTATIONS, &entries);
@@ -222,7 +265,10 @@ impl MessageDescription {
             to: text(&self.to),
             reply_to: text(&self.reply_to),
             subject: self.subject.clone(),
+            user_id: self.user_id.clone().map(Bytes::from),
             content_type: self.content_type.clone().map(Symbol::from),
+            content_encoding: self.content_encoding.clone().map(Symbol::from),
+            group_sequence: self.group_sequence,
             group_id: self.session_id.clone(),
             reply_to_group_id: self.reply_to_session_id.clone(),
             creation_time: long.map(|_| 0),
@@ -231,13 +277,18 @@ impl MessageDescription {
         }
         .encode(out);
     }
-}
 
-/// Appends a body of one data section. [AMQP 3.2.6]
-fn encode_data(out: &mut BytesMut, body: &[u8]) {
-    let section = Value::described(
-        descriptor::DATA,
-        Value::Binary(Bytes::copy_from_slice(body)),
-    );
-    amqp::encode::value(out, &section);
+    /// Appends a body of one section. [AMQP 3.2.6, 3.2.8]
+    fn encode_body(&self, out: &mut BytesMut, body: &[u8]) {
+        let bytes = || Value::Binary(Bytes::copy_from_slice(body));
+        let (descriptor, value) = match self.body_type {
+            None => (descriptor::DATA, bytes()),
+            Some(BodyType::Binary) => (descriptor::VALUE, bytes()),
+            Some(BodyType::String) => (
+                descriptor::VALUE,
+                Value::from(&*String::from_utf8_lossy(body)),
+            ),
+        };
+        amqp::encode::value(out, &Value::described(descriptor, value));
+    }
 }
