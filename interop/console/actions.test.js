@@ -31,6 +31,35 @@ test("a queue is made, changed and deleted", async ({ broker, open }) => {
   assert.equal(await page.getByText("made/here").count(), 0);
 });
 
+test("settings without a value, and those of a policy, are shown with where they come from, and set", async ({ broker, open }) => {
+  const policy = { pattern: "^invoices$", definition: { "max-length": 7 } };
+  await api(broker, "PUT", "policies/user/short", policy);
+  const page = await open();
+  await visit(page, broker, entity("invoices", "settings"));
+  const setting = (name) => page.locator(".settings div", { has: page.getByText(name, { exact: true }) });
+  const field = (name) => page.getByLabel(name, { exact: true });
+  await setting("max-length").getByText("policy", { exact: true }).waitFor();
+  await setting("max-length").getByText("in force: 7").waitFor();
+  assert.equal(await field("max-length").inputValue(), "");
+  await setting("expiry").getByText("broker", { exact: true }).waitFor();
+  assert.equal(await field("expiry").getAttribute("placeholder"), "eager");
+  assert.match(await field("max-message-size").getAttribute("placeholder"), /^\d+$/);
+  await setting("forward-to").getByText("default", { exact: true }).waitFor();
+  assert.equal(await field("forward-to").getAttribute("placeholder"), "none");
+  await field("forward-to").fill("audit");
+  await page.getByRole("button", { name: "Show the change" }).click();
+  await page.getByText('forward-to: null → "audit"').waitFor();
+  await agree(page, "Change");
+  await page.getByText("The settings are changed.").waitFor();
+  await setting("forward-to").getByText("set", { exact: true }).waitFor();
+  assert.equal((await api(broker, "GET", "entities/invoices"))["forward-to"], "audit");
+  await field("forward-to").fill("");
+  await page.getByRole("button", { name: "Show the change" }).click();
+  await agree(page, "Change");
+  await setting("forward-to").getByText("default", { exact: true }).waitFor();
+  assert.equal((await api(broker, "GET", "entities/invoices"))["forward-to"], undefined);
+});
+
 test("a message is sent, found, opened, sent again, edited and completed", async ({ broker, client, open }) => {
   const page = await open();
   await visit(page, broker, "send?path=orders");

@@ -12,17 +12,22 @@ const OTHERS = ["name", "kind", "state", "subscriptions", "rules"];
 interface State {
   /** Settings that are not the defaults. */
   set: string[];
+  /** Settings that the entity has no value for, with the value that the broker has for them. */
+  unset?: Json;
   /** The policies that apply, and the settings that are in force because of them. */
   policy: { user: string | null; operator: string | null; settings: Json } | null;
 }
 
+/** No value is an empty text. */
 function text(value: unknown): string {
+  if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What was typed, as the type of the value that it replaces has it. */
-function parsed(text: string, before: unknown): unknown {
-  if (typeof before === "string") return text;
+/** What was typed, as the type of the value that it replaces has it; without a text no value. */
+function parsed(name: string, text: string, before: unknown): unknown {
+  if (text.trim() === "") return null;
+  if (typeof before === "string" || name.startsWith("forward-")) return text;
   try {
     return JSON.parse(text);
   } catch {
@@ -33,7 +38,9 @@ function parsed(text: string, before: unknown): unknown {
 /** The file that has the entity alone, as it is to be. */
 async function file(path: string, entity: Json, changes: Json): Promise<Json> {
   const { state: _state, kind, ...settings } = entity;
-  const changed = { ...settings, ...changes };
+  const all = Object.entries({ ...settings, ...changes });
+  // A file says nothing of what has no value.
+  const changed = Object.fromEntries(all.filter(([, value]) => value !== null));
   if (kind === "queue") return { queues: [changed] };
   if (kind === "topic") return { topics: [{ ...changed, subscriptions: [] }] };
   const topic = await get<Json>(entityPath(topicOf(path)));
@@ -45,7 +52,7 @@ function Changes({ before, patch }: { before: Json; patch: Json }) {
   return (
     <ul>
       {Object.entries(patch).map(([name, value]) => (
-        <li key={name}>{`${name}: ${text(before[name])} → ${text(value)}`}</li>
+        <li key={name}>{`${name}: ${text(before[name]) || "none"} → ${text(value) || "none"}`}</li>
       ))}
     </ul>
   );
@@ -59,9 +66,10 @@ export function Properties({ path, session }: { path: string; session: Session }
   const { ask, view } = useAsk();
   const entity = page.value ?? {};
   const state = entity.state as State | undefined;
-  const settings = Object.entries(entity).filter(([name]) => !OTHERS.includes(name));
+  const unset = Object.keys(state?.unset ?? {}).map((name): [string, unknown] => [name, undefined]);
+  const settings = [...Object.entries(entity).filter(([name]) => !OTHERS.includes(name)), ...unset];
   const changed = settings.filter(([name, value]) => typed[name] !== undefined && typed[name] !== text(value));
-  const patch = Object.fromEntries(changed.map(([name, value]) => [name, parsed(typed[name] ?? "", value)]));
+  const patch = Object.fromEntries(changed.map(([name, value]) => [name, parsed(name, typed[name] ?? "", value)]));
   /** What the broker would do; nothing if it refuses. */
   const plan = async () => {
     const plan = await call<Plan>("POST", "plan", await file(path, entity, patch));
@@ -122,11 +130,12 @@ export function Properties({ path, session }: { path: string; session: Session }
               {canChange ? (
                 <input
                   aria-labelledby={`setting-${name}`}
+                  placeholder={placeholder(state?.unset?.[name])}
                   value={typed[name] ?? text(value)}
                   onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
                 />
               ) : (
-                <code>{text(value)}</code>
+                <code>{text(value) || placeholder(state?.unset?.[name])}</code>
               )}
               {state?.policy && name in state.policy.settings && (
                 <code>in force: {text(state.policy.settings[name])}</code>
@@ -139,8 +148,14 @@ export function Properties({ path, session }: { path: string; session: Session }
   );
 }
 
+/** What stands where the entity has no value. */
+function placeholder(ofBroker: unknown): string {
+  return text(ofBroker) || "none";
+}
+
 /** Where the value in force comes from. */
 function Source({ name, state }: { name: string; state: State | undefined }) {
   if (state?.policy && name in state.policy.settings) return <Badge text="policy" tone="warn" />;
+  if (typeof state?.unset?.[name] === "string" || typeof state?.unset?.[name] === "number") return <Badge text="broker" tone="plain" />;
   return state?.set.includes(name) ? <Badge text="set" /> : <Badge text="default" tone="plain" />;
 }

@@ -227,7 +227,10 @@ async fn handle(
 ) -> Result<(StatusCode, Json), ApiError> {
     let mut shard_client = ShardClient::connect_to(server, LocksAtEnd::AsConfigured).await?;
     match request {
-        EntityRequest::Show => show::resource(&mut shard_client, resource).await,
+        EntityRequest::Show => {
+            let most = server.settings().max_message_size;
+            show::resource(&mut shard_client, resource, most).await
+        }
         EntityRequest::Browse(range) => messages::show(&mut shard_client, resource, range).await,
         EntityRequest::Send(body) => send::handle(&mut shard_client, resource, &body, server).await,
         EntityRequest::Settle(body) => {

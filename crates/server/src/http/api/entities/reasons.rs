@@ -1,6 +1,7 @@
 //! `GET /$railbus/entities/{path}/reasons`: dead letters grouped by their reason.
 //!
-//! The oldest [`EXAMINED`] dead letters are looked at; `complete` says whether those are all.
+//! The oldest [`EXAMINED`] dead letters are looked at; `complete` says whether those are all, and
+//! `others` how many of them are in no group: their reason is no text, or one of too many.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +41,7 @@ pub async fn show(
         return Err(ApiError::Bad(text.to_owned()));
     }
     let mut groups = BTreeMap::new();
-    let (mut examined, mut from) = (0, 1);
+    let (mut examined, mut from, mut others) = (0, 1, 0);
     let complete = loop {
         if examined >= EXAMINED {
             break false;
@@ -52,7 +53,8 @@ pub async fn show(
         };
         from = last.number.next().0;
         examined += found.len() as u64;
-        found.iter().for_each(|message| add(&mut groups, message));
+        let is_other = |message: &&Browsed| !add(&mut groups, message);
+        others += found.iter().filter(is_other).count();
     };
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
@@ -66,17 +68,26 @@ pub async fn show(
         })
     });
     let groups: Vec<_> = groups.collect();
-    let answer = json!({"reasons": groups, "examined": examined, "complete": complete});
+    let answer = json!({
+        "reasons": groups,
+        "others": others,
+        "examined": examined,
+        "complete": complete,
+    });
     Ok((StatusCode::OK, answer))
 }
 
-fn add(groups: &mut BTreeMap<Option<String>, Group>, message: &Browsed) {
+/// Counts a dead letter with those of its reason. Returns whether it has a group.
+fn add(groups: &mut BTreeMap<Option<String>, Group>, message: &Browsed) -> bool {
     let facts = DecodedMessage::read(&servicebus::browsed(message));
     let facts = facts.map(|decoded| decoded.json(0)).unwrap_or_default();
-    let text = |name: &str| Some(facts.get("properties")?.get(name)?.as_str()?.to_owned());
+    let property = |name: &str| facts.get("properties")?.get(name);
+    let text = |name: &str| Some(property(name)?.as_str()?.to_owned());
     let reason = text("DeadLetterReason");
-    if groups.len() >= REASONS && !groups.contains_key(&reason) {
-        return;
+    let is_no_text =
+        reason.is_none() && property("DeadLetterReason").is_some_and(|it| !it.is_null());
+    if is_no_text || groups.len() >= REASONS && !groups.contains_key(&reason) {
+        return false;
     }
     let number = message.number.0;
     let group = groups.entry(reason).or_insert_with(|| Group {
@@ -87,4 +98,5 @@ fn add(groups: &mut BTreeMap<Option<String>, Group>, message: &Browsed) {
     });
     group.count += 1;
     group.last = number;
+    true
 }

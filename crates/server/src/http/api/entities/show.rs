@@ -9,12 +9,13 @@ use crate::namespaces::namespace;
 use crate::namespaces::namespace::{NamespaceSnapshot, SubscriptionSnapshot};
 use crate::shard::shard_client::ShardClient;
 use entity::time::checked_text;
-use entity::{Properties, of_queue, of_rule, of_subscription, of_topic};
+use entity::{Properties, named, of_queue, of_rule, of_subscription, of_topic};
 
-/// What is at `resource`.
+/// What is at `resource`. Entities without a limit of their own take messages of `most` bytes.
 pub async fn resource(
     shard_client: &mut ShardClient,
     resource: &ResourcePath,
+    most: u64,
 ) -> Result<(StatusCode, Json), ApiError> {
     let json = match resource {
         ResourcePath::Everything => everything(&NamespaceSnapshot::make(shard_client).await?),
@@ -35,7 +36,9 @@ pub async fn resource(
         }
         ResourcePath::Entity(_) | ResourcePath::Subscription { .. } => {
             let path = resource.entity().unwrap_or_default();
-            entity(shard_client, &path).await?
+            let mut shown = entity(shard_client, &path).await?;
+            shown["state"]["unset"] = unset(shard_client, &path, most).await?;
+            shown
         }
     };
     Ok((StatusCode::OK, json))
@@ -99,6 +102,26 @@ fn sources(info: &EntityInfo) -> (Vec<String>, Json) {
         "settings": in_force,
     });
     (differing(&own, &defaults), policy)
+}
+
+/// The settings that an entity has no value for: null, or the value that the broker has for it.
+async fn unset(shard_client: &mut ShardClient, path: &str, most: u64) -> Result<Json, ApiError> {
+    let info = describe(shard_client, path).await?;
+    let own = properties(&info, &info.queue.settings);
+    let names = named(info.queue.kind).map(|(name, _)| name);
+    let mut unset: Properties = names
+        .filter(|name| !own.contains_key(*name))
+        .map(|name| (name.to_owned(), Json::Null))
+        .collect();
+    if let Some(value) = unset.get_mut("max-message-size") {
+        *value = most.into();
+    }
+    if let Some(value) = unset.get_mut("expiry") {
+        // That of a policy is shown as the policy's.
+        let activity = shard_client.activity(info.queue.id, 0).await?;
+        *value = activity.map_or(Json::Null, |activity| json!(activity.expiry));
+    }
+    Ok(unset.into())
 }
 
 /// These settings as properties of the entity.
