@@ -273,7 +273,6 @@ impl MessageDescription {
             reply_to_group_id: self.reply_to_session_id.clone(),
             creation_time: long.map(|_| 0),
             absolute_expiry_time: long,
-            ..Properties::default()
         }
         .encode(out);
     }
