@@ -38,6 +38,7 @@ fuzz_target!(|input: &[u8]| {
 
 fn show(payload: Bytes) {
     let message = Browsed {
+        entity: store::EntityId(1),
         number: store::SequenceNumber(1),
         enqueued_number: store::SequenceNumber(1),
         was_forwarded: false,

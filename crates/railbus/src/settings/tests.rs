@@ -119,7 +119,7 @@ fn a_premium_namespace_takes_messages_of_a_mebibyte_by_default() {
 fn a_basic_namespace_has_no_transactions_and_queues_that_forget_after_14_days() {
     let text = "sku = 'basic'\n[[queues]]\nname = 'a'\n";
     let settings = resolve(text, |_| {});
-    assert!(!settings.server.connections.transactions);
+    assert_eq!(settings.server.connections.tier, broker::Tier::Basic);
     assert_eq!(settings.server.broker.tier, broker::Tier::Basic);
     assert_eq!(settings.server.admin.tier, broker::Tier::Basic);
     assert_eq!(settings.server.connections.max_message_size, 262_144);
