@@ -78,6 +78,51 @@ fn messages_wait_over_a_kill_and_come_again_at_their_time() {
     assert_eq!(counts(&broker), (0, 0));
 }
 
+/// What a start replays has the message leave its place and come back to it.
+#[test]
+fn messages_that_have_come_back_are_there_after_a_kill_and_a_stop() {
+    let setup = Setup::new().arguments(&["--virtual-clock"]);
+    let mut broker = setup.start();
+    for round in 0..3 {
+        let mut peer = Peer::connect(broker.address());
+        if round == 0 {
+            let sender = peer.sender("orders");
+            assert_eq!(peer.send(sender, b"first"), DeliveryState::Accepted);
+        }
+        let receiver = peer.receiver("orders", 1);
+        let received = peer.receive(receiver);
+        let delay = vec![("x-opt-delivery-delay".into(), Value::Ulong(DELAY_MS))];
+        let abandoned = DeliveryState::Modified {
+            delivery_failed: true,
+            undeliverable_here: false,
+            message_annotations: Some(delay),
+        };
+        assert!(matches!(
+            peer.settle(&received, abandoned),
+            Some(DeliveryState::Modified { .. })
+        ));
+        assert_eq!(counts(&broker), (0, 1));
+        advance(&broker, "PT2H");
+        assert_eq!(counts(&broker), (1, 0));
+        if round == 1 {
+            assert_eq!(broker.stop().code(), Some(0));
+        } else {
+            broker.kill();
+        }
+        broker = setup.start();
+        assert_eq!(counts(&broker), (1, 0));
+    }
+    let mut peer = Peer::connect(broker.address());
+    let receiver = peer.receiver("orders", 1);
+    let received = peer.receive(receiver);
+    assert_eq!(received.body(), b"first");
+    assert_eq!(
+        peer.settle(&received, DeliveryState::Accepted),
+        Some(DeliveryState::Accepted)
+    );
+    assert_eq!(counts(&broker), (0, 0));
+}
+
 #[test]
 fn a_backoff_is_set_shown_refused_and_taken_away() {
     let broker = Setup::new().start();

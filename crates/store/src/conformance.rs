@@ -13,6 +13,7 @@ mod model;
 mod random;
 mod reads;
 mod shares;
+mod waits;
 
 pub use random::random_log;
 
@@ -82,6 +83,8 @@ pub fn run(harness: &mut impl Harness) {
     copies::a_copy_has_what_the_original_had_when_it_was_made(harness);
     copies::bodies_stay_for_the_copy_when_the_original_goes_on(harness);
     copies::a_copy_of_many_survives_a_crash_and_its_bodies_go_with_it(harness);
+    waits::what_waits_comes_back_any_number_of_times(harness);
+    waits::what_waits_while_all_its_neighbours_are_settled_comes_back(harness);
 }
 
 /// The entity that most behaviours use.

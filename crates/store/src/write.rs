@@ -29,7 +29,8 @@ pub enum Write {
         row: MessageRow,
     },
     /// Removes the row only; the body has its own write. A removed row is never put again in the
-    /// same part.
+    /// same part, but for one that goes from [`Part::Active`] to [`Part::Scheduled`] in one set and
+    /// comes back in another, any number of times.
     RemoveMessage {
         entity: EntityId,
         part: Part,

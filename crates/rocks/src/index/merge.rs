@@ -2,8 +2,9 @@
 //!
 //! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
 //! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
-//! microsecond more per message. Since no number is ever used twice the order does not matter for
-//! them. Entries come index by index, sorted if their keys are in no order (`entries.rs`). Other
+//! microsecond more per message. What the order of the group decides for a row is known before: a
+//! message that waits for its next delivery leaves its place and comes back under its number, and
+//! of a removal and a put the later counts (`removal.rs`). Entries come index by index, sorted if their keys are in no order (`entries.rs`). Other
 //! writes keep their order, but of several heads of one entity only the last is written, and so it
 //! is with counts of copies. A message that is sent and settled within the group is not written at
 //! all. Bodies are in the journal already; for a body its location is put, mostly in the row that
@@ -24,7 +25,7 @@ use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write,
 
 use crate::index::database::{Database, Families};
 use crate::index::range_reclaim::RangeReclaim;
-use crate::index::removal::Removals;
+use crate::index::removal::{Place, Removals};
 use crate::index::settled::SettledRanges;
 use crate::index::shares::Shares;
 use entries::Entries;
@@ -96,8 +97,8 @@ impl Merger {
             removed_entities: Vec::new(),
             reclaims: Vec::new(),
         };
-        for write in sets.iter().flat_map(WriteSet::as_slice) {
-            merge.put(write);
+        for (at, write) in placed(sets) {
+            merge.put(at, write);
         }
         for set in sets.iter().filter(|set| set.has_copy()) {
             merge.copy_entities(set, database)?;
@@ -105,6 +106,7 @@ impl Merger {
         for (pointer, location) in moves {
             merge.move_body(*pointer, location, database)?;
         }
+        merge.merger.rows.forget_returned();
         merge.separate_bodies(database)?;
         merge.put_rows(database)?;
         merge.put_bodies();
@@ -134,7 +136,7 @@ impl Merger {
         self.bodies.clear();
         self.shares.clear();
         let mut bytes = 256;
-        for write in sets.iter().flat_map(WriteSet::as_slice) {
+        for (at, write) in placed(sets) {
             bytes += WRITE_BYTES;
             match write {
                 Write::RemoveMessage {
@@ -142,9 +144,11 @@ impl Merger {
                     part,
                     number,
                 } => {
-                    self.rows.add((*entity, *part), number.0);
+                    self.rows.add((*entity, *part), number.0, at);
                 }
-                Write::RemoveBody { pointer } => self.bodies.add(pointer.home, pointer.number.0),
+                Write::RemoveBody { pointer } => {
+                    self.bodies.add(pointer.home, pointer.number.0, at);
+                }
                 Write::ShareBody { pointer, copies } => self.shares.share(*pointer, *copies),
                 Write::ReleaseBody { pointer } => self.shares.release(*pointer),
                 Write::PutBody { body, .. } => bytes += body.len(),
@@ -159,12 +163,17 @@ impl Merger {
         }
         self.shares.settle(database)?;
         for pointer in self.shares.gone() {
-            self.bodies.add(pointer.home, pointer.number.0);
+            self.bodies.add(pointer.home, pointer.number.0, Place::MAX);
         }
         self.rows.seal();
         self.bodies.seal();
         Ok(bytes)
     }
+}
+
+/// The writes of a group, with their places in it.
+fn placed(sets: &[WriteSet]) -> impl Iterator<Item = (Place, &Write)> {
+    (0..).zip(sets.iter().flat_map(WriteSet::as_slice))
 }
 
 type RowKey = (EntityId, Part, SequenceNumber);

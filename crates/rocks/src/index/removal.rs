@@ -1,26 +1,40 @@
 //! Removals: the numbers that one group of write sets removes, in runs of neighbours.
 //!
 //! A run holds only numbers that were removed one by one by the sets of the group, so deleting the
-//! whole range deletes nothing else. A number that is put and removed in the same group never
-//! reaches the disk.
+//! whole range deletes nothing else. A number that is put and then removed in the same group never
+//! reaches the disk. One that is removed and then put again, as a message that waited for its next
+//! delivery and is back, is not deleted; so removals know where in the group they are.
 
 /// From this many neighbours on, one range deletion is cheaper than one deletion each.
 const RANGE_FROM: usize = 4;
+
+/// The place of a write in its group.
+pub(crate) type Place = u32;
 
 /// One removed number of a scope: a part of an entity, or the home of bodies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Removal<S> {
     pub scope: S,
     pub number: u64,
+    /// Where the group removes it for the first time.
+    first: Place,
+    /// Where it does so for the last time.
+    last: Place,
     /// There is nothing to delete, since it was put in this very group, or stands in a row that
     /// goes too.
     pub nothing_there: bool,
+    /// It waits in another scope, and will be put again.
+    returns: bool,
+    /// It was put again in this very group.
+    is_back: bool,
 }
 
 /// The removed numbers of a group.
 #[derive(Debug)]
 pub(crate) struct Removals<S> {
     removals: Vec<Removal<S>>,
+    /// Whether some are put again.
+    some_are_back: bool,
 }
 
 /// Neighbouring numbers of one scope, all removed.
@@ -33,18 +47,24 @@ impl<S: Copy + Ord> Removals<S> {
     pub fn new() -> Self {
         Self {
             removals: Vec::new(),
+            some_are_back: false,
         }
     }
 
     pub fn clear(&mut self) {
         self.removals.clear();
+        self.some_are_back = false;
     }
 
-    pub fn add(&mut self, scope: S, number: u64) {
+    pub fn add(&mut self, scope: S, number: u64, at: Place) {
         self.removals.push(Removal {
             scope,
             number,
+            first: at,
+            last: at,
             nothing_there: false,
+            returns: false,
+            is_back: false,
         });
     }
 
@@ -52,25 +72,53 @@ impl<S: Copy + Ord> Removals<S> {
     pub fn seal(&mut self) {
         // Mostly in order already, which makes this one pass.
         self.removals
-            .sort_unstable_by_key(|removal| (removal.scope, removal.number));
-        self.removals
-            .dedup_by_key(|removal| (removal.scope, removal.number));
+            .sort_unstable_by_key(|removal| (removal.scope, removal.number, removal.first));
+        self.removals.dedup_by(|next, first| {
+            let is_same = (next.scope, next.number) == (first.scope, first.number);
+            if is_same {
+                first.last = next.last;
+            }
+            is_same
+        });
     }
 
-    /// Whether the group removes what it is about to put; then neither needs to be written.
-    pub fn cancels(&mut self, scope: S, number: u64) -> bool {
+    /// Whether the group removes what it puts at a place; then the put need not be written. If it
+    /// was removed before, the removal need not be.
+    pub fn cancels(&mut self, scope: S, number: u64, at: Place) -> bool {
+        let Some(removal) = self.find_mut(scope, number) else {
+            return false;
+        };
+        if removal.last < at {
+            removal.is_back = true;
+            self.some_are_back = true;
+            return false;
+        }
+        removal.nothing_there |= at < removal.first;
+        true
+    }
+
+    /// What the group puts at a place elsewhere will be put again in this scope.
+    pub fn note_return(&mut self, scope: S, number: u64, at: Place) {
+        if let Some(removal) = self.find_mut(scope, number) {
+            removal.returns |= removal.last < at;
+        }
+    }
+
+    fn find_mut(&mut self, scope: S, number: u64) -> Option<&mut Removal<S>> {
         // Sends are usually far above what is being settled.
-        match self.removals.last() {
-            Some(last) if (scope, number) <= (last.scope, last.number) => {}
-            _ => return false,
+        let last = self.removals.last()?;
+        if (scope, number) > (last.scope, last.number) {
+            return None;
         }
         let key = |removal: &Removal<S>| (removal.scope, removal.number);
-        match self.removals.binary_search_by_key(&(scope, number), key) {
-            Ok(index) => {
-                self.removals[index].nothing_there = true;
-                true
-            }
-            Err(_) => false,
+        let found = self.removals.binary_search_by_key(&(scope, number), key);
+        Some(&mut self.removals[found.ok()?])
+    }
+
+    /// Forgets the removals of what was put again.
+    pub fn forget_returned(&mut self) {
+        if self.some_are_back {
+            self.removals.retain(|removal| !removal.is_back);
         }
     }
 
@@ -117,6 +165,13 @@ impl<S: Copy> Run<'_, S> {
             .map(|removal| removal.number)
     }
 
+    /// Its parts that are removed for good.
+    pub fn settled(&self) -> impl Iterator<Item = Self> {
+        let parts = self.removals.split(|removal| removal.returns);
+        let parts = parts.filter(|removals| !removals.is_empty());
+        parts.map(|removals| Run { removals })
+    }
+
     /// Whether one range deletion is the cheaper way.
     pub fn is_range(&self) -> bool {
         self.on_disk().nth(RANGE_FROM - 1).is_some()
@@ -129,8 +184,8 @@ mod tests {
 
     fn sealed(numbers: &[(u8, u64)]) -> Removals<u8> {
         let mut removals = Removals::new();
-        for (scope, number) in numbers {
-            removals.add(*scope, *number);
+        for (at, (scope, number)) in (100..).zip(numbers) {
+            removals.add(*scope, *number, at);
         }
         removals.seal();
         removals
@@ -165,14 +220,49 @@ mod tests {
     #[test]
     fn what_is_put_in_the_same_group_is_not_deleted() {
         let mut removals = sealed(&[(1, 1), (1, 2), (1, 3), (1, 4)]);
-        assert!(removals.cancels(1, 2));
-        assert!(!removals.cancels(1, 5));
-        assert!(!removals.cancels(0, 2));
+        assert!(removals.cancels(1, 2, 7));
+        assert!(!removals.cancels(1, 5, 7));
+        assert!(!removals.cancels(0, 2, 7));
         assert_eq!(runs(&removals), [(1, 1, 4, false)]);
-        let on_disk: Vec<_> = removals
+        assert_eq!(on_disk(&removals), [1, 3, 4]);
+    }
+
+    fn on_disk(removals: &Removals<u8>) -> Vec<u64> {
+        let on_disk = removals.runs().map(|run| run.on_disk().collect::<Vec<_>>());
+        on_disk.flatten().collect()
+    }
+
+    #[test]
+    fn what_is_put_again_behind_its_removal_is_neither_deleted_nor_in_a_run() {
+        let mut removals = sealed(&[(1, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6)]);
+        assert!(!removals.cancels(1, 4, 200));
+        removals.forget_returned();
+        assert_eq!(runs(&removals), [(1, 1, 3, false), (1, 5, 6, false)]);
+        assert_eq!(on_disk(&removals), [1, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn what_is_removed_put_again_and_removed_is_deleted() {
+        let mut removals = sealed(&[(1, 1), (1, 1)]);
+        assert!(
+            removals.cancels(1, 1, 100),
+            "between the first removal and the last"
+        );
+        removals.forget_returned();
+        assert_eq!(on_disk(&removals), [1]);
+    }
+
+    #[test]
+    fn what_waits_elsewhere_is_deleted_and_not_settled() {
+        let mut removals = sealed(&[(1, 1), (1, 2), (1, 3), (1, 4), (1, 4)]);
+        removals.note_return(1, 2, 200);
+        // It came back and was removed once more.
+        removals.note_return(1, 4, 103);
+        assert_eq!(runs(&removals), [(1, 1, 4, true)]);
+        let settled = removals
             .runs()
-            .flat_map(|run| run.on_disk().collect::<Vec<_>>())
-            .collect();
-        assert_eq!(on_disk, [1, 3, 4]);
+            .map(|run| run.settled().map(|it| (it.first(), it.last())).collect());
+        let settled: Vec<Vec<_>> = settled.collect();
+        assert_eq!(settled, [[(1, 1), (3, 4)]]);
     }
 }

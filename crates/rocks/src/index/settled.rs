@@ -7,7 +7,8 @@
 //!
 //! This is safe for bodies whose row moved to another part, number or entity: a range holds only
 //! numbers whose body itself was removed, and a body is never put again. The body of a dead letter
-//! ends a range instead of being inside it. Nothing is derived from heads.
+//! ends a range instead of being inside it. A row that waits for its next delivery and comes back
+//! under its number is in no range meanwhile. Nothing is derived from heads.
 
 use std::collections::BTreeMap;
 

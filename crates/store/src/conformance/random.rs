@@ -84,9 +84,12 @@ impl<H: Harness> Log<'_, H> {
             (55..=58, _) => publish(model, entity, choice, body_len(choice / 64), set),
             (59, _) => publish(model, entity, choice, MIB + 1, set),
             (13..=20, Some(number)) => {
-                let part = moved(model.part_of(entity, number), choice);
-                if part != model.part_of(entity, number) {
-                    model.change_part(entity, number, part, set);
+                // Several in a row, so that one is where it was within a group.
+                for turn in 0..1 + choice / 64 % 3 {
+                    let part = moved(model.part_of(entity, number), choice >> turn);
+                    if part != model.part_of(entity, number) {
+                        model.change_part(entity, number, part, set);
+                    }
                 }
             }
             (21..=26, Some(number)) => {
@@ -211,15 +214,18 @@ fn publish(model: &mut Model, home: u64, choice: u64, len: usize, set: &mut Writ
     model.publish(home, &to, len, set);
 }
 
-/// Where a message may go from `part` under its own number.
+/// Where a message may go from `part` under its own number. It may wait among the scheduled ones
+/// and come back, any number of times.
 fn moved(part: Part, choice: u64) -> Part {
     match part {
-        Part::Active if choice.is_multiple_of(3) => Part::Deferred,
-        Part::Active if choice % 3 == 1 => Part::Transfer,
+        Part::Active if choice.is_multiple_of(5) => Part::Deferred,
+        Part::Active if choice % 5 == 1 => Part::Transfer,
+        Part::Active if choice % 5 < 4 => Part::Scheduled,
+        Part::Scheduled => Part::Active,
         Part::Active | Part::Deferred => Part::DeadLetter,
         Part::DeadLetter => Part::DeadLetterDeferred,
         Part::Transfer => Part::TransferDeferred,
-        Part::Scheduled | Part::DeadLetterDeferred | Part::TransferDeferred => part,
+        Part::DeadLetterDeferred | Part::TransferDeferred => part,
     }
 }
 

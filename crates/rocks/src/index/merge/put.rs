@@ -1,16 +1,17 @@
 //! The puts of a group, which come before its removals.
 //!
 //! Rows, bodies, heads and entries are collected first; other writes go into the batch at once. A
-//! row or body that the same group removes is left out.
+//! row or body that the same group removes later is left out.
 
 use journal::key::{self, KeyKind, single};
 use journal::value;
-use store::{EntityRow, Write};
+use store::{EntityRow, Part, Write};
 
 use super::Merge;
+use crate::index::removal::Place;
 
 impl<'a> Merge<'a> {
-    pub fn put(&mut self, write: &'a Write) {
+    pub fn put(&mut self, at: Place, write: &'a Write) {
         let state = self.families.state;
         match write {
             Write::PutEntity(row) => self.put_entity(row),
@@ -22,12 +23,16 @@ impl<'a> Merge<'a> {
                 number,
                 row,
             } => {
-                if !self.merger.rows.cancels((*entity, *part), number.0) {
+                let rows = &mut self.merger.rows;
+                if let Some(other) = waits_in_turn_with(*part) {
+                    rows.note_return((*entity, other), number.0, at);
+                }
+                if !rows.cancels((*entity, *part), number.0, at) {
                     self.rows.push(((*entity, *part, *number), row));
                 }
             }
             Write::PutBody { pointer, body } => {
-                if !self.merger.bodies.cancels(pointer.home, pointer.number.0) {
+                if !self.merger.bodies.cancels(pointer.home, pointer.number.0, at) {
                     let location = body.as_ref().try_into();
                     let location =
                         location.expect("what the journal hands on for a body is its place");
@@ -131,5 +136,15 @@ impl<'a> Merge<'a> {
             self.batch
                 .put_cf(self.families.state, key, &self.merger.scratch);
         }
+    }
+}
+
+/// The part from which a message of this one comes back under its own number: one that waits for
+/// its next delivery is in the scheduled part meanwhile.
+fn waits_in_turn_with(part: Part) -> Option<Part> {
+    match part {
+        Part::Active => Some(Part::Scheduled),
+        Part::Scheduled => Some(Part::Active),
+        _ => None,
     }
 }
