@@ -32,7 +32,7 @@ pub struct Witness {
 /// The content of the file at opening.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WitnessState {
-    /// There is no file: a new store.
+    /// There is no file, as in a new store.
     Nothing,
     Position(u64),
     /// Neither slot is readable.
@@ -46,6 +46,17 @@ impl WitnessState {
         match self {
             Self::Position(position) => position,
             Self::Nothing | Self::Unreadable => 0,
+        }
+    }
+
+    /// What is wrong with the witness of a store whose journal was read up to `position`. A store
+    /// has one before its first commit.
+    #[must_use]
+    pub fn damage(self, position: u64) -> Option<&'static str> {
+        match self {
+            Self::Unreadable => Some("has no slot that can be read"),
+            Self::Nothing if position > 0 => Some("is not there"),
+            Self::Nothing | Self::Position(_) => None,
         }
     }
 }

@@ -248,6 +248,7 @@ fn check_doubtful(
     }
     doubtful.extend(found.unnamed.iter().map(|id| (*id, 0)));
     let families = database.families();
+    let mut kept: BTreeMap<u64, u64> = BTreeMap::new();
     for family in [families.message, families.body] {
         let mut scan = Scan::new(&database.db, family, [0], [u8::MAX; 21]);
         while let Some((key, value)) = scan.next()? {
@@ -270,8 +271,17 @@ fn check_doubtful(
                 );
                 return Err(value::damaged("the journal", detail));
             }
+            *kept.entry(location.segment).or_default() += 1;
             found.keep_for(location.segment, pointer);
         }
+    }
+    for (id, bodies) in kept {
+        let path = files.path(id);
+        let path = path.display();
+        tracing::warn!(
+            "repair: {path} cannot be read as a whole, and has the bodies of {bodies} messages: \
+             those that are damaged are refused to their receivers"
+        );
     }
     Ok(())
 }
@@ -288,9 +298,20 @@ fn forget_missing(
     there.extend(files.staged().map_err(listing)?);
     let mut batch = WriteBatch::default();
     for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
-        if is_needed(&sealed, database)? && !options.repair {
-            let detail = format!("{} is not there", files.path(id).display());
-            return Err(value::damaged("the journal", detail));
+        if is_needed(&sealed, database)? {
+            let path = files.path(id);
+            let path = path.display();
+            if !options.repair {
+                let detail = format!(
+                    "{path} is not there, and the index has bodies in it. Restore a backup, or \
+                     start with --repair"
+                );
+                return Err(value::damaged("the journal", detail));
+            }
+            tracing::warn!(
+                "repair: {path} is not there: the messages whose bodies were in it are refused to \
+                 their receivers"
+            );
         }
         batch.delete_cf(database.families().state, key::segment(id));
     }
@@ -314,8 +335,12 @@ fn examine(
             witnessed: acknowledged,
             hint: way_out(layout, files, found),
         }
-    } else if witness_state == WitnessState::Unreadable {
-        let detail = format!("{}: neither slot", layout.witness().display());
+    } else if let Some(what) = witness_state.damage(found.position) {
+        let detail = format!(
+            "{} {what}, so the end of the journal cannot be checked. Restore a backup, or start \
+             with --repair, which takes the journal as it is",
+            layout.witness().display()
+        );
         value::damaged("the witness of the log", detail)
     } else {
         if !found.beyond.is_empty() {

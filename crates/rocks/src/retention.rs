@@ -20,6 +20,7 @@ use store::{BodyPointer, EntityId, StoreError};
 use crate::index::database::Database;
 use crate::index::settled::SettledRanges;
 use crate::index::writer_lock::WriterLock;
+use crate::reader::key_search::unless_damaged;
 use liveness::{LivenessCheck, ScanStart};
 pub(crate) use liveness::{is_needed, location_of};
 
@@ -195,10 +196,12 @@ impl Retention {
                 self.staged_until = *id;
                 retained.checked_at = self.applied;
             }
-            if retained.dead_at.is_none()
-                && !check.is_alive(&retained.sealed, &mut retained.from, MAX_ROWS)?
-            {
-                retained.dead_at = Some(self.applied);
+            if retained.dead_at.is_none() {
+                let is_alive = check.is_alive(&retained.sealed, &mut retained.from, MAX_ROWS);
+                // What cannot be read may have a body there. Its receiver is told of it.
+                if !unless_damaged(is_alive)?.unwrap_or(true) {
+                    retained.dead_at = Some(self.applied);
+                }
             }
         }
         if staged <= MAX_STAGED {
@@ -222,7 +225,8 @@ impl Retention {
         Ok(flush)
     }
 
-    /// Counts what is left in one more segment, and returns it if it is little and stays so.
+    /// Counts what is left in one more segment, and returns it if it is little and stays so. What
+    /// has damage among it stays where it is.
     pub fn remaining_bodies(
         &mut self,
         settled: &SettledRanges<EntityId>,
@@ -247,7 +251,8 @@ impl Retention {
         };
         self.counted = (retained.sealed.id, Instant::now());
         let database = &self.database;
-        let left = LivenessCheck { database, settled }.left_in(&retained.sealed)?;
+        let left = LivenessCheck { database, settled }.left_in(&retained.sealed);
+        let left = unless_damaged(left)?.unwrap_or_default();
         if left.is_empty() {
             retained.left = (0, Instant::now());
             retained.checked_at = applied;

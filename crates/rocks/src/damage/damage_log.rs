@@ -7,7 +7,7 @@ use store::StoreError;
 
 use crate::statistics::Statistics;
 
-/// More are counted and logged each time that they are found.
+/// More are neither counted nor logged: they cannot be told from those that were found before.
 const MOST_REMEMBERED: usize = 4_096;
 
 /// Counts and logs damage, be it found by a receiver or by the scrubber.
@@ -33,11 +33,17 @@ impl DamageLog {
             return;
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = seen.len() >= MOST_REMEMBERED || seen.insert(detail.clone());
+        let is_news = seen.len() < MOST_REMEMBERED && seen.insert(detail.clone());
+        let is_last = is_news && seen.len() == MOST_REMEMBERED;
         drop(seen);
         if is_news {
             self.statistics.count_damage();
             tracing::error!(%error, "the store is damaged: what is affected is not delivered");
+        }
+        if is_last {
+            tracing::error!(
+                "more than {MOST_REMEMBERED} places of the store are damaged: others are not logged"
+            );
         }
     }
 }
@@ -56,5 +62,15 @@ mod tests {
         log.note(&damage("one"));
         log.note(&StoreError::Io("a failure".into()));
         assert_eq!(statistics.snapshot().damaged, 2);
+    }
+
+    #[test]
+    fn damage_without_end_is_counted_up_to_a_bound() {
+        let statistics = Arc::new(Statistics::default());
+        let log = DamageLog::new(statistics.clone());
+        for place in 0..MOST_REMEMBERED + 9 {
+            log.note(&journal::value::damaged("a body", place.to_string()));
+        }
+        assert_eq!(statistics.snapshot().damaged, MOST_REMEMBERED as u64);
     }
 }

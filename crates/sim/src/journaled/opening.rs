@@ -130,8 +130,8 @@ fn examine(found: &ReplayedJournal, witness: WitnessState, rows: &Rows) -> Resul
             hint: String::new(),
         });
     }
-    if witness == WitnessState::Unreadable {
-        return Err(damaged("the witness", "neither slot".into()));
+    if let Some(what) = witness.damage(found.position) {
+        return Err(damaged("the witness", what.into()));
     }
     let mut doubtful: BTreeMap<u64, u64> = found.doubtful.clone();
     doubtful.extend(

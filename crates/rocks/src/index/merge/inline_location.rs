@@ -15,7 +15,8 @@ use journal::value;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
-use crate::index::database::{Database, refused};
+use crate::index::database::{Database, unreadable};
+use crate::reader::key_search::unless_damaged;
 use crate::reader::scan::Scan;
 
 /// Neighbours from which on a scan is cheaper than looking up each.
@@ -119,7 +120,10 @@ impl Merge<'_> {
         let location = location.expect("what the journal hands on for a body is its place");
         let row = key::own_row(pointer);
         let found = database.db.get_pinned_cf(self.families.message, row);
-        let found = found.map_err(refused)?;
+        // What cannot be read stays where it is.
+        let Some(found) = unless_damaged(found.map_err(unreadable))? else {
+            return Ok(());
+        };
         if let Some(old) = found.filter(|row| value::location_in_row(row).is_some()) {
             let mut moved = old.to_vec();
             let at = moved.len() - LOCATION;
@@ -129,7 +133,7 @@ impl Merge<'_> {
         }
         let body = key::body(pointer, 0);
         let found = database.db.get_pinned_cf(self.families.body, body);
-        if found.map_err(refused)?.is_some() {
+        if let Some(Some(_)) = unless_damaged(found.map_err(unreadable))? {
             // Not with the bodies of this group: it stays a row of its own, even if its row is put
             // again.
             self.batch.put_cf(self.families.body, body, location);
@@ -143,8 +147,7 @@ impl Merge<'_> {
         for run in unpaired.chunk_by(|one, two| {
             one.home == two.home && key::after_number(one.number) == two.number
         }) {
-            if run.len() >= WALK_FROM {
-                self.separate_run(run, database)?;
+            if run.len() >= WALK_FROM && self.separate_run(run, database)? {
                 continue;
             }
             for pointer in run {
@@ -156,14 +159,28 @@ impl Merge<'_> {
         Ok(())
     }
 
-    fn separate_run(&mut self, run: &[BodyPointer], database: &Database) -> Result<(), StoreError> {
+    /// Returns whether it has: not where something of the run cannot be read.
+    fn separate_run(
+        &mut self,
+        run: &[BodyPointer],
+        database: &Database,
+    ) -> Result<bool, StoreError> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
-            return Ok(());
+            return Ok(true);
         };
         let until = key::own_row(pointer(last.home, key::after_number(last.number).0));
         let family = self.families.message;
         let mut scan = Scan::new(&database.db, family, key::own_row(*first), until);
-        while let Some((key, value)) = scan.next()? {
+        let located = self.bodies.len();
+        loop {
+            let found = unless_damaged(scan.next())?;
+            let Some(found) = found else {
+                self.bodies.truncate(located);
+                return Ok(false);
+            };
+            let Some((key, value)) = found else {
+                return Ok(true);
+            };
             let own = key::parse_message(key)
                 .map(|(entity, _, SequenceNumber(number))| pointer(entity, number));
             let own =
@@ -172,17 +189,25 @@ impl Merge<'_> {
             self.bodies
                 .extend(location.map(|location| (own, *location)));
         }
-        Ok(())
     }
 }
 
+/// The location in the row that a body came with. If the row is damaged, the body is lost with it:
+/// whoever asks for it is told so.
 fn inline_location(
     own: BodyPointer,
     database: &Database,
 ) -> Result<Option<[u8; LOCATION]>, StoreError> {
     let family = database.families().message;
     let row = database.db.get_pinned_cf(family, key::own_row(own));
-    let row = row.map_err(refused)?;
+    let row = match row.map_err(unreadable) {
+        Err(error) if error.is_damage() => {
+            let (entity, number) = (own.home.0, own.number.0);
+            tracing::error!(%error, entity, number, "the location of a body is lost with its row");
+            None
+        }
+        row => row?,
+    };
     Ok(row.and_then(|row| value::location_in_row(&row).copied()))
 }
 

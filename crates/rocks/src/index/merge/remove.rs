@@ -37,13 +37,15 @@ impl Merge<'_> {
                 run.on_disk()
                     .for_each(|number| self.batch.delete_cf(family, key(number)));
             }
-            let bytes = count(&run).saturating_mul(ROW_BYTES);
-            if let Some((first, last)) =
-                settled_rows.add(run.scope(), run.first(), run.last(), count(&run), bytes)
-            {
-                let reclaim = RangeReclaim::Rows(key(first), key(last));
-                reclaim.begin(self.families, &mut self.batch);
-                self.reclaims.push(reclaim);
+            for run in run.settled() {
+                let bytes = count(&run).saturating_mul(ROW_BYTES);
+                if let Some((first, last)) =
+                    settled_rows.add(run.scope(), run.first(), run.last(), count(&run), bytes)
+                {
+                    let reclaim = RangeReclaim::Rows(key(first), key(last));
+                    reclaim.begin(self.families, &mut self.batch);
+                    self.reclaims.push(reclaim);
+                }
             }
         }
     }
@@ -145,7 +147,18 @@ fn remove_large(
     let key = |number| key::of_number(KeyKind::LargeBody, home, number);
     let (from, until) = (key(SequenceNumber(run.first())), key(after(run.last())));
     let mut scan = Scan::new(db, families.state, from, until);
-    while let Some((found, _)) = scan.next()? {
+    loop {
+        let found = match scan.next() {
+            // Chunks of which nothing is known stay until their home goes.
+            Err(error) if error.is_damage() => {
+                tracing::error!(%error, entity = home.0, "chunks of removed bodies stay");
+                return Ok(());
+            }
+            found => found?,
+        };
+        let Some((found, _)) = found else {
+            return Ok(());
+        };
         batch.delete_cf(families.state, found);
         let (_, number) = key::parse_of_number(KeyKind::LargeBody, found)
             .ok_or_else(|| value::damaged("the index of large bodies", format!("{found:02x?}")))?;
@@ -159,7 +172,6 @@ fn remove_large(
         );
         batch.delete_range_cf(families.body, from, until);
     }
-    Ok(())
 }
 
 fn after(number: u64) -> SequenceNumber {

@@ -10,7 +10,7 @@ use rocksdb::ReadOptions;
 use store::{EntityId, StoreError};
 
 use super::page::{Page, PageKey};
-use crate::index::database::{Database, refused};
+use crate::index::database::{Database, unreadable};
 
 /// A million counts, in six megabytes.
 const MAX_PAGES: usize = 16_384;
@@ -72,8 +72,18 @@ impl PageCache {
             .db
             .batched_multi_get_cf_opt(state, &keys, true, &options);
         for (page_key, value) in page_keys.iter().zip(found) {
-            let page = value.map_err(refused)?.map(|value| Page::decode(&value));
-            self.insert(*page_key, page.transpose()?);
+            let value = value.map_err(unreadable);
+            let page = value.and_then(|value| value.map(|value| Page::decode(&value)).transpose());
+            let page = match page {
+                // Without counts its bodies stay.
+                Err(error) if error.is_damage() => {
+                    let (home, page) = (page_key.home.0, page_key.page);
+                    tracing::error!(%error, home, page, "the bodies whose copies are counted there stay");
+                    None
+                }
+                page => page?,
+            };
+            self.insert(*page_key, page);
         }
         Ok(())
     }

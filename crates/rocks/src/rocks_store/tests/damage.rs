@@ -397,20 +397,34 @@ fn a_segment_that_is_needed_and_missing_is_refused_after_a_good_end_too() {
 }
 
 #[test]
-fn a_damaged_witness_is_refused_unless_accepted() {
-    let directory = crashed_store();
-    fs::write(directory.path().join("witness"), [7; 5_000]).expect("written");
-    let refused = try_open(directory.path(), Durability::Synced).err();
-    assert!(
-        matches!(refused, Some(StoreError::Corrupt { .. })),
-        "{refused:?}"
-    );
-    let options = Options {
-        repair: true,
-        ..Options::default()
-    };
-    let store = RocksStore::open(directory.path(), options, Arc::new(|| ())).expect("accepted");
-    assert_eq!(numbers_in(&store).len(), 100);
+fn a_damaged_or_missing_witness_is_refused_unless_accepted() {
+    for is_missing in [false, true] {
+        for is_closed in [false, true] {
+            let directory = crashed_store();
+            if is_closed {
+                open(directory.path()).close().expect("closed");
+            }
+            let witness = directory.path().join("witness");
+            if is_missing {
+                fs::remove_file(&witness).expect("removed");
+            } else {
+                fs::write(&witness, [7; 5_000]).expect("written");
+            }
+            let refused = try_open(directory.path(), Durability::Synced).err();
+            let text = refused.expect("refused").to_string();
+            let path = witness.display().to_string();
+            assert!(text.contains(&path) && text.contains("--repair"), "{text}");
+            let options = Options {
+                repair: true,
+                ..Options::default()
+            };
+            let store =
+                RocksStore::open(directory.path(), options, Arc::new(|| ())).expect("accepted");
+            assert_eq!(numbers_in(&store).len(), 100);
+            store.close().expect("closed");
+            open(directory.path());
+        }
+    }
 }
 
 #[test]

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use rocksdb::WriteBatch;
 use store::{Query, StoreError};
 
 use super::*;
 use crate::damage::walk::Walk;
+use crate::index::settled::SettledRanges;
+use crate::retention::{Retention, RetentionTiming};
 
 const MESSAGES: u64 = 3_000;
 
@@ -228,6 +231,89 @@ fn wherever_a_table_is_damaged_each_row_is_found_or_told_of() {
         assert!(found == expected, "byte {byte}: {damaged:?}");
     }
     assert!(told > 10, "{told} were told of");
+}
+
+/// Waits until the index has heard of everything, and has looked for segments to remove.
+fn work(store: &mut RocksStore) {
+    for number in 0..3 {
+        let id = send(store, [MESSAGES + 10 + number], 20);
+        store.progress.wait_for(id).expect("committed");
+        store.unapplied.request_apply(id);
+        store.progress.wait_until_applied(id).expect("applied");
+    }
+}
+
+#[test]
+fn a_damaged_block_neither_stops_the_search_for_old_segments_nor_ends_one() {
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    let store = open(directory.path());
+    let (_, damaged) = read_past_damage(&store);
+    store.close().expect("closed");
+    let options = Options::default();
+    let (open_store, _) = open_store::open(directory.path(), &options).expect("opened");
+    let (database, files) = (open_store.database.clone(), open_store.files.clone());
+    let known = open_store::known_segments(&database).expect("read");
+    let sealed: Vec<_> = known.into_values().collect();
+    assert!(!sealed.is_empty());
+    let mut retention = Retention::new(database.clone(), files, 0, sealed, u64::MAX);
+    retention.timing = RetentionTiming {
+        check_interval: Duration::ZERO,
+        count_interval: Duration::ZERO,
+        unchanged_for: Duration::ZERO,
+    };
+    // The rows before the damage are gone, so that it is looked at.
+    let mut batch = WriteBatch::default();
+    let family = database.families().message;
+    for number in 1..damaged[0].start {
+        let number = SequenceNumber(number);
+        batch.delete_cf(family, journal::key::message(QUEUE, Part::Active, number));
+    }
+    database.write(batch).expect("written");
+    for _look in 0..4 {
+        let settled = SettledRanges::new();
+        assert_eq!(retention.collect(true, &settled), Ok(false));
+        let moves = retention.remaining_bodies(&settled).expect("counted");
+        assert!(moves.is_empty(), "what is damaged stays where it is");
+    }
+}
+
+#[test]
+fn messages_of_a_damaged_block_can_be_settled_and_moved_and_all_others_stay() {
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    let mut store = open(directory.path());
+    let (found, damaged) = read_past_damage(&store);
+    let (from, until) = (damaged[0].start, damaged[0].end);
+    // One alone, neighbours, and a run that reaches over both ends of the damage.
+    dead_letter(&mut store, [from + 1], 20);
+    dead_letter(&mut store, from + 3..from + 6, 20);
+    dead_letter(&mut store, from - 20..from, 20);
+    dead_letter(&mut store, from + 10..until + 20, 20);
+    settle(&mut store, [from + 2]);
+    work(&mut store);
+    store.close().expect("closed");
+    let store = open(directory.path());
+    let dead = range(QUEUE, Part::DeadLetter, 0, from);
+    let dead = read(&store, CommitId(0), &dead);
+    let expected: Vec<_> = (from - 20..from).collect();
+    assert_eq!(conformance::numbers(&dead), expected);
+    let whole = range(QUEUE, Part::DeadLetter, until, u64::MAX);
+    let whole = read(&store, CommitId(0), &whole);
+    let expected: Vec<_> = (until..until + 20).collect();
+    assert_eq!(conformance::numbers(&whole), expected, "with their bodies");
+    let lost = range(QUEUE, Part::DeadLetter, from, until);
+    let refused = store.reader().read(CommitId(0), &lost);
+    assert!(
+        refused.is_err_and(|error| error.is_damage()),
+        "those whose bodies are lost are told of"
+    );
+    let left = found.iter().filter(|number| **number <= MESSAGES);
+    let left = left.filter(|number| !(from - 20..until + 20).contains(*number));
+    let (still, _) = read_past_damage(&store);
+    let still: Vec<_> = still.into_iter().filter(|it| *it <= MESSAGES).collect();
+    assert_eq!(still, left.copied().collect::<Vec<_>>());
+    assert_eq!(store.failure(), None);
 }
 
 #[test]
