@@ -82,6 +82,8 @@ fn what_an_entity_does_to_its_messages_is_explained() {
         &["send", "orders", "b"],
         &["send", "sessions", "c", "--session-id", "s"],
         &["send", "others", "d", "--delay", "1h"],
+        &["topic", "create", "news"],
+        &["send", "news", "e", "--delay", "1h"],
         &["queue", "update", "orders", "--status", "receive-disabled"],
     ] {
         said(&broker, arguments);
@@ -89,6 +91,9 @@ fn what_an_entity_does_to_its_messages_is_explained() {
     let via = "forwarded: it is forwarded to 'target', which is disabled for sending\n";
     check(&broker, &["via"], via);
     check(&broker, &["orders"], "disabled: ");
+    for number in ["1", "7"] {
+        check(&broker, &["orders", "--sequence", number], "disabled: ");
+    }
     check(&broker, &["sessions"], "session-free: ");
     check(&broker, &["sessions", "--sequence", "1"], "session-free: ");
     check(
@@ -97,7 +102,10 @@ fn what_an_entity_does_to_its_messages_is_explained() {
         "empty: no message is available; 1 is scheduled\n",
     );
     let due = "scheduled: it is scheduled for 2";
-    check(&broker, &["others", "--sequence", "1"], due);
+    for entity in ["others", "news"] {
+        check(&broker, &[entity, "--sequence", "1"], due);
+    }
+    check(&broker, &["news", "--sequence", "2"], "not-there: ");
     said(
         &broker,
         &["queue", "update", "target", "--status", "active"],
@@ -129,6 +137,31 @@ fn what_a_forwarded_message_waits_for_is_explained() {
     said(&broker, &["queue", "update", "via", "--status", "active"]);
     said(&broker, &["purge", "target"]);
     eventually(&broker, &["via"], "empty: ");
+}
+
+#[test]
+fn what_a_dead_letter_that_goes_on_waits_for_is_explained() {
+    let broker = Setup::new().start();
+    let forward = "--forward-dead-lettered-messages-to";
+    for arguments in [
+        &["queue", "create", "target"][..],
+        &["queue", "create", "via", forward, "target"],
+        &["queue", "update", "target", "--status", "send-disabled"],
+        &["send", "via", "a"],
+    ] {
+        said(&broker, arguments);
+    }
+    let mut peer = Peer::connect(broker.address());
+    let receiver = peer.receiver("via", 1);
+    let received = peer.receive(receiver);
+    _ = peer.settle(&received, DeliveryState::Rejected(None));
+    let expected = "forwarded: it is forwarded to 'target', which is disabled for sending\n";
+    for question in [
+        &["via", "--part", "dead-letter"][..],
+        &["via", "--part", "dead-letter", "--sequence", "1"],
+    ] {
+        check(&broker, question, expected);
+    }
 }
 
 #[test]
@@ -171,7 +204,7 @@ fn what_a_receiver_has_done_with_a_message_is_explained() {
         &broker,
         &["queue", "create", "sessions", "--requires-session"],
     );
-    for id in ["s", "t"] {
+    for id in ["s", "t", "S"] {
         said(&broker, &["send", "sessions", "c", "--session-id", id]);
     }
     let holder = peer.next_session_receiver("sessions", 0);
@@ -186,11 +219,19 @@ fn what_a_receiver_has_done_with_a_message_is_explained() {
         explained.contains("has 0 messages of it locked and no credit"),
         "{explained}"
     );
-    peer.credit(holder, 2);
-    _ = peer.receive(holder);
+    let other_case = ["sessions", "--sequence", "3"];
+    check(
+        &broker,
+        &other_case,
+        "session-held: its session 'S' is held by connection ",
+    );
+    peer.credit(holder, 3);
+    for _ in 0..2 {
+        _ = peer.receive(holder);
+    }
     let explained = said(&broker, &["explain", "sessions", "--sequence", "1"]);
     assert!(
-        explained.contains("has 1 message of it locked and credit"),
+        explained.contains("has 2 messages of it locked and credit"),
         "{explained}"
     );
     let free = "session-free: its session is held by no receiver; 1 session is held, 0 receivers wait for one\n";

@@ -25,7 +25,8 @@ pub struct Activity {
     pub receiver_count: usize,
     /// In the order of their messages, those of the entity itself first.
     pub locks: Vec<ActiveLock>,
-    pub lock_count: usize,
+    /// Of each subqueue, in the order of [`Subqueue::ALL`].
+    pub lock_counts: [usize; Subqueue::ALL.len()],
     /// Held ones first, then those with messages that wait for a receiver, the oldest first.
     pub sessions: Vec<ActiveSession>,
     pub session_count: usize,

@@ -26,7 +26,7 @@ pub(crate) fn activity(queue: &Queue, shared: &Shared, now: Now, most: usize) ->
         receivers: receivers.take(most).collect(),
         receiver_count: clients.receivers_at(queue.id).count(),
         locks: locks(queue, now).take(most).collect(),
-        lock_count: locks(queue, now).count(),
+        lock_counts: Subqueue::ALL.map(|subqueue| locks_in(queue, subqueue, now).count()),
         sessions: sessions.map_or_else(Vec::new, |sessions| sessions.active(now, most)),
         session_count: sessions.map_or(0, Sessions::active_count),
     }
@@ -56,12 +56,14 @@ fn receiver(receiver: &Receiver, queue: &Queue) -> ActiveReceiver {
 
 /// The locks that a client holds; messages that are only set aside have no holder.
 fn locks(queue: &Queue, now: Mono) -> impl Iterator<Item = ActiveLock> {
-    let all = Subqueue::ALL.into_iter().flat_map(|subqueue| {
-        let locks = &queue.sub(subqueue).locks;
-        let locks = locks.range(SequenceNumber(0)..SequenceNumber::MAX);
-        locks.map(move |(number, lock)| (subqueue, number, lock))
-    });
-    all.filter_map(move |(subqueue, number, lock)| {
+    let all = Subqueue::ALL.into_iter();
+    all.flat_map(move |subqueue| locks_in(queue, subqueue, now))
+}
+
+fn locks_in(queue: &Queue, subqueue: Subqueue, now: Mono) -> impl Iterator<Item = ActiveLock> {
+    let locks = &queue.sub(subqueue).locks;
+    let locks = locks.range(SequenceNumber(0)..SequenceNumber::MAX);
+    locks.filter_map(move |(number, lock)| {
         let holder = lock.holder?;
         let is_timed = lock.session.is_none() && lock.until != Mono(u64::MAX);
         Some(ActiveLock {

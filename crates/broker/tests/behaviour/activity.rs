@@ -25,6 +25,7 @@ fn receivers_are_shown_with_their_credit_and_locks_with_the_time_that_is_left() 
             10s lock #1 in Main by a receiver for 20s
             10s lock #2 in Main by a receiver for 20s
             10s receivers 2 locks 2 sessions 0
+            10s locks by subqueue [2, 0, 0]
             10s receiver Some(PeekLock) credit 0 session -
             10s lock #1 in Main by a receiver for 20s
         "#]],

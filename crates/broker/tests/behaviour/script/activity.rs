@@ -11,11 +11,15 @@ impl Stage {
         let entity = self.entity(&[]);
         let activity = self.shard.broker.activity(entity, self.broker_now(), most);
         let activity = activity.unwrap();
-        let (receivers, locks) = (activity.receiver_count, activity.lock_count);
+        let (receivers, locks) = (activity.receiver_count, activity.lock_counts.iter());
+        let locks: usize = locks.sum();
         let sessions = activity.session_count;
         self.tell(&format!(
             "receivers {receivers} locks {locks} sessions {sessions}"
         ));
+        if locks > activity.locks.len() {
+            self.tell(&format!("locks by subqueue {:?}", activity.lock_counts));
+        }
         for receiver in activity.receivers {
             let session = receiver.session.map(|id| text(&id));
             let session = session.unwrap_or_else(|| match receiver.waits_for_session {

@@ -8,7 +8,7 @@
 
 use broker::{
     ActiveReceiver, ActiveSession, Activity, Browsed, EntityError, EntityInfo, EntityKind, Expiry,
-    LockTime, MessageState, QueueInfo, Status, Subqueue, Wall,
+    LockTime, MessageState, QueueInfo, Status, Subqueue, Wall, is_same_session,
 };
 use entity::time::checked_text;
 use filter::Message;
@@ -82,13 +82,19 @@ pub async fn show(
 ) -> Result<(StatusCode, Json), ApiError> {
     let path = resource.messages().map_err(ApiError::Bad)?;
     let queue = show::describe(shard_client, &path).await?.queue;
-    if queue.kind == EntityKind::Topic {
+    if queue.kind == EntityKind::Topic && question.number.is_none() {
         let text = "a topic delivers no messages; its subscriptions do";
         return Err(ApiError::Bad(text.to_owned()));
     }
     let activity = shard_client.activity(queue.id, MOST).await?;
     let activity = activity.ok_or(EntityError::NotFound)?;
-    let target = match queue.in_force().forward_to {
+    let settings = queue.in_force();
+    let forward_to = match question.subqueue {
+        Subqueue::Main => settings.forward_to.clone(),
+        Subqueue::DeadLetter => settings.forward_dead_lettered_messages_to.clone(),
+        Subqueue::TransferDeadLetter => None,
+    };
+    let target = match forward_to {
         Some(target) => match show::describe(shard_client, &target).await {
             Ok(info) => Some(Ok(info)),
             Err(ApiError::Entity(EntityError::NotFound)) => Some(Err(target)),
@@ -97,7 +103,8 @@ pub async fn show(
         None => None,
     };
     // What may not be received may not be browsed either.
-    let next = match queue.in_force().status.allows_receive() {
+    let is_shown = settings.status.allows_receive();
+    let next = match is_shown {
         true => browse(shard_client, queue.id, question.part(), 1, 1).await?,
         false => Vec::new(),
     };
@@ -110,6 +117,7 @@ pub async fn show(
     };
     let reasons = match question.number {
         None => place.next_message(),
+        Some(_) if !is_shown => vec![disabled()],
         Some(number) => match find(shard_client, &queue, question.subqueue, number).await? {
             Some(message) => place.message(&message),
             None => vec![missing(shard_client, &queue, question.subqueue, number).await?],
@@ -221,7 +229,7 @@ impl Place<'_> {
             }];
         }
         let mut reasons = Vec::new();
-        let locked = self.locks();
+        let locked = self.activity.lock_counts[self.subqueue as usize];
         if locked as u64 >= count {
             reasons.push(Reason {
                 code: "locked",
@@ -321,26 +329,18 @@ impl Place<'_> {
     /// What an available message waits for, which is known or not.
     fn receivers(&self, session: Option<&str>, message: Option<&Browsed>) -> Vec<Reason> {
         let mut reasons = Vec::new();
-        let mut add = |code, text: String| reasons.push(Reason { code, text });
         let settings = self.queue.in_force();
-        match settings.status {
-            Status::Disabled | Status::ReceiveDisabled => {
-                add(
-                    "disabled",
-                    "the entity is disabled for receiving".to_owned(),
-                );
-            }
-            Status::Active | Status::SendDisabled => {}
+        if !settings.status.allows_receive() {
+            reasons.push(disabled());
         }
-        if self.subqueue == Subqueue::Main {
-            if let Some(target) = &self.target {
-                add("forwarded", forwarded(target, self.next));
-                return reasons;
-            }
-            if settings.requires_session {
-                add_session(self.activity, session, &mut add);
-                return reasons;
-            }
+        let mut add = |code, text: String| reasons.push(Reason { code, text });
+        if let Some(target) = &self.target {
+            add("forwarded", forwarded(target, self.next));
+            return reasons;
+        }
+        if self.subqueue == Subqueue::Main && settings.requires_session {
+            add_session(self.activity, session, &mut add);
+            return reasons;
         }
         let at_place = |it: &&ActiveReceiver| it.subqueue == self.subqueue && it.mode.is_some();
         let receivers: Vec<_> = self.activity.receivers.iter().filter(at_place).collect();
@@ -369,10 +369,13 @@ impl Place<'_> {
         }
         reasons
     }
+}
 
-    fn locks(&self) -> usize {
-        let locks = self.activity.locks.iter();
-        locks.filter(|it| it.subqueue == self.subqueue).count()
+/// Why no message of an entity is received, or may be looked at.
+fn disabled() -> Reason {
+    Reason {
+        code: "disabled",
+        text: "the entity is disabled for receiving".to_owned(),
     }
 }
 
@@ -407,7 +410,8 @@ fn add_session(
     session: Option<&str>,
     add: &mut impl FnMut(&'static str, String),
 ) {
-    let is_it = |it: &&ActiveSession| Some(&*it.id) == session.map(str::as_bytes);
+    let is_it =
+        |it: &&ActiveSession| session.is_some_and(|id| is_same_session(&it.id, id.as_bytes()));
     let hold = activity
         .sessions
         .iter()

@@ -32,7 +32,7 @@ pub async fn show(
     let sessions = activity.sessions.iter().map(session).collect();
     let answer = json!({
         "receivers": list(receivers, activity.receiver_count),
-        "locks": list(locks, activity.lock_count),
+        "locks": list(locks, activity.lock_counts.iter().sum()),
         "sessions": list(sessions, activity.session_count),
     });
     Ok((StatusCode::OK, answer))
