@@ -292,6 +292,14 @@ fn the_beginning_of_an_audience_chooses_a_namespace() {
     let entity = "/team/entities/team/inbox";
     let (status, answer) = ask(&broker, "PUT", entity, &json!({}));
     assert_eq!(status, 201, "{answer}");
+    // No other namespace may make up a key of that name, by which neither would be found.
+    let keys = json!({"keys": [{"name": "b", "primary-key": "c2hvcnQgYnV0IGxvbmcgZW5vdWdo"}]});
+    let (status, answer) = ask(&broker, "PUT", "/a", &keys);
+    assert_eq!(status, 201, "{answer}");
+    let (status, answer) = ask(&broker, "PUT", "/b", &json!({}));
+    assert_eq!(status, 409, "{answer}");
+    let expected = "namespace 'b': namespace 'a' has a key of that name; name keys of its own";
+    assert!(answer.contains(expected), "{answer}");
     let sign = |resource: &str| {
         let key = Secret::new("SAS_KEY_VALUE".to_owned());
         access::sign(
@@ -331,6 +339,11 @@ fn a_namespace_has_limits_of_its_own() {
     ];
     let said = railbus(&broker, &create);
     assert_eq!(said.code, 0, "{}", said.err);
+    for arguments in [&["namespace", "list"][..], &["namespace", "show", "small"]] {
+        let said = railbus(&broker, arguments);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.out.contains("small"), "{arguments:?}: {}", said.out);
+    }
     let (_, shown) = ask(&broker, "GET", "/small", &json!(null));
     let shown: Json = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["max-entities"], 1);
@@ -395,4 +408,18 @@ fn a_namespace_has_limits_of_its_own() {
     assert!(Peer::begin(broker.address(), app()).try_open());
     let (status, answer) = ask(&broker, "PUT", "/small", &json!({"max-entities": 0}));
     assert_eq!(status, 400, "{answer}");
+}
+
+#[test]
+fn a_key_of_the_default_namespace_alone_makes_an_entity_that_begins_like_another_namespace() {
+    let rule = "[[auth.rules]]\nname = 'owner'\nprimary-key = 'key-of-owner'\nrights = ['manage']\n\
+                [[namespaces]]\nname = 'shop'";
+    let broker = Setup::new().configure(rule).start();
+    let key = Secret::new("key-of-owner".to_owned());
+    let resource = "http://localhost/shop/eu";
+    let token = access::sign(resource, "owner", &key, Wall(4_000_000_000_000));
+    let header = format!("Authorization: {token}");
+    let get = "/shop/eu?api-version=2021-05";
+    let (status, answer) = http::request(broker.address(), "GET", get, &[&header], "");
+    assert_eq!(status, 404, "{answer}");
 }

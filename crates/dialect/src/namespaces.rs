@@ -34,6 +34,14 @@ pub trait Namespaces: Send + Sync {
     /// The namespace besides the default one whose name a path of an audience begins with, in lower
     /// case. None for a path that the default namespace has an entity at, or at its beginning.
     fn of_audience(&self, path: &str) -> Option<Arc<Directory>>;
+
+    /// The same of a token, which is made with the key of a name if it is a signature. A key that
+    /// the namespace does not have would be refused there, and for good.
+    fn of_token(&self, key_name: Option<&str>, path: &str) -> Option<Arc<Directory>> {
+        let found = self.of_audience(path)?;
+        let knows = |name| found.access().has_key(name);
+        key_name.is_none_or(knows).then_some(found)
+    }
 }
 
 /// Which namespace has a key.

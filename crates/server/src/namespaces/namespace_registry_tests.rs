@@ -161,6 +161,22 @@ fn the_beginning_of_an_audience_chooses_a_namespace_unless_the_default_one_has_i
 }
 
 #[test]
+fn a_token_is_for_a_namespace_that_has_its_key() {
+    let registry = registry(false);
+    put(&registry, 1, "a", &[], &["app"]);
+    for (key, expected) in [
+        (None, Some(1)),
+        (Some("app"), Some(1)),
+        (Some("root"), None),
+    ] {
+        let found = registry.of_token(key, "a/orders");
+        let found = found.map(|directory| directory.namespace().0);
+        assert_eq!(found, expected, "{key:?}");
+    }
+    assert!(registry.of_token(Some("app"), "orders").is_none());
+}
+
+#[test]
 fn a_namespace_accepts_its_own_keys_and_no_other() {
     for is_development in [false, true] {
         let registry = registry(is_development);

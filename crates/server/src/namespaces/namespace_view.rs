@@ -2,7 +2,8 @@
 //!
 //! It has the directory of that namespace; what all namespaces share is the server's. A request
 //! belongs to the namespace of its `Host`, else to that of the key it shows or of its browser's
-//! session, else to that with which the audience of its token begins, else to the default one.
+//! session, else to that with which the audience of its token begins and which has its key, else
+//! to the default one.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -91,12 +92,14 @@ impl NamespaceView {
         }
         let shown = shown.and_then(|shown| shown.to_str().ok());
         let key = shown.and_then(key_name);
-        let by_key = key.map_or(KeyOwner::Default, |key| namespaces.of_key(&key));
+        let by_key = key
+            .as_deref()
+            .map_or(KeyOwner::Default, |key| namespaces.of_key(key));
         if let KeyOwner::One(directory) = by_key {
             return of(directory.namespace());
         }
         let audience = shown.and_then(audience);
-        match audience.and_then(|audience| namespaces.of_audience(&audience)) {
+        match audience.and_then(|path| namespaces.of_token(key.as_deref(), &path)) {
             Some(directory) => of(directory.namespace()),
             None if matches!(by_key, KeyOwner::Several) => Err(SeveralNamespaces),
             None => of(NamespaceId::default()),

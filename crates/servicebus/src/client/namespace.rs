@@ -146,12 +146,7 @@ impl Client {
             return by_key;
         }
         let found = self.namespace.namespaces.as_ref();
-        let found = found.and_then(|it| it.of_audience(audience));
-        // A key of the default namespace alone would be refused in the other one, and for good.
-        let knows = |directory: &Arc<Directory>| {
-            key_name.is_none_or(|name| directory.access().has_key(name))
-        };
-        let Some(directory) = found.filter(knows) else {
+        let Some(directory) = found.and_then(|it| it.of_token(key_name, audience)) else {
             return by_key;
         };
         self.enter(directory);

@@ -14,6 +14,7 @@ use broker::{
     Answer, AuthorizationRule, DEFAULT_NAMESPACE, EntityError, NamespaceAnswer,
     NamespaceDefinition, NamespaceDescription, NamespaceLimits, NamespaceOrder, Order, Wall,
 };
+use dialect::{KeyOwner, Namespaces as _};
 use entity::time::checked_text;
 use hyper::body::Incoming;
 use hyper::header::{HOST, IF_NONE_MATCH};
@@ -340,10 +341,22 @@ pub async fn create(
 
 /// A key with all rights, by whose name its namespace is chosen.
 fn own_key(server: &NamespaceView, name: &str) -> Result<AuthorizationRule, ApiError> {
-    let of_default = server.default_directory();
-    if of_default.access().has_key(name) {
+    let namespaces = &server.namespaces;
+    let owner = match namespaces.of_key(name) {
+        _ if server.default_directory().access().has_key(name) => {
+            "the default namespace".to_owned()
+        }
+        KeyOwner::Default => String::new(),
+        KeyOwner::One(directory) => match namespaces.name(directory.namespace()) {
+            Some(other) => format!("namespace '{other}'"),
+            // It is deleted just now.
+            None => String::new(),
+        },
+        KeyOwner::Several => "more than one namespace".to_owned(),
+    };
+    if !owner.is_empty() {
         return Err(ApiError::Conflict(format!(
-            "namespace '{name}': the default namespace has a key of that name; name keys of its own"
+            "namespace '{name}': {owner} has a key of that name; name keys of its own"
         )));
     }
     Ok(Key {
