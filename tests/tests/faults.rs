@@ -166,6 +166,87 @@ fn a_rule_for_administration_is_answered_as_its_error() {
     assert!(peer.try_attach(Role::Sender, "new").is_ok());
 }
 
+/// The value of a metric without labels.
+fn metric(broker: &Broker, name: &str) -> Option<String> {
+    let (status, page) = http::get(broker.address(), "/metrics");
+    assert_eq!(status, 200, "{page}");
+    let mut lines = page.lines();
+    lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(' ')?.to_owned()))
+}
+
+#[test]
+fn the_command_adds_lists_and_clears_rules_and_metrics_count_them() {
+    let broker = Setup::new().start();
+    let fault = |arguments: &[&str]| {
+        let all: Vec<_> = ["fault"].iter().chain(arguments).copied().collect();
+        railbus(&broker, &all)
+    };
+    let rules = "railbus_fault_rules";
+    let injected = "railbus_injected_faults_total";
+    assert_eq!(metric(&broker, rules).as_deref(), Some("0"));
+    let effect = r#"{"refuse":"server-busy"}"#;
+    let matches = r#"{"operations":["send"],"times":1}"#;
+    let added = fault(&["add", "busy", effect, "--match", matches]);
+    assert_eq!(added.code, 0, "{}", added.err);
+    assert_eq!(metric(&broker, rules).as_deref(), Some("1"));
+    assert_eq!(metric(&broker, injected).as_deref(), Some("0"));
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    assert_ne!(peer.send(sender, b"m"), DeliveryState::Accepted);
+    assert_eq!(peer.send(sender, b"m"), DeliveryState::Accepted);
+    assert_eq!(metric(&broker, injected).as_deref(), Some("1"));
+    let listed = fault(&["list", "--json"]);
+    let listed: Json = serde_json::from_str(&listed.out).expect("JSON");
+    assert_eq!(listed[0]["name"], "busy");
+    assert_eq!(
+        (&listed[0]["matched"], &listed[0]["injected"]),
+        (&2.into(), &1.into())
+    );
+    let refused = fault(&["add", "bad", "\"explode\""]);
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("explode"), "{}", refused.err);
+    assert_eq!(fault(&["clear"]).code, 0);
+    assert_eq!(metric(&broker, rules).as_deref(), Some("0"));
+    assert_eq!(fault(&["list", "--json"]).out.trim(), "[]");
+}
+
+#[test]
+fn a_rule_for_a_key_sees_the_session_of_a_browser() {
+    let rule = "[[auth.rules]]\nname = 'owner'\nprimary-key = 'key-of-owner'\nrights = ['manage']";
+    let broker = Setup::new().configure(rule).start();
+    // Basic with `owner` and its key.
+    let basic = "Authorization: Basic b3duZXI6a2V5LW9mLW93bmVy";
+    let sign_in = format!(
+        "POST /$railbus/session HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n{basic}\r\n\
+         Content-Length: 0\r\nConnection: close\r\n\r\n"
+    );
+    let answer = http::exchange(broker.address(), &sign_in);
+    let cookie = answer.split_once("railbus-session=").expect("a cookie").1;
+    let cookie = cookie.split(';').next().expect("its value");
+    let cookie = format!("Cookie: railbus-session={cookie}");
+    let get = || {
+        http::request(
+            broker.address(),
+            "GET",
+            "/$railbus/overview",
+            &[&cookie],
+            "",
+        )
+        .0
+    };
+    for (key, expected) in [("other", 200), ("anonymous", 200), ("owner", 503)] {
+        let rule = json!({
+            "name": "busy",
+            "match": {"http": "GET /$railbus/overview", "key": key},
+            "effect": {"refuse": "server-busy"},
+        });
+        let rules = json!({"faults": [rule]}).to_string();
+        let put = http::request(broker.address(), "PUT", FAULTS, &[basic], &rules);
+        assert_eq!(put.0, 200, "{}", put.1);
+        assert_eq!(get(), expected, "{key}");
+    }
+}
+
 #[test]
 fn rules_of_railbus_toml_hold_from_the_start_and_again_after_a_restart() {
     let setup = Setup::new().configure(

@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
 use super::namespaces::{self, ApiError, ask};
+use crate::http::console::session;
 use crate::http::request::body;
 use crate::http::request::body::parse_object;
 use crate::http::request::caller::Caller;
@@ -123,7 +124,12 @@ async fn of_request(
         return None;
     }
     let names_clients = server.namespaces.names_clients();
-    let key = names_clients.then(|| Caller::of(request.headers(), transport).name(server, &path));
+    let key = names_clients.then(|| {
+        let mut caller = Caller::of(request.headers(), transport);
+        // A change that lacks the session's token has no session, and is refused later.
+        caller.set_session(session::of(request, server).unwrap_or_default());
+        caller.name(server, &path)
+    });
     let namespace = server.namespace();
     let asked = HttpRequest {
         namespace,
