@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use access::Secret;
-use amqp::DeliveryState;
+use amqp::{DeliveryState, Role};
 use broker::Wall;
 use e2e::tls::{Secured, Trust};
 use e2e::{Broker, Credentials, Peer, Setup, http};
@@ -159,6 +159,30 @@ fn a_certificate_from_files_is_read_again_when_it_changes() {
     check(&broker, &second);
     let sender = before.sender("orders");
     assert_eq!(before.send(sender, b"still here"), DeliveryState::Accepted);
+}
+
+/// Neither SASL nor the open of this client names a host that chooses one.
+#[test]
+fn the_server_name_of_tls_chooses_a_namespace() {
+    let (setup, files) = with_files();
+    let setup =
+        setup.configure("[[namespaces]]\nname = 'team'\n[[namespaces.queues]]\nname = 'inbox'\n");
+    let trust = files.renew_for(&["localhost", "team.localhost"]);
+    let broker = setup.start();
+    for (name, queue, other) in [
+        ("team.localhost", "inbox", "orders"),
+        ("localhost", "orders", "inbox"),
+    ] {
+        let mut peer = try_connect(&broker, &trust, name).expect("it is trusted");
+        let sender = peer.sender(queue);
+        assert_eq!(
+            peer.send(sender, b"hello"),
+            DeliveryState::Accepted,
+            "{name}"
+        );
+        let error = peer.refused(Role::Sender, other);
+        assert_eq!(error.condition.as_str(), "amqp:not-found", "{name}");
+    }
 }
 
 /// A signature for the bare name of the broker is one for the namespace. (docs/spec/amqp.md#2.5)

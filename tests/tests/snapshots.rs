@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use amqp::DeliveryState;
+use amqp::{DeliveryState, Role};
 use e2e::cli::railbus;
 use e2e::{Broker, Peer, Setup, http};
 use serde_json::{Value, json};
@@ -131,7 +131,33 @@ fn a_receiver_is_told_of_a_restore() {
     assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
 }
 
-/// Prints what it measures. (docs/namespaces.md)
+#[test]
+fn every_link_is_told_of_a_restore_and_of_the_next_one() {
+    let broker = Setup::new().start();
+    ask(
+        &broker,
+        "POST",
+        "/snapshots",
+        &json!({ "name": "base" }),
+        201,
+    );
+    let mut peer = Peer::connect(broker.address());
+    for _ in 0..2 {
+        let sender = peer.sender("orders");
+        let management = peer.try_attach(Role::Sender, "orders/$management");
+        let management = management.expect("it is attached");
+        for _ in 0..2 {
+            let restore = json!({ "snapshot": "base" });
+            ask(&broker, "POST", "/restore", &restore, 200);
+        }
+        for link in [sender, management] {
+            let error = peer.detached(link).expect("it is told why");
+            assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+        }
+    }
+}
+
+/// Prints what it measures. (docs/measurements.md)
 #[test]
 fn many_messages_are_kept_and_there_again_at_once() {
     const MESSAGES: usize = 100_000;
