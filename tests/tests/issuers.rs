@@ -656,11 +656,45 @@ fn with_keys_of_its_own_a_broker_is_no_development_issuer() {
             "[[auth.rules]]\nname = 'own'\nprimary-key = 'key-of-own'\nrights = ['manage']\n",
         )
         .start();
-    let (status, answer) = managed(&broker, &["x-identity-header: SAS_KEY_VALUE"]);
-    assert_eq!((status, answer.get("access_token")), (401, None));
+    for call in DEVELOPMENT_CALLS {
+        check_ordinary(broker.address(), call);
+    }
     let (status, body) = bearer(&broker, &token);
     assert_eq!(status, 401);
     assert!(body.contains("SubCode=40109"), "{body}");
+}
+
+/// Method, path, header and form of a request.
+type Call = (&'static str, &'static str, &'static str, &'static str);
+
+/// One request of each kind that the development issuer answers.
+const DEVELOPMENT_CALLS: [Call; 5] = [
+    ("GET", MANAGED, "x-identity-header: SAS_KEY_VALUE", ""),
+    ("GET", METADATA, "metadata: true", ""),
+    ("POST", "/any/oauth2/v2.0/token", ACCEPT, CLIENT_CREDENTIALS),
+    (
+        "GET",
+        "/any/v2.0/.well-known/openid-configuration",
+        ACCEPT,
+        "",
+    ),
+    ("GET", "/any/discovery/v2.0/keys", ACCEPT, ""),
+];
+const ACCEPT: &str = "accept: */*";
+const CLIENT_CREDENTIALS: &str = "grant_type=client_credentials&client_id=me\
+    &client_secret=SAS_KEY_VALUE&scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
+
+fn ask(address: SocketAddr, (method, path, header, form): Call) -> (u16, String) {
+    http::request(address, method, path, &[header], form)
+}
+
+/// Where there is no development issuer, its paths are like any other.
+fn check_ordinary(address: SocketAddr, call: Call) {
+    let (status, body) = ask(address, call);
+    assert_eq!(status, 401, "{call:?} is an ordinary path: {body}");
+    for part in ["access_token", "token_endpoint", "\"keys\""] {
+        assert!(!body.contains(part), "{body}");
+    }
 }
 
 #[test]
@@ -680,25 +714,8 @@ fn on_an_address_of_the_network_the_development_issuer_is_not_there() {
     let (network, rest) = listen.split_once(",127.0.0.1:").unwrap();
     let (local, _) = rest.split_once(' ').unwrap();
     let at = |port: &str| SocketAddr::from(([127, 0, 0, 1], port.parse().unwrap()));
-    let form = "grant_type=client_credentials&client_id=me&client_secret=SAS_KEY_VALUE\
-                &scope=https%3A%2F%2Fservicebus.azure.net%2F.default";
-    let ask = |address: SocketAddr, (method, path, header, form): (&str, &str, &str, &str)| {
-        http::request(address, method, path, &[header], form)
-    };
-    let accept = "accept: */*";
     let mut tokens = Vec::new();
-    for call in [
-        ("GET", MANAGED, "x-identity-header: SAS_KEY_VALUE", ""),
-        ("GET", METADATA, "metadata: true", ""),
-        ("POST", "/any/oauth2/v2.0/token", accept, form),
-        (
-            "GET",
-            "/any/v2.0/.well-known/openid-configuration",
-            accept,
-            "",
-        ),
-        ("GET", "/any/discovery/v2.0/keys", accept, ""),
-    ] {
+    for call in DEVELOPMENT_CALLS {
         let (status, body) = ask(at(local), call);
         assert_eq!(status, 200, "{body}");
         let answer: Json = serde_json::from_str(&body).unwrap();
@@ -706,11 +723,7 @@ fn on_an_address_of_the_network_the_development_issuer_is_not_there() {
             secrets::note(token);
             tokens.push(token.to_owned());
         }
-        let (status, body) = ask(at(network), call);
-        assert_eq!(status, 401, "{call:?} is an ordinary path: {body}");
-        for part in ["access_token", "token_endpoint", "\"keys\""] {
-            assert!(!body.contains(part), "{body}");
-        }
+        check_ordinary(at(network), call);
     }
     assert_eq!(tokens.len(), 3);
     let token = &tokens[0];

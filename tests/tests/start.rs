@@ -113,6 +113,23 @@ fn a_port_that_is_taken_is_refused() {
     );
 }
 
+/// What the configuration names has the tier's time to live by then.
+#[test]
+fn a_basic_namespace_names_what_its_store_has_from_another_tier() {
+    let standard = Setup::new().configure(
+        "[[topics]]\nname = 'events'\n\n[[queues]]\nname = 'held'\nrequires-session = true\n",
+    );
+    assert!(standard.start().stop().success());
+    let data = standard.data().to_owned();
+    let basic = Setup::new().configure("sku = 'basic'").keep_data_at(data);
+    let broker = basic.start();
+    for (entity, what) in [("events", "topics"), ("held", "RequiresSession")] {
+        broker.wait_for_log(&format!("does not have {what} entity=\"{entity}\""));
+    }
+    let log = broker.log();
+    assert_eq!(log.matches("kept from another tier").count(), 2, "{log}");
+}
+
 #[test]
 fn a_bad_value_in_railbus_toml_is_refused_with_file_line_and_path() {
     check_refused(
