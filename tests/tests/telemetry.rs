@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,6 +16,9 @@ use e2e::{Broker, PATIENCE, Peer, Setup, http};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -42,12 +46,25 @@ struct Collector {
 
 impl Collector {
     fn start() -> Self {
+        Self::within(None)
+    }
+
+    /// One that speaks within TLS, if there is a configuration for it.
+    fn within(tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let address = listener.local_addr().expect("it is bound");
         let (sender, requests) = channel();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let request = take(&mut stream.expect("a connection"));
+                let mut stream = stream.expect("a connection");
+                let request = match &tls {
+                    None => take(&mut stream),
+                    Some(config) => {
+                        let server = ServerConnection::new(Arc::clone(config));
+                        let server = server.expect("a valid setup");
+                        take(&mut StreamOwned::new(server, stream))
+                    }
+                };
                 if sender.send(request).is_err() {
                     return;
                 }
@@ -96,7 +113,7 @@ impl Collector {
     }
 }
 
-fn take(stream: &mut TcpStream) -> (String, Json) {
+fn take<S: Read + Write>(stream: &mut S) -> (String, Json) {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).expect("a request");
@@ -364,4 +381,34 @@ fn a_collector_that_is_gone_stops_nothing_and_is_told_once() {
     let lines = broker.log().matches("does not take metrics").count();
     assert_eq!(lines, 1);
     assert!(broker.stop().success());
+}
+
+#[test]
+fn a_collector_within_tls_is_trusted_by_the_file_that_a_variable_names() {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let names = vec!["localhost".to_owned()];
+    let parameters = rcgen::CertificateParams::new(names).expect("a name");
+    let certificate = parameters.self_signed(&key).expect("a certificate");
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring does both versions")
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::Pkcs8(key.serialize_der().into()),
+        );
+    let collector = Collector::within(Some(Arc::new(config.expect("a pair"))));
+    let setup = collector.setup();
+    let file = setup.directory().join("collector.pem");
+    fs::write(&file, certificate.pem()).expect("the directory is ours");
+    let endpoint = format!("https://localhost:{}", collector.address.port());
+    let broker = setup
+        .environment("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)
+        .environment("OTEL_EXPORTER_OTLP_CERTIFICATE", &file.to_string_lossy())
+        .start();
+    let mut peer = Peer::connect(broker.address());
+    let sender = peer.sender("orders");
+    let cookie = peer.send_encoded(sender, &message(true).0);
+    assert_eq!(peer.outcome(cookie), DeliveryState::Accepted);
+    assert_eq!(collector.spans(1)[0]["name"], "send orders");
 }

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 pub use authority::Authority;
 pub use certificate_info::CertificateInfo;
-pub use pair::{Pair, describe};
+pub use pair::{Pair, describe, read_chain};
 pub use reloader::{CertificateReloader, CertificateSource, ReloadRequest, ReloadSender};
 
 /// What the certificate is taken from, as configured.

@@ -2,7 +2,7 @@
 //!
 //! A document is read over https, or over http from this machine: whatever its name says, the
 //! address is one of loopback. One may be sent over http to any machine. The system's certificates
-//! are trusted, or those that `SSL_CERT_FILE` names. Redirects are not followed, and no proxy is
+//! are trusted, or those that `SSL_CERT_FILE` names, or those that the caller names. Redirects are not followed, and no proxy is
 //! used.
 
 pub mod lookup;
@@ -18,7 +18,7 @@ use hyper::http::request;
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use rustls::crypto::ring;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -66,6 +66,8 @@ struct Target {
     path: String,
     /// Whether plain http may leave this machine.
     may_leave: bool,
+    /// What is trusted instead of the system's certificates.
+    authorities: Option<Arc<[CertificateDer<'static>]>>,
 }
 
 impl Target {
@@ -89,6 +91,7 @@ impl Target {
             authority: authority.to_string(),
             path: path.to_owned(),
             may_leave,
+            authorities: None,
         })
     }
 }
@@ -111,16 +114,21 @@ pub async fn get(url: &str) -> Result<Bytes, FetchError> {
     exchange(&target, Request::get(&target.path), Bytes::new(), TIME_OUT).await
 }
 
-/// Sends a body of a media type to `url`, with these headers besides. The answer is to be of that
-/// type too.
+/// Sends a body of a media type to `url`, with these headers besides, and trusts these authorities
+/// if there are any. The answer is to be of that type too.
 pub async fn post(
     url: &str,
     headers: &[(String, String)],
     media_type: &str,
     body: Bytes,
     time_out: Duration,
+    authorities: Option<&Arc<[CertificateDer<'static>]>>,
 ) -> Result<(), FetchError> {
     let target = Target::of(url, true).ok_or(FetchError::Url)?;
+    let target = Target {
+        authorities: authorities.cloned(),
+        ..target
+    };
     let mut request = Request::post(&target.path)
         .header(CONTENT_TYPE, media_type)
         .header(ACCEPT, media_type);
@@ -187,16 +195,30 @@ async fn connect(target: &Target) -> Result<Box<dyn Stream>, FetchError> {
         return Ok(Box::new(stream));
     }
     let name = ServerName::try_from(target.host.clone()).map_err(|_| FetchError::Url)?;
-    let config = tokio::task::spawn_blocking(trusting_the_system).await;
+    let authorities = target.authorities.clone();
+    let config = tokio::task::spawn_blocking(move || client_config(authorities.as_deref())).await;
     let config = config.map_err(|error| FetchError::Body(error.to_string()))??;
     let stream = TlsConnector::from(config).connect(name, stream).await?;
     Ok(Box::new(stream))
 }
 
-/// A machine without certificates trusts no server; the handshake reports that.
-fn trusting_the_system() -> Result<Arc<ClientConfig>, rustls::Error> {
+/// Trusts these authorities, or the system's. A machine without certificates trusts no server; the
+/// handshake reports that.
+fn client_config(
+    authorities: Option<&[CertificateDer<'static>]>,
+) -> Result<Arc<ClientConfig>, rustls::Error> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    match authorities {
+        Some(authorities) => {
+            for authority in authorities {
+                roots.add(authority.clone())?;
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs().certs;
+            roots.add_parsable_certificates(found);
+        }
+    }
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions()?;
     let config = builder.with_root_certificates(roots).with_no_client_auth();
@@ -254,6 +276,7 @@ mod tests {
             authority: "a.localhost".to_owned(),
             path: "/".to_owned(),
             may_leave: false,
+            authorities: None,
         };
         let refused = fetch(&target, Request::get("/"), Bytes::new()).await;
         let refused = refused.unwrap_err();

@@ -27,6 +27,8 @@ pub use endpoints::Endpoints;
 pub use exporter::{Spans, Tracer};
 pub use sampler::Sampler;
 
+use rustls::pki_types::CertificateDer;
+
 use crate::server::server_state::ServerState;
 
 /// How what is sent is encoded. [OTLP: OTLP/HTTP]
@@ -50,6 +52,8 @@ pub struct Collector {
     pub headers: Vec<(String, String)>,
     /// How long a request may take.
     pub time_out: Duration,
+    /// The authorities that it is trusted by, instead of those of the system.
+    pub authorities: Option<Arc<[CertificateDer<'static>]>>,
 }
 
 // Written by hand, so that no header can be printed by mistake.

@@ -5,12 +5,16 @@
 //! for gRPC turns what it is about off, with a warning. A variable whose value is not supported
 //! otherwise has a warning alone. (docs/telemetry.md)
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+use rustls::pki_types::CertificateDer;
 use server::{Collector, OtlpProtocol, Sampler, TelemetryOptions, is_postable};
 
 use crate::config::{self, TelemetryConfig};
+use crate::tls;
 
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -19,9 +23,9 @@ const TIME_OUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
 const COMPRESSION: &str = "OTEL_EXPORTER_OTLP_COMPRESSION";
 const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 const SAMPLER_ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
-/// Variables that would change which certificates the broker trusts and shows.
-const CERTIFICATES: [&str; 3] = [
-    "OTEL_EXPORTER_OTLP_CERTIFICATE",
+const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
+/// Variables that would have the broker show a certificate.
+const CLIENT_CERTIFICATES: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
     "OTEL_EXPORTER_OTLP_CLIENT_KEY",
 ];
@@ -37,6 +41,7 @@ struct Signal {
     headers: &'static str,
     time_out: &'static str,
     compression: &'static str,
+    certificate: &'static str,
     path: &'static str,
 }
 
@@ -47,6 +52,7 @@ const TRACES: Signal = Signal {
     headers: "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     time_out: "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
     compression: "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION",
+    certificate: "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
     path: "/v1/traces",
 };
 const METRICS: Signal = Signal {
@@ -56,6 +62,7 @@ const METRICS: Signal = Signal {
     headers: "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
     time_out: "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
     compression: "OTEL_EXPORTER_OTLP_METRICS_COMPRESSION",
+    certificate: "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE",
     path: "/v1/metrics",
 };
 
@@ -88,12 +95,10 @@ impl Telemetry {
             let options = TelemetryOptions::default();
             return Ok(Self { options, warnings });
         }
-        for name in CERTIFICATES {
+        for name in CLIENT_CERTIFICATES {
             if variable(name).is_some() {
-                warnings.push(format!(
-                    "{name} is ignored: the broker trusts the certificates of the system, or those \
-                     in the file that SSL_CERT_FILE names"
-                ));
+                let text = format!("{name} is ignored: the broker shows collectors no certificate");
+                warnings.push(text);
             }
         }
         let sampler = sampler(&variable, &mut warnings);
@@ -174,13 +179,31 @@ impl Signal {
         }
         let headers = pairs(name_of(self.headers, HEADERS), variable)?;
         let time_out = name_of(self.time_out, TIME_OUT);
+        let name = name_of(self.certificate, CERTIFICATE);
+        // Many environments name a file for all programs, also where nothing is encrypted.
+        let file = variable(name).filter(|_| url.starts_with("https:"));
+        let authorities = file.map(|file| authorities(name, file)).transpose()?;
         Ok(Some(Collector {
             url,
             protocol,
             headers,
             time_out: millis(time_out, variable, REQUEST_TIME_OUT)?,
+            authorities,
         }))
     }
+}
+
+/// The certificates in a file, at least one.
+fn authorities(
+    name: &'static str,
+    file: String,
+) -> Result<Arc<[CertificateDer<'static>]>, config::Error> {
+    let found = tls::read_chain(Path::new(&file));
+    found.map(Arc::from).map_err(|_| config::Error::Argument {
+        name,
+        value: file,
+        expected: "a file with certificates in PEM",
+    })
 }
 
 /// Adds a warning, which may be about both signals.
@@ -433,9 +456,29 @@ mod tests {
         let metrics = found.options.metrics.unwrap();
         assert_eq!(metrics.time_out, Duration::from_millis(1));
         assert!(found.warnings.is_empty());
-        let variables = [(CERTIFICATES[0], "/a.pem")];
+        let variables = [(CLIENT_CERTIFICATES[0], "/a.pem")];
         let found = resolve(&to("http://a:4318"), &variables).unwrap();
-        assert!(found.warnings[0].contains("SSL_CERT_FILE"));
+        assert!(found.warnings[0].contains("shows collectors no certificate"));
+    }
+
+    #[test]
+    fn a_file_of_authorities_is_read_where_tls_is_spoken() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let parameters = rcgen::CertificateParams::new(vec!["a".to_owned()]).unwrap();
+        let pem = parameters.self_signed(&key).unwrap().pem();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, pem).unwrap();
+        let file = file.to_str().unwrap();
+        let variables = [(CERTIFICATE, "/none.pem"), (TRACES.certificate, file)];
+        let plain = resolve(&to("http://a:4318"), &variables).unwrap().options;
+        assert_eq!(plain.traces.unwrap().authorities, None);
+        let traces = ("OTEL_METRICS_EXPORTER", "none");
+        let found = resolve(&to("https://a:4318"), &[variables[1], traces]).unwrap();
+        let traces = found.options.traces.unwrap();
+        assert_eq!(traces.authorities.map(|found| found.len()), Some(1));
+        let refused = resolve(&to("https://a:4318"), &variables).unwrap_err();
+        assert!(refused.to_string().contains("/none.pem"), "{refused}");
     }
 
     #[test]

@@ -206,9 +206,11 @@ async fn post(
         url,
         headers,
         time_out,
+        authorities,
         ..
     } = collector;
-    fetch::post(url, headers, media_type, Bytes::from(body), *time_out).await
+    let (body, authorities) = (Bytes::from(body), authorities.as_ref());
+    fetch::post(url, headers, media_type, body, *time_out, authorities).await
 }
 
 fn resource(options: &TelemetryOptions) -> Resource {
