@@ -36,6 +36,7 @@ mod entities;
 mod entry;
 mod expired_sessions;
 mod forward;
+mod locks;
 mod moves;
 mod order;
 mod recount;

@@ -463,38 +463,4 @@ impl Ledger {
             lock.hold = Hold::Ended;
         }
     }
-
-    /// Whether all these locks can be settled, or none of them can, or it is not known.
-    pub(super) fn lock_state(&self, tokens: &[LockToken]) -> LockState {
-        let lock = |token: &LockToken| self.entries.get(self.tokens.get(token)?)?.lock;
-        let locks = tokens.iter().filter_map(lock);
-        let taken = locks.filter_map(|lock| Some(self.is_taken(lock.enlisted?)));
-        match (self.lasting(tokens), taken.max()) {
-            (LockState::Lost, _) | (_, Some(LockState::Lost)) => LockState::Lost,
-            (_, Some(_)) => LockState::Unknown,
-            (lasting, None) => lasting,
-        }
-    }
-
-    /// Whether all these locks are held, or one of them is over, or it is not known.
-    fn lasting(&self, tokens: &[LockToken]) -> LockState {
-        let now = self.turn.now.mono;
-        let mut going = false;
-        let mut of = |token: &LockToken| {
-            let id = self.tokens.get(token)?;
-            let entry = self
-                .entries
-                .get(id)
-                .filter(|entry| !entry.removed_with_entity)?;
-            going |= self.queues[entry.queue].going;
-            let lock = entry.lock?;
-            Some(lock).filter(|lock| lock.token == *token && !lock.is_over(now))
-        };
-        let locks: Option<Vec<_>> = tokens.iter().map(&mut of).collect();
-        match locks {
-            None => LockState::Lost,
-            Some(locks) if !going && locks.iter().all(|lock| lock.excludes(now)) => LockState::Held,
-            Some(_) => LockState::Unknown,
-        }
-    }
 }
