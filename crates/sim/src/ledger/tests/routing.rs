@@ -2,7 +2,7 @@
 
 use broker::{
     Binding, BindingDestination, Command, ConnectionId, Incoming, Mono, Now, Order, Output,
-    Publication, RequestId, Routed, RouterOrder, Status, Wall,
+    Overflow, Publication, RequestId, Routed, RouterOrder, Status, Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -61,6 +61,7 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         began: Mono(0),
         expires: u64::MAX,
         max_length: None,
+        overflow: Overflow::default(),
         retry_backoff: None,
         priorities: None,
     }
