@@ -10,6 +10,7 @@ import jakarta.jms.Message;
 import jakarta.jms.Queue;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.qpid.jms.JmsConnectionFactory;
 
 /** The JMS client that the suite runs with, by {@code RAILBUS_JMS_CLIENT}. */
@@ -38,13 +39,20 @@ final class Client {
      * they do unless told differs: Qpid JMS prefetches 1,000 messages and azure-servicebus-jms none.
      */
     static ConnectionFactory prefetching(String clientId, int messages) {
-        String option = "jms.prefetchPolicy.all";
+        return configured(clientId, Map.of("jms.prefetchPolicy.all", String.valueOf(messages)));
+    }
+
+    /** A factory with options that both clients know by these names. */
+    static ConnectionFactory configured(String clientId, Map<String, String> options) {
         if (makesEntities()) {
             // The settings add to the map.
-            Map<String, String> options = new HashMap<>(Map.of(option, String.valueOf(messages)));
-            return azure(clientId, new ServiceBusJmsConnectionFactorySettings(options));
+            return azure(clientId, new ServiceBusJmsConnectionFactorySettings(new HashMap<>(options)));
         }
-        return qpid(clientId, address() + "?" + option + "=" + messages);
+        return qpid(
+                clientId,
+                options.entrySet().stream()
+                        .map(option -> option.getKey() + "=" + option.getValue())
+                        .collect(Collectors.joining("&", address() + "?", "")));
     }
 
     /**
@@ -110,6 +118,17 @@ final class Client {
             throw new AssertionError("no message came");
         }
         return message;
+    }
+
+    /** Asserts that an exception or one of its causes says this, as the condition of a refusal. */
+    static void assertSays(String condition, Throwable exception) {
+        Throwable cause = exception;
+        while (!String.valueOf(cause.getMessage()).contains(condition)) {
+            cause = cause.getCause();
+            if (cause == null) {
+                throw new AssertionError("it does not say " + condition, exception);
+            }
+        }
     }
 
     /** Closes what the broker has ended, which the clients may report once more. */

@@ -3,6 +3,7 @@ package railbus;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static railbus.Client.assertSays;
 
 import jakarta.jms.Connection;
 import jakarta.jms.InvalidDestinationException;
@@ -30,15 +31,6 @@ class ExceptionListenerTest {
 
     private static String clientId() {
         return "listener-" + UUID.randomUUID();
-    }
-
-    /** That an exception or one of its causes names a condition. */
-    private static void assertSays(String condition, Throwable exception) {
-        Throwable cause = exception;
-        while (!String.valueOf(cause.getMessage()).contains(condition)) {
-            cause = cause.getCause();
-            assertNotNull(cause, exception::toString);
-        }
     }
 
     private JMSException told() throws InterruptedException {
