@@ -29,7 +29,17 @@ final class Broker {
 
         /** The messages in it, as the interface describes them. */
         List<Map<String, Object>> messages() {
-            return list(json("entities/" + name + "/messages"), "messages");
+            return messages("active");
+        }
+
+        /** Those of one part: {@code scheduled}, {@code deferred} and {@code dead-letter} are others. */
+        List<Map<String, Object>> messages(String part) {
+            return list(json("entities/" + name + "/messages?count=1000&part=" + part), "messages");
+        }
+
+        /** Changes a property, and leaves the others. */
+        void change(String property) {
+            expect(200, request("PATCH", "entities/" + name, "{" + property + "}"));
         }
 
         void delete() {
