@@ -1,19 +1,18 @@
 """What RabbitMQ's users do, each with the answers of the server. The same programs run against RabbitMQ 4.0.5 and
 against Railbus; RabbitMQ's answers are kept in `recorded.json`."""
 
+import importlib
 import json
 import sys
 
 from rabbitmq_amqp_python_client.qpid.proton._data import symbol
 
+from program import PROGRAMS, bodies, dead_letters, no_dead_letters, program
 from server import Server
 
-PROGRAMS = {}
-
-
-def program(function):
-    PROGRAMS[function.__name__] = function
-    return function
+# Each subject of its own has its programs in its own module.
+for subject in ["leaving"]:
+    importlib.import_module(subject)
 
 
 @program
@@ -138,18 +137,6 @@ def deliveries(server):
     yield "modified with annotations", server.take("p.q", noted, again, "accepted")
     yield "a queue that is not there", server.attach_consumer("p.none")
     server.remove("/queues/p.q", "/exchanges/p.x")
-
-
-def dead_letters(server, queue, **arguments):
-    """A queue whose dead letters go to `p.dead` by a fanout exchange."""
-    server.queue("p.dead")
-    server.exchange("p.dlx", "fanout")
-    server.bind("p.dlx", "p.dead")
-    return server.queue(queue, x_dead_letter_exchange="p.dlx", **arguments)
-
-
-def no_dead_letters(server, *queues):
-    server.remove("/queues/p.dead", "/exchanges/p.dlx", *(f"/queues/{queue}" for queue in queues))
 
 
 @program
@@ -397,10 +384,6 @@ def policy_on_messages(server):
         server.ask("DELETE", "/queues/p.dead/messages")
         server.remove(f"/queues/{queue}")
     no_dead_letters(server)
-
-
-def bodies(messages):
-    return [one["body"] if isinstance(one, dict) else one for one in messages]
 
 
 @program

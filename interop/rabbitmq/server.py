@@ -181,6 +181,17 @@ class Server:
         return False
 
 
+    def which_has_one(self, *queues):
+        """The first of some queues to have one available message."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            for queue in queues:
+                if self.ask("GET", f"/queues/{queue}")[1]["message_count"] == "ulong 1":
+                    return queue
+            time.sleep(0.1)
+        return None
+
+
 def settle(receiver, action):
     """An action is the name of an outcome, or what a `modified` says."""
     delivery = receiver.fetcher.unsettled.popleft()
