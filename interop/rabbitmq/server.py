@@ -105,6 +105,10 @@ class Server:
         binding = {"source": source, "destination_queue": queue, "binding_key": key, "arguments": arguments}
         return self.ask("POST", "/bindings", binding)
 
+    def bind_exchange(self, source, destination, key=""):
+        binding = {"source": source, "destination_exchange": destination, "binding_key": key, "arguments": {}}
+        return self.ask("POST", "/bindings", binding)
+
     def remove(self, *paths):
         for path in paths:
             self.ask("DELETE", path)
@@ -138,6 +142,12 @@ class Server:
         outcome = OUTCOMES[delivery.remote_state]
         return [outcome, condition.name, condition.description] if condition else outcome
 
+    def publish_all(self, messages):
+        """The outcomes of messages that name their addresses, in their order."""
+        with self.link(lambda it: it.create_sender(None, options=SenderOptionUnseattle(""))) as sender:
+            sent = [sender.send(Message(inferred=True, **fields), error_states=[]) for fields in messages]
+        return [OUTCOMES[delivery.remote_state] for delivery in sent]
+
     def consumer(self, queue):
         address = f"/queues/{queue}"
         return self.link(lambda it: it.create_receiver(address, credit=10, options=ReceiverOptionUnsettled(address)))
@@ -167,6 +177,19 @@ class Server:
             return refused(error)
         settle(receiver, action)
         return shown(message)
+
+    def arrived(self, *queues):
+        """For each of some classic queues the bodies in it, which go back to it."""
+        with self.link(lambda it: it) as connection:
+            return {queue: self.bodies_in(connection, queue) for queue in queues}
+
+    def bodies_in(self, connection, queue):
+        count = int(self.ask("GET", f"/queues/{queue}")[1]["message_count"].removeprefix("ulong "))
+        address = f"/queues/{queue}"
+        receiver = connection.create_receiver(address, credit=count, options=ReceiverOptionUnsettled(address))
+        # A body lives as long as its message.
+        messages = [receiver.receive(timeout=PATIENCE) for _ in range(count)]
+        return [bytes(message.body).decode() for message in messages]
 
     def is_empty(self, queue):
         """Whether a queue has no available message, once it has none or time is up."""
