@@ -10,14 +10,26 @@ import uuid
 import requests
 from rabbitmq_amqp_python_client import Delivery, Environment, Message
 from rabbitmq_amqp_python_client.options import ReceiverOptionUnsettled, SenderOptionUnseattle
+from rabbitmq_amqp_python_client.qpid.proton._data import Array, PropertyDict, symbol, timestamp
 from rabbitmq_amqp_python_client.qpid.proton._exceptions import LinkException, ProtonException, Timeout
-from rabbitmq_amqp_python_client.qpid.proton._data import Array, symbol, timestamp
+from rabbitmq_amqp_python_client.qpid.proton.reactor import LinkOption
 
 OUTCOMES = {Delivery.ACCEPTED: "accepted", Delivery.REJECTED: "rejected", Delivery.RELEASED: "released"}
 # A server has this long for what takes it a moment.
 PATIENCE = 5
 # RabbitMQ shows the policies of a queue with its next statistics.
 STATISTICS = 20
+
+
+class Priority(LinkOption):
+    """That of a consumer."""
+
+    def __init__(self, priority):
+        self.priority = priority
+
+    def apply(self, link):
+        if self.priority is not None:
+            link.properties = PropertyDict({symbol("rabbitmq:priority"): self.priority})
 
 
 class SessionEnded(Exception):
@@ -152,6 +164,15 @@ class Server:
         address = f"/queues/{queue}"
         return self.link(lambda it: it.create_receiver(address, credit=10, options=ReceiverOptionUnsettled(address)))
 
+    @contextlib.contextmanager
+    def frugal_consumer(self, queue, credit, priority=None):
+        """A consumer that gives no credit but this and what it is told to, and what has come is taken by `held`."""
+        address = f"/queues/{queue}"
+        options = [ReceiverOptionUnsettled(address), Priority(priority)]
+        with self.link(lambda it: it.create_receiver(address, credit=0, options=options)) as receiver:
+            give_credit(receiver, credit)
+            yield receiver
+
     def attach_consumer(self, queue):
         """`attached`, or the error with which the link is detached."""
         try:
@@ -213,6 +234,20 @@ class Server:
                     return queue
             time.sleep(0.1)
         return None
+
+
+def give_credit(receiver, credit):
+    receiver.link.flow(credit)
+    # It is on its way before anything is published.
+    with contextlib.suppress(Timeout):
+        receiver.connection.wait(lambda: False, timeout=0.3)
+
+
+def held(receiver):
+    """The text of the next message."""
+    receiver.connection.wait(lambda: receiver.fetcher.has_message, timeout=PATIENCE)
+    message = receiver.fetcher.pop()
+    return bytes(message.body).decode()
 
 
 def settle(receiver, action):
