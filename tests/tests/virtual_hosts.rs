@@ -381,19 +381,19 @@ fn an_import_that_cannot_be_makes_nothing() {
         (
             "bindings",
             binding("none", "queue", "ok"),
-            404,
+            400,
             "no exchange 'none' in vhost 'shop'",
         ),
         (
             "bindings",
             binding("direct", "queue", "none"),
-            404,
+            400,
             "no queue 'none' in vhost 'shop'",
         ),
         (
             "bindings",
             binding("direct", "exchange", "none"),
-            404,
+            400,
             "no exchange 'none' in vhost 'shop'",
         ),
     ] {

@@ -151,7 +151,7 @@ impl Definitions<'_> {
                 }
                 _ => continue,
             };
-            return Err(router_refusal(&error, vhost));
+            return Err(wrong_binding(&error, vhost));
         }
         Ok(())
     }
@@ -170,6 +170,18 @@ impl Definitions<'_> {
             policies::put(host, policy).await?;
         }
         Ok(())
+    }
+}
+
+/// The refusal of a binding. An end that is missing is a fault of the file: 404 would say that the
+/// path names a virtual host that is not there.
+fn wrong_binding(error: &RouterError, vhost: &str) -> Failure {
+    match error {
+        RouterError::NotFound(_) | RouterError::NoDestination(_) => {
+            let (_, text) = rabbitmq::router_refusal(error, vhost);
+            bad_request(text)
+        }
+        _ => router_refusal(error, vhost),
     }
 }
 
