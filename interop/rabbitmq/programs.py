@@ -11,7 +11,7 @@ from program import PROGRAMS, bodies, dead_letters, no_dead_letters, program
 from server import Server
 
 # Each subject of its own has its programs in its own module.
-for subject in ["leaving", "routing", "counts", "consumers"]:
+for subject in ["leaving", "routing", "counts", "consumers", "definitions"]:
     importlib.import_module(subject)
 
 
