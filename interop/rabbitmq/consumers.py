@@ -43,3 +43,22 @@ def consumer_priorities(server):
             publish(server, "3", "4")
             yield f"{kind}: with credit for one more", shares(first, second, count=2)
         server.remove("/queues/p.q")
+
+
+@program
+def single_active_consumer_priorities(server):
+    """Which consumer is the active one, when the second has the priority that the label tells."""
+    for kind in ["quorum", "classic"]:
+        for label, priority in {"1": int32(1), "-1": int32(-1)}.items():
+            server.queue("p.q", x_queue_type=kind, x_single_active_consumer=True)
+            with server.frugal_consumer("p.q", 4) as first, server.frugal_consumer("p.q", 4, priority) as second:
+                publish(server, "1", "2")
+                yield f"{kind}: {label}", shares(first, second, count=2)
+            server.remove("/queues/p.q")
+        server.queue("p.q", x_queue_type=kind, x_single_active_consumer=True)
+        with server.frugal_consumer("p.q", 4) as first, server.frugal_consumer("p.q", 4) as second:
+            with server.frugal_consumer("p.q", 4, int32(1)) as third:
+                first.close()
+                publish(server, "1")
+                yield f"{kind}: after the first", shares(second, third, count=1)
+        server.remove("/queues/p.q")

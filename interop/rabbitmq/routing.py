@@ -117,7 +117,7 @@ def alternate_exchange(server):
     yield "an alternate that is gone", server.publish("/exchanges/p.x/o", durable=True)
     server.exchange("p.alt", "direct", alternate_exchange="p.x")
     yield "in a circle", server.publish("/exchanges/p.x/o", durable=True)
-    server.remove("/exchanges/p.alt", "/exchanges/p.x", "/exchanges/p.first", "/queues/p.q", "/queues/p.unrouted")
+    server.remove(*(f"/exchanges/p.{name}" for name in ("alt", "x", "w", "first")), "/queues/p.q", "/queues/p.unrouted")
 
 
 @program
@@ -180,3 +180,33 @@ def further_keys(server):
     yield "nothing by the key", server.publish("/exchanges/p.x/none", annotations=annotations)
     yield "what comes", server.take("p.cc", "accepted")
     server.remove("/exchanges/p.x", *(f"/queues/{queue}" for queue in queues))
+
+
+@program
+def exchange_flags(server):
+    """Exchanges that go with their last binding, and exchanges for other exchanges alone."""
+    server.queue("p.q")
+    flags = {"type": "fanout", "durable": True, "auto_delete": True}
+    yield "declare", server.ask("PUT", "/exchanges/p.auto", flags)
+    yield "declare without the flag", server.ask("PUT", "/exchanges/p.auto", {**flags, "auto_delete": False})
+    yield "before a binding", server.publish("/exchanges/p.auto/k", durable=True)
+    server.bind("p.auto", "p.q", "1")
+    server.bind("p.auto", "p.q", "2")
+    server.remove("/bindings/src=p.auto;dstq=p.q;key=1;args=")
+    yield "with one binding", server.publish("/exchanges/p.auto/k", durable=True)
+    server.remove("/bindings/src=p.auto;dstq=p.q;key=2;args=")
+    yield "after the last binding", server.publish("/exchanges/p.auto/k", durable=True)
+    server.ask("PUT", "/exchanges/p.auto", flags)
+    server.bind("p.auto", "p.q")
+    server.remove("/queues/p.q")
+    yield "after the last queue", server.publish("/exchanges/p.auto/k", durable=True)
+    server.queue("p.q")
+    inner = {"type": "fanout", "durable": True, "internal": True}
+    yield "declare an internal one", server.ask("PUT", "/exchanges/p.inner", inner)
+    server.bind("p.inner", "p.q")
+    yield "publish to it", server.publish("/exchanges/p.inner/k", durable=True)
+    yield "publish to it by the message", server.publish(None, address="/exchanges/p.inner/k", durable=True)
+    server.exchange("p.x", "fanout")
+    server.bind_exchange("p.x", "p.inner")
+    yield "through another", server.publish("/exchanges/p.x/k", durable=True)
+    server.remove("/exchanges/p.x", "/exchanges/p.inner", "/exchanges/p.auto", "/queues/p.q")
