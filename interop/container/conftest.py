@@ -8,6 +8,8 @@ import pytest
 
 from image import Image
 
+pytest_plugins = ["cloud"]
+
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 

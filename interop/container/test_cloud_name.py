@@ -2,82 +2,23 @@
 
 import os
 import re
-import shutil
-import signal
 import ssl
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from azure.servicebus.management import ServiceBusAdministrationClient
 
-from test_image import log
+from cloud import CACHE, HOST, URL, needs, output
 
 SYSTEM_CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-HOST = "shop.servicebus.windows.net"
-URL = f"https://{HOST}/health"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "railbus/interop"
-
-
-class Trust:
-    """What `railbus ca env` has printed."""
-
-    def __init__(self, printed):
-        self.printed = printed
-        self.variables = dict(re.findall(r"^export (\w+)='(.*)'$", printed, re.MULTILINE))
-
-    def environment(self, *names):
-        """The variables of a program that trusts the broker by those of these names alone."""
-        own = {name: value for name, value in os.environ.items() if name not in self.variables}
-        return own | {name: self.variables[name] for name in names}
-
-    def commands_for_java(self):
-        """The commands that are printed as a comment, since they are entered once."""
-        _, commands = self.printed.split("# Java needs a trust store, which is made once:\n")
-        return re.sub(r"^#   ", "", commands, flags=re.MULTILINE)
 
 
 def certificates(file):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(file)
     return set(context.get_ca_certs(binary_form=True))
-
-
-def needs(program):
-    if shutil.which(program) is None:
-        pytest.skip(f"not installed on this machine: {program}")
-
-
-def output(command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
-
-
-@pytest.fixture
-def hosts(tmp_path):
-    """The hosts file has the line that `railbus ca env` prints, for as long as a test runs."""
-    file = tmp_path / "hosts"
-    file.write_text(f"127.0.0.1 localhost {HOST}\n")
-    subprocess.run(["mount", "--bind", file, "/etc/hosts"], check=True)
-    yield
-    subprocess.run(["umount", "/etc/hosts"], check=True)
-
-
-@pytest.fixture
-def broker(hosts, tmp_path):
-    """The connection string of a broker, and what makes programs trust it."""
-    authority = ["--tls-dir", str(tmp_path / "tls"), "--as", HOST]
-    program = os.environ["RAILBUS_BIN"]
-    printed = output([program, "ca", "env", *authority])
-    assert f"# 127.0.0.1 {HOST}\n" in printed
-    command = [program, "serve", "--ephemeral", "--entities", "../Config.json", *authority]
-    with log() as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
-    ready = process.stdout.readline()
-    yield re.search('connection-string="([^"]+)"', ready).group(1), Trust(printed)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait() == 0
 
 
 def test_a_client_that_knows_no_port_finds_the_broker_by_the_name_of_its_namespace(broker):
@@ -112,6 +53,8 @@ TOOLS = {
     "OpenSSL": ("SSL_CERT_FILE", [*PYTHON, f"import urllib.request; urllib.request.urlopen('{URL}')"]),
     "Node.js": ("NODE_EXTRA_CA_CERTS", ["node", "programs/https.js", URL]),
     "Go": ("SSL_CERT_FILE", ["go", "run", "programs/https.go", URL]),
+    "Ruby": ("SSL_CERT_FILE", ["ruby", "programs/https.rb", URL]),
+    "PHP": ("SSL_CERT_FILE", ["php", "programs/https.php", URL]),
     "railbus": ("RAILBUS_CA", [os.environ["RAILBUS_BIN"], "queue", "list"]),
 }
 
@@ -125,6 +68,17 @@ def test_a_tool_trusts_the_broker_by_the_variable_for_it(broker, tool):
     without = subprocess.run(command, env=trust.environment() | string, capture_output=True, text=True)
     assert without.returncode != 0 and "certificate" in without.stderr.lower()
     subprocess.run(command, env=trust.environment(variable) | string, check=True)
+
+
+def test_the_curl_of_php_reads_no_variable_and_trusts_the_broker_by_a_setting(broker):
+    _, trust = broker
+    needs("php")
+    program = ["programs/curl.php", URL]
+    environment = trust.environment(*trust.variables)
+    without = subprocess.run(["php", *program], env=environment, capture_output=True, text=True)
+    assert without.returncode != 0 and "certificate" in without.stderr.lower()
+    setting = f"openssl.cafile={trust.variables['SSL_CERT_FILE']}"
+    subprocess.run(["php", "-d", setting, *program], env=environment, check=True)
 
 
 def test_java_trusts_the_broker_by_the_commands_for_it(broker):

@@ -4,15 +4,14 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import urllib.request
-import uuid
 from contextlib import contextmanager
 
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 
 from image import BASE_LIBRARIES, CONFIG, DOCKERFILE, base_name
+from logs import log
 
 # What people's compose files set for the emulator.
 EMULATOR = {"ACCEPT_EULA": "Y", "SQL_SERVER": "mssql", "MSSQL_SA_PASSWORD": "Not-a-Secret-1", "SQL_WAIT_INTERVAL": "0"}
@@ -24,12 +23,6 @@ MOUNTED = {"UserConfig": {"Namespaces": [{"Name": "sbemulatorns", "Queues": [{"N
                                           "Topics": [{"Name": "events", "Subscriptions": [{"Name": "all"}]}]}],
                           "Logging": {"Type": "Console"}}}
 MIB = 1 << 20
-
-
-def log():
-    """Where a broker's log goes: a test run looks for secrets in it."""
-    folder = os.environ.get("RAILBUS_LOGS")
-    return open(os.path.join(folder, f"own-{uuid.uuid4()}.log"), "wb") if folder else tempfile.TemporaryFile()
 
 
 @contextmanager
