@@ -33,6 +33,10 @@ class Trust:
         _, commands = self.printed.split("# Java needs a trust store, which is made once:\n")
         return re.sub(r"^#   ", "", commands, flags=re.MULTILINE)
 
+    def setting_for_php(self):
+        """The line of a php.ini, which is printed as a comment since no variable stands for it."""
+        return re.search(r"^#   (openssl\.cafile=.*)$", self.printed, re.MULTILINE).group(1)
+
 
 def needs(program):
     if shutil.which(program) is None:

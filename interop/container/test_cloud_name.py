@@ -77,8 +77,7 @@ def test_the_curl_of_php_reads_no_variable_and_trusts_the_broker_by_a_setting(br
     environment = trust.environment(*trust.variables)
     without = subprocess.run(["php", *program], env=environment, capture_output=True, text=True)
     assert without.returncode != 0 and "certificate" in without.stderr.lower()
-    setting = f"openssl.cafile={trust.variables['SSL_CERT_FILE']}"
-    subprocess.run(["php", "-d", setting, *program], env=environment, check=True)
+    subprocess.run(["php", "-d", trust.setting_for_php(), *program], env=environment, check=True)
 
 
 def test_java_trusts_the_broker_by_the_commands_for_it(broker):

@@ -23,7 +23,7 @@ const LINE: usize = 64;
 const OF_BUNDLE: [(&str, &str); 3] = [
     (
         "SSL_CERT_FILE",
-        ".NET, Go, Rust, Ruby, PHP and all that uses OpenSSL",
+        ".NET, Go, Rust, Ruby, PHP's streams and all that uses OpenSSL",
     ),
     (
         "REQUESTS_CA_BUNDLE",
@@ -104,6 +104,11 @@ fn commands(own: &Path, bundle: &Path, store: &Path, host: Option<&HostName>) ->
     say(export("NODE_EXTRA_CA_CERTS", own));
     say("# The command line of Railbus".to_owned());
     say(export("RAILBUS_CA", bundle));
+    say(
+        "# PHP's curl reads no variable: add this line to its php.ini, or pass it by php -d:"
+            .to_owned(),
+    );
+    say(format!("#   openssl.cafile={}", quoted(bundle)));
     let (own, store) = (quoted(own), quoted(store));
     say("# Python's azure-servicebus reads no variable: pass connection_verify, or add the certificate once to the".to_owned());
     say("# certificates of its environment:".to_owned());
@@ -195,5 +200,6 @@ mod tests {
             text.contains("export NODE_EXTRA_CA_CERTS='/t/ca.pem'\n"),
             "{text}"
         );
+        assert!(text.contains("#   openssl.cafile='/t/b.pem'\n"), "{text}");
     }
 }
