@@ -4,6 +4,7 @@ import com.azure.core.amqp.AmqpRetryOptions;
 import com.azure.core.credential.TokenCredential;
 import com.azure.messaging.servicebus.ServiceBusClientBuilder;
 import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClient;
+import com.azure.messaging.servicebus.administration.ServiceBusAdministrationClientBuilder;
 import java.time.Duration;
 
 /** Clients of programs without a connection string, within TLS. They do not try again. */
@@ -21,6 +22,10 @@ final class WithoutKey {
     }
 
     static ServiceBusAdministrationClient administration(int port, TokenCredential credential) {
-        return Administration.at(HOST + ":" + port).credential(HOST, credential).buildClient();
+        return administrationBuilder(port, credential).buildClient();
+    }
+
+    static ServiceBusAdministrationClientBuilder administrationBuilder(int port, TokenCredential credential) {
+        return Administration.at(HOST + ":" + port).credential(HOST, credential);
     }
 }
