@@ -41,6 +41,7 @@ use crate::shard::placement::Placement;
 use crate::shard::staging::CommandStager;
 use crate::shard::{Inbox, Message, ShardTask};
 use crate::telemetry::{self, Spans, TelemetryOptions, Tracer};
+use crate::transport::binding;
 use crate::transport::connection_limiter::ConnectionLimiter;
 use crate::transport::listener;
 use entity::plan::RefusedChange;
@@ -248,7 +249,7 @@ async fn bind(wanted: &[SocketAddr]) -> Result<(Vec<TcpListener>, Vec<SocketAddr
     let mut addresses = Vec::new();
     for &address in wanted {
         let refused = |error| StartError::Listen { address, error };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let listener = binding::bind(address).await.map_err(refused)?;
         addresses.push(listener.local_addr().map_err(refused)?);
         listeners.push(listener);
     }

@@ -3,6 +3,7 @@
 //! Listeners limit and accept connections; TLS and WebSocket unwrap their bytes. What the bytes
 //! mean is decided in `connection` and `http`.
 
+pub mod binding;
 pub mod client_certificate;
 pub mod connection_limiter;
 pub mod listener;
