@@ -394,7 +394,14 @@ mod tests {
 
     #[test]
     fn a_rule_of_an_entity_does_not_hold_for_an_entity_below_it() {
-        for path in ["", "orders2", "orders/eu", "orders/eu/messages", "others"] {
+        for path in [
+            "",
+            "orders2",
+            "orders/eu",
+            "orders/eu/messages",
+            "orders/messages/eu",
+            "others",
+        ] {
             check(path, false);
         }
     }

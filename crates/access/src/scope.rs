@@ -75,20 +75,19 @@ pub fn covers(ancestor: &str, path: &str) -> bool {
 }
 
 /// Whether `path` is of the entity at `entity`: itself, a subqueue, a subscription of it, or its
-/// messages over HTTP. What else stands below is an entity of its own; one whose name goes on like
-/// a path of these (`orders/messages`) is taken for a part. Both normalised and in lower case.
+/// messages over HTTP. What else stands below is an entity of its own (`orders/messages/new`). Both
+/// normalised and in lower case.
 #[must_use]
 pub fn belongs(path: &str, entity: &str) -> bool {
-    const OWN: [&str; 4] = [DEAD_LETTER, TRANSFER, "subscriptions", "messages"];
-    match path.strip_prefix(entity) {
-        None => false,
-        Some("") => true,
-        Some(rest) => {
-            let next = rest
-                .strip_prefix('/')
-                .and_then(|rest| rest.split('/').next());
-            next.is_some_and(|next| OWN.contains(&next))
-        }
+    const OWN: [&str; 3] = [DEAD_LETTER, TRANSFER, "subscriptions"];
+    let Some(rest) = path.strip_prefix(entity) else {
+        return false;
+    };
+    let segments: Vec<&str> = rest.split('/').collect();
+    match *segments {
+        [""] | ["", "messages"] | ["", "messages", "head"] | ["", "messages", _, _] => true,
+        ["", next, ..] => OWN.contains(&next),
+        _ => false,
     }
 }
 
@@ -166,6 +165,33 @@ mod tests {
         ];
         for (resource, expected) in table {
             assert_eq!(of_resource(resource, is_own_host), expected, "{resource}");
+        }
+    }
+
+    #[test]
+    fn an_entity_has_its_subqueues_subscriptions_and_messages_and_no_other_entity() {
+        let own = [
+            "orders",
+            "orders/$deadletterqueue",
+            "orders/$transfer/$deadletterqueue/messages/head",
+            "orders/subscriptions/s/messages/7/token",
+            "orders/messages",
+            "orders/messages/head",
+            "orders/messages/7/token",
+        ];
+        for path in own {
+            assert!(belongs(path, "orders"), "{path}");
+        }
+        let others = [
+            "",
+            "orders2",
+            "orders/new",
+            "orders/new/messages",
+            "orders/messages/new",
+            "orders/messages/a/b/c",
+        ];
+        for path in others {
+            assert!(!belongs(path, "orders"), "{path}");
         }
     }
 

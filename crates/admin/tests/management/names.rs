@@ -180,12 +180,24 @@ fn names_that_are_too_long_are_refused_with_how_long_they_may_be() {
 
 #[test]
 fn reserved_paths_are_refused_with_the_reason() {
-    for path in ["subscriptions", "a/messages", "Railbus.Temporary.x"] {
+    for path in [
+        "subscriptions",
+        "messages",
+        "a/messages",
+        "a/Messages/head",
+        "Railbus.Temporary.x",
+    ] {
         check_refused(
             &format!("/{path}"),
             &format!("Bad Request: the path '{path}' is reserved: "),
         );
     }
+}
+
+#[test]
+fn a_segment_that_is_not_the_last_may_be_called_messages() {
+    check_made("/a/messages/b", "a/messages/b");
+    check_made("/messages/b", "messages/b");
 }
 
 #[test]

@@ -130,14 +130,23 @@ fn reservation(path: &str) -> Option<&'static str> {
         Some("paths that begin with 'railbus.temporary.' are those of temporary queues and topics")
     } else if path.split('/').any(|segment| is(segment, "subscriptions")) {
         Some("a segment 'subscriptions' stands for the subscriptions of a topic")
-    } else if path
-        .split('/')
-        .skip(1)
-        .any(|segment| is(segment, "messages"))
-    {
-        Some("a segment 'messages' after the first stands for the messages of an entity")
+    } else if is_of_messages(path) {
+        Some("a path that ends like one of messages stands for the messages of an entity")
     } else {
         None
+    }
+}
+
+/// Whether a path ends like one of messages over HTTP: all those of an entity, the next one, or one
+/// with its lock. (docs/spec/admin.md#11)
+fn is_of_messages(path: &str) -> bool {
+    let segments: Vec<&str> = path.split('/').collect();
+    let is = |segment: &str, word: &str| segment.eq_ignore_ascii_case(word);
+    match *segments {
+        [.., last] if is(last, "messages") => true,
+        [_, .., messages, head] if is(messages, "messages") && is(head, "head") => true,
+        [_, .., messages, _, _] => is(messages, "messages"),
+        _ => false,
     }
 }
 
@@ -196,7 +205,7 @@ mod tests {
         for check in [PATH, SUBSCRIPTION, RULE] {
             check_accepted(check, &names);
         }
-        check_accepted(PATH, &["a/b.c/D-e_f", "-a/b-", "_/.a/b._", "messages"]);
+        check_accepted(PATH, &["a/b.c/D-e_f", "-a/b-", "_/.a/b._"]);
     }
 
     #[test]
@@ -287,8 +296,10 @@ mod tests {
             "subscriptions",
             "t/Subscriptions",
             "t/subscriptions/s",
-            "a/messages",
-            "a/Messages/b",
+            "messages",
+            "a/b/Messages",
+            "a/Messages/head",
+            "a/messages/7/b",
             "railbus.temporary.",
             "Railbus.Temporary.0123/a",
         ] {
@@ -299,6 +310,17 @@ mod tests {
             );
         }
         check_accepted(PATH, &["railbus.temporary", "a/railbus.temporary.b"]);
+        check_accepted(
+            PATH,
+            &[
+                "messages/a",
+                "messages/head",
+                "messages/7/b",
+                "a/messages/b",
+                "a/messages/head/b/c",
+                "a/messages2",
+            ],
+        );
         assert_eq!(
             check_path("railbus.temporary.a").unwrap_err().to_string(),
             "the path 'railbus.temporary.a' is reserved: paths that begin with 'railbus.temporary.' \
