@@ -4,9 +4,11 @@ use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
 
+use access::Secret;
+use broker::Wall;
 use e2e::broker::program;
 use e2e::cli::railbus;
-use e2e::{Peer, Setup};
+use e2e::{Broker, Peer, Setup, http};
 
 fn check_refused(setup: &Setup, expected: &[&str]) {
     let (code, stderr) = setup.refused();
@@ -235,6 +237,29 @@ fn an_ephemeral_broker_leaves_nothing_behind() {
     assert_eq!(is_temporary(), 1);
     assert!(broker.stop().success());
     assert_eq!(is_temporary(), 0);
+}
+
+/// (docs/spec/entities.md#2.5)
+#[test]
+fn the_namespace_is_as_old_as_the_first_start_after_a_restart() {
+    let created = |broker: &Broker| {
+        let key = Secret::new("SAS_KEY_VALUE".to_owned());
+        let expires = Wall(4_000_000_000_000);
+        let token = access::sign("localhost", "RootManageSharedAccessKey", &key, expires);
+        let header = format!("authorization: {token}");
+        let answer = http::request(broker.address(), "GET", "/$namespaceinfo", &[&header], "");
+        let (_, rest) = answer.1.split_once("<CreatedTime>").expect("it has one");
+        let (time, _) = rest.split_once("</CreatedTime>").expect("it ends");
+        time.to_owned()
+    };
+    let setup = Setup::new();
+    let first = setup.start();
+    let expected = created(&first);
+    let noted = fs::read_to_string(setup.data().join("first-start")).expect("it is noted");
+    // To the second, which both have.
+    assert_eq!(expected[..19], noted[..19]);
+    assert!(first.stop().success());
+    assert_eq!(created(&setup.start()), expected);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 pub mod data_directory;
 pub mod development_key;
 pub mod entropy;
+pub mod first_start;
 pub mod host_name;
 pub mod issuers;
 pub mod keys;
@@ -19,6 +20,8 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
+use broker::BrokerSettings;
+use jiff::Timestamp;
 use rocks::RocksStore;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use server::{BoundServer, Server, StartError};
@@ -77,6 +80,7 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
         );
     }
     let directory = DataDirectory::open(settings.data.clone())?;
+    let first_start = first_start::open(directory.path(), Timestamp::now());
     let (certificate, reloader, reload_sender) = tls::start(&settings.tls, directory.path())?;
     let backups = settings.server.backup_directory.clone();
     let backups = backups.unwrap_or_else(|| directory.path().join(BACKUPS));
@@ -97,6 +101,10 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
         development_issuer: issuer.transpose()?,
         certificate: Some(certificate),
         backup_directory: Some(backups),
+        broker: BrokerSettings {
+            first_start: Some(first_start),
+            ..settings.server.broker.clone()
+        },
         ..settings.server.clone()
     };
     let bound = BoundServer::new(options, Box::new(store), progress).await;

@@ -103,21 +103,31 @@ pub(super) fn topic<'a>(
     topic.ok_or(EntityError::NoTopic)
 }
 
-/// The namespace as a whole. A namespace without entities has just been made.
+/// The namespace as a whole. What is in it may be older: the data directory was made by an earlier
+/// version, or restored from a backup. (docs/spec/entities.md#2.5)
 pub(super) fn namespace(
     directory: &Directory,
     namespace: NamespaceId,
     cx: &Context<'_>,
 ) -> NamespaceInfo {
+    let made = match directory.namespaces.get(namespace) {
+        Some(named) => Some(named.created),
+        None => cx.shared.settings.first_start,
+    };
     let entities = || {
         directory
             .by_path(namespace, "")
             .map(|(_, queue)| queue.times)
     };
-    let known = |at: Option<Wall>| at.filter(|at| at.0 > 0).unwrap_or(cx.now.wall);
+    // Stores of early versions have no times.
+    let is_known = |at: &Wall| at.0 > 0;
+    let oldest = entities().map(|times| times.created).filter(is_known).min();
+    let created = made.filter(is_known).into_iter().chain(oldest).min();
+    let created = created.unwrap_or(cx.now.wall);
+    let changed = entities().map(|times| times.updated).filter(is_known).max();
     NamespaceInfo {
-        created: known(entities().map(|times| times.created).min()),
-        modified: known(entities().map(|times| times.updated).max()),
+        created,
+        modified: changed.unwrap_or(created),
         version: directory.version(namespace),
     }
 }

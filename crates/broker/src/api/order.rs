@@ -163,9 +163,11 @@ pub enum Answer {
 /// The namespace as a whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NamespaceInfo {
-    /// When the oldest entity was made that is there.
+    /// When it was made, the default one with the data directory; or its oldest entity, if that was
+    /// before.
     pub created: Wall,
-    /// The last time that an entity was made or changed.
+    /// The last time that an entity was made or changed that is there; without one, when the
+    /// namespace was made.
     pub modified: Wall,
     /// Another one after each change of an entity or a rule, and after a restart.
     pub version: u64,

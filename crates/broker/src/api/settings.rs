@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::declared::{Declared, QueueType};
 use crate::api::delayed_retry::DelayedRetry;
 use crate::api::tier::Tier;
+use crate::api::time::Wall;
 
 /// When messages past their deadline leave. (docs/spec/README.md#settled)
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -335,6 +336,9 @@ impl Default for SubscriptionSettings {
 pub struct BrokerSettings {
     /// Seeds the generator of lock tokens.
     pub seed: [u8; 32],
+    /// When the data directory was first used, if that is known: then the default namespace was
+    /// made.
+    pub first_start: Option<Wall>,
     pub tier: Tier,
     pub expiry: Expiry,
     pub locks_on_disconnect: LocksOnDisconnect,
@@ -437,6 +441,7 @@ impl Default for BrokerSettings {
     fn default() -> Self {
         Self {
             seed: [0; 32],
+            first_start: None,
             tier: Tier::Standard,
             expiry: Expiry::Eager,
             locks_on_disconnect: LocksOnDisconnect::Keep,

@@ -12,7 +12,7 @@ use broker::{
     NamespaceDescription, NamespaceLimits, NamespaceOrder, NodeKind, NodeLinkId, NodeRequest,
     NodeUse, Order, Output, Policy, PolicyLayer, Publication, QueueInfo, QueueSettings, Routed,
     RouterKind, RouterOrder, RouterSettings, RuleDescription, StoreOnlyProperties,
-    SubscriptionSettings,
+    SubscriptionSettings, Wall,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -173,6 +173,48 @@ fn settle(world: &mut World) {
 
 fn world() -> World {
     World::empty(BrokerSettings::default())
+}
+
+/// When a namespace was made and last changed.
+fn times(world: &mut World, namespace: NamespaceId) -> (Wall, Wall) {
+    match order(world, namespace, Order::DescribeNamespace) {
+        Ok(Answer::Namespace(info)) => (info.created, info.modified),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn world_since(first_start: Option<Wall>) -> World {
+    let mut world = World::empty(BrokerSettings {
+        first_start,
+        ..BrokerSettings::default()
+    });
+    while world.step_to(1_000) {}
+    world
+}
+
+#[test]
+fn the_default_namespace_was_made_with_its_data_directory_and_others_when_they_were() {
+    let first_start = Wall(7_000);
+    let mut world = world_since(Some(first_start));
+    assert_eq!(times(&mut world, DEFAULT), (first_start, first_start));
+    let now = world.now().wall;
+    ensure(&mut world, DEFAULT, vec![queue("q")]);
+    let other = create(&mut world, "other");
+    while world.step_to(2_000) {}
+    world.restart();
+    assert_eq!(times(&mut world, DEFAULT), (first_start, now));
+    assert_eq!(times(&mut world, other), (now, now));
+}
+
+#[test]
+fn a_namespace_is_no_younger_than_what_is_in_it() {
+    for first_start in [None, Some(Wall(u64::MAX))] {
+        let mut world = world_since(first_start);
+        let now = world.now().wall;
+        ensure(&mut world, DEFAULT, vec![queue("q")]);
+        while world.step_to(2_000) {}
+        assert_eq!(times(&mut world, DEFAULT), (now, now));
+    }
 }
 
 #[test]
