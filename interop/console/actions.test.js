@@ -3,7 +3,21 @@
 
 const assert = require("node:assert/strict");
 const { readFileSync } = require("node:fs");
-const { agree, api, deadLetter, entity, receive, send, test, visit } = require("./support.js");
+const { ServiceBusClient } = require("@azure/service-bus");
+const support = require("./support.js");
+
+const { agree, api, deadLetter, entity, receive, send, visit } = support;
+
+/** A test of an action. All the while an SDK sends, receives and completes messages of another queue. */
+function test(name, body) {
+  support.test(name, async (context) => {
+    context.begin("payments");
+    await body(context);
+  });
+}
+
+/** The same without traffic, which the action itself would end. */
+const quietTest = support.test;
 
 test("a queue is made, changed and deleted", async ({ broker, open }) => {
   const page = await open();
@@ -161,6 +175,41 @@ test("one message is abandoned, deferred, dead-lettered and completed", async ({
   await page.getByRole("heading", { name: "Deferred messages (1)" }).waitFor();
   await act("deferred", 2, "Complete", "completed");
   assert.deepEqual(await receiver.peekMessages(10), []);
+  await receiver.close();
+  await dead.close();
+});
+
+test("a dead letter is completed, and deferred messages are abandoned and dead-lettered", async ({ broker, client, open }) => {
+  await send(client, "orders", ...["a", "b", "c"].map((body) => ({ body })));
+  const receiver = client.createReceiver("orders");
+  const [first, second, third] = await receive(receiver, 3);
+  await receiver.deferMessage(first);
+  await receiver.deferMessage(second);
+  await receiver.deadLetterMessage(third, { deadLetterReason: "Refused" });
+  const dead = client.createReceiver("orders", { subQueueType: "deadLetter" });
+  const [letter] = await dead.peekMessages(1);
+  // Without it a receiver peeks on from where it was.
+  const all = { fromSequenceNumber: first.sequenceNumber };
+  const page = await open();
+  const act = async (part, number, action, done) => {
+    await visit(page, broker, entity("orders", "messages", `part=${part}`));
+    await page.getByRole("button", { name: String(number), exact: true }).click();
+    await page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
+    if (action === "Dead-letter") await page.getByLabel("Description", { exact: true }).fill("by hand");
+    await agree(page, action, `${action} message ${number}`);
+    await page.getByText(`Message ${number} is ${done}.`).waitFor();
+  };
+  await act("dead-letter", Number(letter.sequenceNumber), "Complete", "completed");
+  assert.deepEqual(await dead.peekMessages(10, all), []);
+  await act("deferred", 1, "Abandon", "abandoned");
+  await act("deferred", 2, "Dead-letter", "a dead letter");
+  const [left, ...others] = await receiver.peekMessages(10, all);
+  assert.deepEqual(others, []);
+  assert.deepEqual([left.body, left.deliveryCount, left.state], ["a", 2, "deferred"]);
+  const [again] = await receiver.receiveDeferredMessages(first.sequenceNumber);
+  await receiver.completeMessage(again);
+  const [moved] = await dead.peekMessages(10, all);
+  assert.deepEqual([moved.body, moved.deadLetterErrorDescription], ["b", "by hand"]);
   await receiver.close();
   await dead.close();
 });
@@ -346,7 +395,7 @@ test("a rule is tested while it is typed, and the place of an error is marked", 
   assert.equal(await page.locator("mark").textContent(), "=");
 });
 
-test("the namespace is exported, planned and applied", async ({ broker, open }) => {
+test("the namespace is exported, downloaded, copied, planned and applied", async ({ broker, open }) => {
   const page = await open();
   await visit(page, broker, "settings");
   await page.getByRole("button", { name: "Export" }).click();
@@ -357,6 +406,10 @@ test("the namespace is exported, planned and applied", async ({ broker, open }) 
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Download" }).click();
   assert.equal(readFileSync(await (await download).path(), "utf8"), await file.inputValue());
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy", exact: true }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), await file.inputValue());
   const namespace = JSON.parse(await file.inputValue());
   namespace.queues.push({ name: "planned" });
   await file.fill(JSON.stringify(namespace));
@@ -370,7 +423,7 @@ test("the namespace is exported, planned and applied", async ({ broker, open }) 
   await page.getByRole("link", { name: "planned" }).waitFor();
 });
 
-test("a file that is too large to be shown is chosen, planned and applied", async ({ broker, open }) => {
+quietTest("a file that is too large to be shown is chosen, planned and applied", async ({ broker, open }) => {
   const queues = Array.from({ length: 4_000 }, (_, n) => ({ name: `queue-${n}-${"x".repeat(60)}` }));
   const buffer = Buffer.from(JSON.stringify({ queues }));
   const page = await open();
@@ -428,7 +481,7 @@ test("a rule is tested with a message of a queue", async ({ broker, client, open
   assert.equal(await page.locator("mark").textContent(), "=");
 });
 
-test("a connection is shown with its links and closed, and its client connects again", async ({ broker, client, open }) => {
+quietTest("a connection is shown with its links and closed, and its client connects again", async ({ broker, client, open }) => {
   const sender = client.createSender("orders");
   await sender.sendMessages({ body: "a" });
   const page = await open();
@@ -451,7 +504,27 @@ test("a connection is shown with its links and closed, and its client connects a
   await sender.close();
 });
 
-test("the clock is advanced, frozen and runs on", async ({ broker, open }) => {
+test("connections come by page", async ({ broker, open }) => {
+  // Beside that of the traffic, which is the first.
+  const clients = Array.from({ length: 51 }, () => new ServiceBusClient(broker.connectionString));
+  for (const client of clients) await client.createSender("orders").createMessageBatch();
+  const page = await open();
+  await visit(page, broker, "connections");
+  await page.getByRole("heading", { name: "52 AMQP connections" }).waitFor();
+  const rows = (count) => page.waitForFunction((count) => document.querySelectorAll("tbody tr").length === count, count);
+  await rows(50);
+  const first = await page.locator("tbody tr").first().getByRole("button").first().textContent();
+  assert.ok(await page.getByRole("button", { name: "First" }).isDisabled());
+  await page.getByRole("button", { name: "Next" }).click();
+  await rows(2);
+  assert.ok(await page.getByRole("button", { name: "Next" }).isDisabled());
+  await page.getByRole("button", { name: "First" }).click();
+  await rows(50);
+  assert.equal(await page.locator("tbody tr").first().getByRole("button").first().textContent(), first);
+  for (const client of clients) await client.close();
+});
+
+quietTest("the clock is advanced, frozen and runs on", async ({ broker, open }) => {
   const page = await open();
   await visit(page, broker, "clock");
   await page.getByLabel("Duration in ISO 8601").fill("PT2H");

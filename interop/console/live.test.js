@@ -136,6 +136,35 @@ test("a broker that says nothing is told, and the page comes back by itself", as
   await page.getByText("Live", { exact: true }).waitFor();
 });
 
+test("a page that nobody looks at has no stream and asks for nothing", async ({ broker, client, open }) => {
+  const page = await open();
+  await page.getByText("Live", { exact: true }).waitFor();
+  const controller = new AbortController();
+  const watch = () => fetch(`${broker.url}$railbus/events`, { signal: controller.signal });
+  const viewers = await Promise.all(Array.from({ length: 63 }, watch));
+  for (const viewer of viewers) assert.equal(viewer.status, 200);
+  assert.equal((await watch()).status, 503);
+  // Chromium takes a page for seen as long as a test holds it.
+  const look = (isHidden) =>
+    page.evaluate((isHidden) => {
+      Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, isHidden);
+  await look(true);
+  const asked = [];
+  page.on("request", (request) => asked.push(request.url()));
+  // The broker has room for another viewer once it has ended the stream of the page.
+  let last = await watch();
+  while (last.status === 503) last = await watch();
+  await send(client, "orders", { body: "a" });
+  const reader = last.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let events = ""; !events.includes('"arrived":1'); ) events += (await reader.read()).value;
+  assert.deepEqual(asked, []);
+  controller.abort();
+  await look(false);
+  await page.waitForFunction(() => document.querySelectorAll(".figure strong")[1]?.textContent === "1");
+});
+
 test("a page that gets no stream says why, and gets one when there is room", async ({ broker, open }) => {
   const controller = new AbortController();
   const viewers = Array.from({ length: 64 }, () => fetch(`${broker.url}$railbus/events`, { signal: controller.signal }));

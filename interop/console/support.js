@@ -86,27 +86,29 @@ async function deadLetter(client, name, count, deadLetterReason, deadLetterError
   await receiver.close();
 }
 
-/** Traffic that goes on until it is stopped: messages sent, received and completed. */
-function traffic(client) {
+/** Traffic of a queue until it is stopped: messages sent, received and completed. What a receiver fails with is noted. */
+function traffic(client, errors, name = "orders") {
   let isStopped = false;
-  const sender = client.createSender("orders");
-  const receiver = client.createReceiver("orders");
-  const subscription = receiver.subscribe({
-    processMessage: async () => {},
-    processError: async () => {},
+  const sender = client.createSender(name);
+  const receiver = client.createReceiver(name);
+  const completed = new Promise((resolve) => {
+    receiver.subscribe({
+      processMessage: async () => resolve(),
+      processError: async ({ error }) => errors.push(error.message),
+    });
   });
   const sending = (async () => {
     for (let n = 0; !isStopped; n += 1) {
       await sender.sendMessages({ body: { order: n }, subject: "order", applicationProperties: { n } });
     }
   })();
-  return async () => {
+  const stop = async () => {
     isStopped = true;
     await sending;
-    await subscription.close();
     await receiver.close();
     await sender.close();
   };
+  return { completed, stop };
 }
 
 /** Notes as faults what axe finds on the page. */
@@ -164,8 +166,8 @@ function test(name, body, settings = {}) {
     const client = settings.config ? null : new ServiceBusClient(broker.connectionString);
     const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
     const pages = [];
-    const stops = [];
-    const begin = () => stops.push(traffic(client));
+    const [running, errors] = [[], []];
+    const begin = (name) => running.push(traffic(client, errors, name));
     const open = async (options, path = "") => {
       const page = await openPage(browser, broker.url, options);
       pages.push(page);
@@ -174,10 +176,11 @@ function test(name, body, settings = {}) {
     };
     try {
       await body({ begin, broker, client, open });
+      for (const { completed } of running) await completed;
       const faults = pages.flatMap((page) => page.faults);
-      assert.deepEqual(faults, []);
+      assert.deepEqual([...faults, ...errors], []);
     } finally {
-      for (const stop of stops) await stop();
+      for (const { stop } of running) await stop();
       await browser.close();
       await client?.close();
       await broker.stop();
