@@ -121,6 +121,30 @@ async function checkAccess(page, what) {
   page.faults.push(...result.violations.map(found));
 }
 
+/** What a reader works: of a page, or of a dialog. */
+const CONTROLS = ["a[href]", "button", "input", "select", "textarea"];
+
+/** Notes as faults the controls of a part of the page that Tab does not reach. What is drawn anew counts as new. */
+async function checkTab(page, what, part = "main") {
+  const selector = CONTROLS.map((control) => `${part} ${control}`).join();
+  const look = () =>
+    page.evaluate((selector) => {
+      document.activeElement.dataset.reached = "yes";
+      const all = [...document.querySelectorAll(selector)];
+      const shown = all.filter((one) => !one.disabled && one.getClientRects().length > 0);
+      const left = shown.filter((one) => !one.dataset.reached).map((one) => one.outerHTML.slice(0, 200));
+      return { count: shown.length, left };
+    }, selector);
+  if (part === "main") await page.locator("#content").focus();
+  let { count, left } = await look();
+  assert.notEqual(count, 0, `${what}: no control`);
+  for (let turn = 0; turn < 2 * count + 40 && left.length > 0; turn += 1) {
+    await page.keyboard.press("Tab");
+    ({ left } = await look());
+  }
+  if (left.length > 0) page.faults.push(`${what}: Tab does not reach ${left.join(" ")}`);
+}
+
 /** Pictures that the documentation has, by the name of their screenshot. */
 const DOCUMENTED = {
   "overview-light": "overview",
@@ -230,6 +254,7 @@ module.exports = {
   api,
   ask,
   checkAccess,
+  checkTab,
   deadLetter,
   entity,
   receive,
