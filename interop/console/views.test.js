@@ -29,6 +29,22 @@ test("scheduled messages stand on a timeline, and arrivals have a rate", async (
   await page.getByRole("button", { name: "3", exact: true }).waitFor();
 });
 
+test("the timeline has the messages that are due first, whatever their numbers", async ({ broker, client, open }) => {
+  const start = Date.now() + 3_600_000;
+  const at = (minutes) => ({ body: "x", scheduledEnqueueTimeUtc: new Date(start + minutes * 60_000) });
+  // The later its number, the earlier a message is due.
+  await send(client, "orders", ...Array.from({ length: 205 }, (_, n) => at(205 - n)));
+  const page = await open();
+  await visit(page, broker, entity("orders"));
+  await page.getByRole("heading", { name: "The next 200 of 205 scheduled messages" }).waitFor();
+  const marks = page.locator(".timeline span");
+  assert.match(await marks.first().getAttribute("title"), /^#205, /);
+  assert.match(await marks.last().getAttribute("title"), /^#6, /);
+  await send(client, "orders", at(0));
+  await page.getByRole("heading", { name: "The next 200 of 206 scheduled messages" }).waitFor();
+  await page.locator(".timeline span[title^='#206, ']").waitFor();
+});
+
 test("a connection shows what is unsettled and its last error", async ({ broker, client, open }) => {
   await send(client, "orders", { body: "a" });
   const receiver = client.createReceiver("orders");
