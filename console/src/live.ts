@@ -10,6 +10,8 @@ const RETRY_MS = 1500;
 /** The time to the next try after the broker has refused one. */
 const REFUSED_MS = 5000;
 const CUT = "Connection lost.";
+/** Seconds between two events that a rate is made of, at least: what was held up on the way comes at once. */
+const SHORTEST = 0.5;
 
 export interface Point {
   /** Seconds. */
@@ -47,7 +49,7 @@ function publish(next: Partial<Live>) {
 
 function point(overview: Overview, before: Overview | null, last: Point | undefined): Point {
   const time = Date.now() / 1000;
-  const seconds = last ? Math.max(time - last.time, 0.001) : 1;
+  const seconds = last ? Math.max(time - last.time, SHORTEST) : 1;
   const rate = (now: number, then: number | undefined) =>
     then === undefined || now < then ? 0 : (now - then) / seconds;
   const [now, then] = [overview.commits, before?.commits];

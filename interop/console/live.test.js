@@ -74,6 +74,18 @@ test("the topology shows the rules of each subscription, and leads to them", asy
   await page.getByRole("cell", { name: "state = 'paid'" }).waitFor();
 });
 
+test("events that were held up and come together make no rate out of proportion", async ({ broker, open }) => {
+  const overview = await api(broker, "GET", "overview");
+  const event = (arrived) => `data: ${JSON.stringify({ ...overview, traffic: { ...overview.traffic, arrived } })}\n\n`;
+  const page = await open();
+  await page.getByText("Live", { exact: true }).waitFor();
+  const headers = { "content-type": "text/event-stream" };
+  await page.route("**/events", (route) => route.fulfill({ headers, body: event(0) + event(100) }));
+  await page.reload();
+  await page.getByText("Longest backlogs").waitFor();
+  assert.equal(await page.locator(".figure", { hasText: "In, a second" }).locator("strong").textContent(), "200");
+});
+
 test("a cut connection is told, and the page comes back by itself", async ({ broker, open }) => {
   const page = await open();
   await page.getByText("Live", { exact: true }).waitFor();
