@@ -4,8 +4,9 @@
 
 const assert = require("node:assert/strict");
 const { spawn } = require("node:child_process");
+const { createHash } = require("node:crypto");
 const { once } = require("node:events");
-const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
+const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require("node:fs");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
 const { createInterface } = require("node:readline");
@@ -86,29 +87,38 @@ async function deadLetter(client, name, count, deadLetterReason, deadLetterError
   await receiver.close();
 }
 
-/** Traffic of a queue until it is stopped: messages sent, received and completed. What a receiver fails with is noted. */
+/**
+ * Traffic of a queue until it is stopped: each message that is received and completed has another one sent, so the
+ * queue never has more than two. What fails is noted.
+ */
 function traffic(client, errors, name = "orders") {
   let isStopped = false;
+  let sent = 0;
   const sender = client.createSender(name);
   const receiver = client.createReceiver(name);
-  const completed = new Promise((resolve) => {
+  const sendOne = async () => {
+    const n = sent++;
+    await sender.sendMessages({ body: { order: n }, subject: "order", applicationProperties: { n } });
+  };
+  const goesOn = new Promise((resolve) => {
     receiver.subscribe({
-      processMessage: async () => resolve(),
-      processError: async ({ error }) => errors.push(error.message),
+      processMessage: async () => {
+        if (isStopped) return;
+        await sendOne();
+        if (sent > 2) resolve();
+      },
+      processError: async ({ error }) => {
+        if (!isStopped) errors.push(error.message);
+      },
     });
   });
-  const sending = (async () => {
-    for (let n = 0; !isStopped; n += 1) {
-      await sender.sendMessages({ body: { order: n }, subject: "order", applicationProperties: { n } });
-    }
-  })();
+  sendOne().catch((error) => errors.push(error.message));
   const stop = async () => {
     isStopped = true;
-    await sending;
     await receiver.close();
     await sender.close();
   };
-  return { completed, stop };
+  return { goesOn, stop };
 }
 
 /** Notes as faults what axe finds on the page. */
@@ -153,13 +163,57 @@ const DOCUMENTED = {
   "message-light": "message",
 };
 
-/** Keeps a picture of the page; with RAILBUS_DOCS_IMAGES=1 for the documentation too. */
-async function screenshot(page, name) {
-  const picture = await page.screenshot({ path: join(process.env.RAILBUS_SCREENSHOTS, `${name}.png`) });
-  const documented = DOCUMENTED[name];
-  if (documented && process.env.RAILBUS_DOCS_IMAGES === "1") {
-    writeFileSync(join(__dirname, "../../docs/images", `console-${documented}.png`), picture);
+/** The time that a page has to be as it was when its picture was taken. */
+const SETTLED_MS = 10_000;
+const FIGURE = /(\d+([.,:/]\d+)*|–)( (ms|s|min|h|d|B|[KMGT]iB)\b)?/g;
+
+/** The parts of the page by their names, as a screen reader has them: figures are 0, and of equal rows there is one. */
+async function structure(page) {
+  const seen = (await page.locator("body").ariaSnapshot()).replace(FIGURE, "0");
+  const rows = seen.split(/\n(?= *- '?row )/);
+  return rows.filter((row, at) => rows.indexOf(row) === at).join("\n");
+}
+
+/** The first line of one text that another does not have in its place. */
+function difference(text, other) {
+  const [lines, others] = [text.split("\n"), other.split("\n")];
+  const at = lines.findIndex((line, at) => line !== others[at]);
+  return at < 0 ? `line ${lines.length + 1} is missing` : `line ${at + 1} is "${lines[at]}", not "${others[at]}"`;
+}
+
+/**
+ * A picture of the documentation is stale, which is a fault, if the page or the style sheet is not as it was then.
+ * With RAILBUS_DOCS_IMAGES=1 the picture is taken anew, and what it shows is kept beside it.
+ */
+async function compareDocumented(page, name) {
+  const place = join(__dirname, "../../docs/images", `console-${name}`);
+  const isNew = process.env.RAILBUS_DOCS_IMAGES === "1";
+  const then = isNew ? "" : readFileSync(`${place}.yaml`, "utf8");
+  const style = await page.evaluate(async () => {
+    const sheet = document.querySelector("link[rel=stylesheet]");
+    return (await fetch(sheet.href)).text();
+  });
+  const sum = createHash("sha256").update(style).digest("hex");
+  const until = Date.now() + SETTLED_MS;
+  let now;
+  do now = `# style sheet: ${sum}\n${await structure(page)}\n`;
+  while (now !== then && Date.now() < until);
+  if (isNew) {
+    await page.screenshot({ path: `${place}.png` });
+    writeFileSync(`${place}.yaml`, now);
+  } else if (now !== then) {
+    page.faults.push(
+      `docs/images/console-${name}.png is stale: ${difference(now, then)} in console-${name}.yaml. ` +
+        "RAILBUS_DOCS_IMAGES=1 interop/console/run takes the pictures anew.",
+    );
   }
+}
+
+/** Keeps a picture of the page. */
+async function screenshot(page, name) {
+  await page.screenshot({ path: join(process.env.RAILBUS_SCREENSHOTS, `${name}.png`) });
+  const documented = DOCUMENTED[name];
+  if (documented) await compareDocumented(page, documented);
 }
 
 /** A page that collects what must not happen. */
@@ -200,7 +254,7 @@ function test(name, body, settings = {}) {
     };
     try {
       await body({ begin, broker, client, open });
-      for (const { completed } of running) await completed;
+      for (const { goesOn } of running) await goesOn;
       const faults = pages.flatMap((page) => page.faults);
       assert.deepEqual([...faults, ...errors], []);
     } finally {
