@@ -421,7 +421,7 @@ fn a_key_of_the_default_namespace_alone_makes_an_entity_that_begins_like_another
     let header = format!("Authorization: {token}");
     let get = "/shop/eu?api-version=2021-05";
     let (status, answer) = http::request(broker.address(), "GET", get, &[&header], "");
-    // As of every entity that is not there, and no refusal. (docs/spec/management.md)
+    // As of every entity that is not there, and no refusal. (docs/spec/admin.md#6)
     assert_eq!(status, 200, "{answer}");
     assert!(answer.contains("Publicly Listed Services"), "{answer}");
 }

@@ -2,7 +2,8 @@
 
 #![allow(missing_docs, reason = "the texts say it")]
 
-use crate::id::SequenceNumber;
+use crate::entry::{EntryKey, Index};
+use crate::id::{EntityId, SequenceNumber};
 
 /// Why the store fails. All of them are final for this process.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -28,6 +29,16 @@ pub enum StoreError {
         until: SequenceNumber,
         detail: String,
     },
+    /// Of an answer to a range of entries whose groups are numbers: those below `until` cannot be
+    /// read, be there any or not, but for the first `intact` ones.
+    #[error("entries of the {index:?} of entity {} cannot be read: {detail}", entity.0)]
+    UnreadableEntries {
+        entity: EntityId,
+        index: Index,
+        intact: usize,
+        until: EntryKey,
+        detail: String,
+    },
     #[error("the disk refused: {0}")]
     Io(String),
     #[error("the store stopped after an earlier failure: {0}")]
@@ -38,6 +49,9 @@ impl StoreError {
     /// Whether what was asked for is damaged, and the disk gave what it has.
     #[must_use]
     pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Corrupt { .. } | Self::UnreadableRows { .. })
+        matches!(
+            self,
+            Self::Corrupt { .. } | Self::UnreadableRows { .. } | Self::UnreadableEntries { .. }
+        )
     }
 }

@@ -5,7 +5,7 @@
 
 use store::{Found, StoreError};
 
-use crate::api::id::ReadId;
+use crate::api::id::{ReadId, Subqueue};
 use crate::context::Context;
 use crate::context::read::Purpose;
 use crate::entities::directory::Directory;
@@ -117,7 +117,12 @@ pub(crate) fn loaded(
             deferred::loaded(queue, read, &retrieval, rows(found), cx);
         }
         Purpose::Delete(_) => sessions::delete_rows::loaded(queue, read, found, cx),
-        Purpose::Schedule(_) => queue.schedule.loaded(read, entries(found), cx),
+        Purpose::Schedule(_) => {
+            for number in queue.schedule.loaded(read, entries(found), cx) {
+                let unreadable = &mut queue.sub_mut(Subqueue::Main).unreadable;
+                unreadable.note_rows(number..number.next());
+            }
+        }
         Purpose::Cancel(cancellation) => {
             cancel::loaded(queue, read, &cancellation, rows(found), cx);
         }

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use store::{MessageRow, Part, SequenceNumber};
 
+use crate::api::id::Subqueue;
 use crate::api::lineage::MessageEvent;
 use crate::context::Context;
 use crate::message::Message;
@@ -84,6 +85,7 @@ pub(crate) fn erase_scheduled(
         number,
     };
     queue.schedule.forget(due, &queue.rows, cx);
+    queue.sub_mut(Subqueue::Main).unreadable.forget(number);
     queue.record(number, || MessageEvent::Cancelled, cx);
     let message = Message {
         number,

@@ -4,6 +4,9 @@
 //! is due it becomes active under a new number, as if it were sent now; its body stays where it
 //! is. That goes strictly by due time, then by the number it was given before, in bounded pieces:
 //! what a turn does not get to is done in the next. (docs/spec/entities.md#11)
+//!
+//! Entries that cannot be read are passed over: those before them are read by themselves, and the
+//! next read begins behind them. A restart looks for them again.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use store::{
@@ -37,6 +40,10 @@ pub(crate) struct Schedule {
     pub retry_at: Option<Mono>,
     /// When the last piece ended with more that was due: messages that have waited longer go first.
     resume_at: Option<Wall>,
+    /// So many entries can be read before those that cannot; they are read next.
+    intact: Option<usize>,
+    /// The first place where entries were passed over.
+    passed: Option<Due>,
 }
 
 impl Schedule {
@@ -46,6 +53,8 @@ impl Schedule {
             timetable: Timetable::new(limit, Due { at, number }),
             retry_at: None,
             resume_at: None,
+            intact: None,
+            passed: None,
         }
     }
 
@@ -88,6 +97,9 @@ impl Schedule {
             value: encode(&planned),
         });
         let beyond = self.beyond(rows);
+        if beyond == 0 {
+            self.passed = None;
+        }
         let row = planned.row(due.at, rows.scheduled_pointer(due.number));
         rows.put(Part::Scheduled, due.number, row, cx);
         self.timetable.insert(due, planned, beyond);
@@ -127,7 +139,7 @@ impl Schedule {
         if from.at.saturating_sub(AHEAD_MS) > cx.now.wall.0 {
             return;
         }
-        let limit = limit.min(READ);
+        let limit = limit.min(READ).min(self.intact.unwrap_or(READ));
         let query = Query::Entries {
             entity: rows.id,
             index: Index::Schedule,
@@ -145,19 +157,50 @@ impl Schedule {
         self.retry_at.is_none().then_some(wanted)
     }
 
-    /// What is due next was read.
+    /// What is due next was read. Returns the messages that cannot be understood.
     pub(crate) fn loaded(
         &mut self,
         read: ReadId,
         found: Result<Vec<StoredEntry>, StoreError>,
         cx: &Context<'_>,
-    ) {
-        let found = found.ok().and_then(|entries| decode_all(&entries));
+    ) -> Vec<SequenceNumber> {
         match found {
-            Some(found) => self.timetable.loaded(read, found),
-            None if self.timetable.failed(read) => self.retry_at = Some(cx.retry_at()),
-            None => {}
+            Ok(entries) => {
+                self.intact = None;
+                // A key of any other kind than a schedule's cannot be in the range that was read.
+                let found = entries
+                    .iter()
+                    .filter_map(|entry| Some((due_at(&entry.key)?, decode(entry))));
+                let passed = self.timetable.loaded(read, found.collect());
+                if let Some(first) = passed.first() {
+                    self.note_passed(*first);
+                }
+                return passed.into_iter().map(|due| due.number).collect();
+            }
+            Err(StoreError::UnreadableEntries { intact, .. }) if intact > 0 => {
+                if self.timetable.failed(read) {
+                    self.intact = Some(intact);
+                }
+            }
+            Err(StoreError::UnreadableEntries { until, .. }) => {
+                self.intact = None;
+                let until = due_at(&until).unwrap_or(Due::MAX);
+                if let Some(from) = self.timetable.pass_over(read, until) {
+                    self.note_passed(from);
+                }
+            }
+            Err(_) => {
+                if self.timetable.failed(read) {
+                    self.retry_at = Some(cx.retry_at());
+                }
+            }
         }
+        Vec::new()
+    }
+
+    fn note_passed(&mut self, from: Due) {
+        let first = self.passed.map_or(from, |passed| passed.min(from));
+        self.passed = Some(first);
     }
 
     /// How many scheduled messages are on disk only.
@@ -181,10 +224,13 @@ impl Schedule {
             return store::Head::empty().schedule_from;
         }
         let start = self.timetable.start();
+        let passed = self.passed.filter(|_| self.beyond(rows) > 0);
+        let start = passed.map_or(start, |passed| passed.min(start));
         (start.at, start.number)
     }
 
-    /// How long ago the next message should have been activated, in milliseconds.
+    /// How long ago the next message should have been activated, in milliseconds. One that was
+    /// passed over counts.
     pub(crate) fn lag(&self, rows: &Rows, now: Wall) -> u64 {
         match self.start(rows) {
             (at, _) if rows.count(Part::Scheduled) > 0 => now.0.saturating_sub(at),
@@ -241,11 +287,14 @@ fn encode(planned: &Planned) -> Bytes {
     value.freeze()
 }
 
-fn decode(entry: &StoredEntry) -> Option<(Due, Planned)> {
-    let due = Due {
-        at: entry.key.group_u64()?,
-        number: entry.key.number,
-    };
+fn due_at(key: &EntryKey) -> Option<Due> {
+    Some(Due {
+        at: key.group_u64()?,
+        number: key.number,
+    })
+}
+
+fn decode(entry: &StoredEntry) -> Option<Planned> {
     let mut value = &entry.value[..];
     let mut planned = Planned {
         ttl_ms: value.try_get_u64().ok()?,
@@ -269,7 +318,7 @@ fn decode(entry: &StoredEntry) -> Option<(Due, Planned)> {
         [SESSION, session @ ..] => Some(session.into()),
         _ => return None,
     };
-    Some((due, planned))
+    Some(planned)
 }
 
 fn decode_waiting(planned: &Planned, value: &mut &[u8]) -> Option<Waiting> {
@@ -300,10 +349,11 @@ fn decode_pointer(value: &mut &[u8]) -> Option<BodyPointer> {
 /// An entry whose message has a body of its own from now on, under this home and its number; `None`
 /// if it cannot be understood.
 pub(crate) fn rehomed(entry: &StoredEntry, home: EntityId) -> Option<StoredEntry> {
-    let (due, mut planned) = decode(entry)?;
+    due_at(&entry.key)?;
+    let mut planned = decode(entry)?;
     let body = BodyPointer {
         home,
-        number: due.number,
+        number: entry.key.number,
     };
     planned.flags &= !row::SHARED;
     match &mut planned.waiting {
@@ -317,8 +367,4 @@ pub(crate) fn rehomed(entry: &StoredEntry, home: EntityId) -> Option<StoredEntry
         key: entry.key.clone(),
         value: encode(&planned),
     })
-}
-
-fn decode_all(entries: &[StoredEntry]) -> Option<Vec<(Due, Planned)>> {
-    entries.iter().map(decode).collect()
 }

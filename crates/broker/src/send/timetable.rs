@@ -2,7 +2,7 @@
 //!
 //! What comes before `end` is known; what comes at or after it is on disk only, and a refill
 //! brings the next of it. What changed meanwhile in a refill's range is merged in, so its answer
-//! may come from any moment since it was asked for.
+//! may come from any moment since it was asked for. What cannot be read is passed over.
 //! Invariant: nothing is taken out of order, forgotten, or known twice.
 
 use std::collections::BTreeMap;
@@ -170,7 +170,8 @@ impl Timetable {
     /// disk only.
     pub(crate) fn wants(&self, beyond: u64) -> Option<(Due, usize)> {
         let low = self.known.len() * 2 < self.limit;
-        let wants = self.refill.is_none() && low && beyond > 0;
+        // Behind the end there is only what was passed over.
+        let wants = self.refill.is_none() && low && beyond > 0 && self.end < Due::MAX;
         wants.then(|| (self.end, self.limit - self.known.len()))
     }
 
@@ -190,24 +191,52 @@ impl Timetable {
         self.refill.take_if(|refill| refill.read == read).is_some()
     }
 
-    /// What was read, ascending. A read that is no longer waited for changes nothing.
-    pub(crate) fn loaded(&mut self, read: ReadId, found: Vec<(Due, Planned)>) {
+    /// What was read, ascending, and nothing of a message that cannot be understood. Returns those
+    /// that are passed over. A read that is no longer waited for changes nothing.
+    pub(crate) fn loaded(&mut self, read: ReadId, found: Vec<(Due, Option<Planned>)>) -> Vec<Due> {
         let Some(refill) = self.refill.take_if(|refill| refill.read == read) else {
-            return;
+            return Vec::new();
         };
         let covered = match found.last() {
             Some((last, _)) if found.len() >= refill.limit => last.next().min(refill.until),
             _ => refill.until,
         };
+        self.merge(refill, found, covered)
+    }
+
+    /// What comes before `covered` cannot be read; what has come there since is known. Returns from
+    /// where on, if the read was waited for.
+    pub(crate) fn pass_over(&mut self, read: ReadId, covered: Due) -> Option<Due> {
+        let refill = self.refill.take_if(|refill| refill.read == read)?;
+        let from = refill.from;
+        let covered = covered.max(from.next()).min(refill.until);
+        self.merge(refill, Vec::new(), covered);
+        Some(from)
+    }
+
+    /// Takes in what was found before `covered`, and what has come there since.
+    fn merge(
+        &mut self,
+        refill: Refill,
+        found: Vec<(Due, Option<Planned>)>,
+        covered: Due,
+    ) -> Vec<Due> {
+        let mut passed = Vec::new();
         let unchanged = found
             .into_iter()
-            .filter(|(due, _)| !refill.changed.contains_key(due));
-        let changed = refill.changed.iter();
-        let arrived = changed.filter_map(|(due, planned)| Some((*due, planned.clone()?)));
-        let next = unchanged.chain(arrived).filter(|(due, _)| *due < covered);
-        self.known.extend(next);
+            .filter(|(due, _)| *due < covered && !refill.changed.contains_key(due));
+        for (due, planned) in unchanged {
+            match planned {
+                Some(planned) => drop(self.known.insert(due, planned)),
+                None => passed.push(due),
+            }
+        }
+        let changed = refill.changed.into_iter();
+        let arrived = changed.filter_map(|(due, planned)| Some((due, planned?)));
+        self.known.extend(arrived.filter(|(due, _)| *due < covered));
         self.end = covered;
         self.spill();
+        passed
     }
 
     /// Notes a change, if it is in the range of a refill under way.

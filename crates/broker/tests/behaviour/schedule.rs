@@ -588,3 +588,100 @@ fn a_default_that_has_been_lowered_holds_for_what_is_activated_after() {
         "#]],
     );
 }
+
+#[test]
+fn damaged_entries_are_passed_over_and_messages_behind_them_come() {
+    check(
+        "
+        0s queue lock=5m
+        0s send a+10s b+20s c+30s d+40s
+        0s reads late
+        1s restart
+        1s attach r1
+        1s limit r1 9
+        1s asked
+        1s answer lost 2 35s
+        1s asked
+        1s answer
+        1s asked
+        1s answer lost 0 35s
+        1s asked
+        1s answer
+        2s reads now
+        2s counters
+        45s limit r1 9
+        45s counters
+        46s restart
+        46s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s asked for 4096 of Schedule 10s #1..max
+            1s asked for 2 of Schedule 10s #1..max
+            1s asked for 4096 of Schedule 20s #3..max
+            1s asked for 4096 of Schedule 35s #0..max
+            2s active 0 dead 0 deferred 0 bytes 4 scheduled 4
+            10s r1 gets #5 a until 310s
+            20s r1 gets #6 b until 320s
+            40s r1 gets #7 d until 340s
+            45s active 3 dead 0 deferred 0 bytes 4 scheduled 1 lag 25s
+            46s active 4 dead 0 deferred 0 bytes 4
+        "#]],
+    );
+}
+
+#[test]
+fn an_entry_that_is_not_understood_is_passed_over_and_receivers_are_told() {
+    check(
+        "
+        0s queue lock=5m
+        0s send a+10s b+20s c+30s
+        0s reads late
+        1s restart
+        1s attach r1
+        1s limit r1 9
+        1s answer mangled 2
+        2s reads now
+        2s attach r1
+        2s limit r1 9
+        25s limit r1 9
+        25s counters
+        31s cancel #2
+        31s counters
+        31s limit r1 9 drain
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s r1 evicted: the store is damaged: messages #2 to #2 cannot be read
+            10s r1 gets #4 a until 310s
+            25s active 1 dead 0 deferred 0 bytes 3 scheduled 2 lag 5s
+            30s r1 gets #5 c until 330s
+            31s cancel #2: done
+            31s active 2 dead 0 deferred 0 bytes 2
+            31s r1 drained
+        "#]],
+    );
+}
+
+#[test]
+fn a_schedule_that_cannot_be_read_to_its_end_asks_for_no_more() {
+    check(
+        "
+        0s send a+10s b+20s
+        0s reads late
+        1s restart
+        1s answer lost 0 100y
+        2s asked
+        2s send c+30s
+        2s reads now
+        40s attach r1
+        40s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s asked for 
+            2s sent from #3
+            40s active 1 dead 0 deferred 0 bytes 3 scheduled 2 lag 30s
+        "#]],
+    );
+}

@@ -18,7 +18,7 @@ use broker::{
 use bytes::{Bytes, BytesMut};
 use expect_test::Expect;
 use store::image::MessageKey;
-use store::{EntityId, Index, MemoryDisk, Query, SequenceNumber, StoreError};
+use store::{EntityId, Index, MemoryDisk, Query, SequenceNumber};
 
 use crate::world::administer;
 
@@ -28,6 +28,7 @@ const QUEUE: EntityId = EntityId(1);
 const NOWHERE: EntityId = EntityId(99);
 
 mod activity;
+mod answering;
 mod asked;
 mod attaching;
 pub mod audits;
@@ -519,52 +520,6 @@ impl Stage {
             found,
         };
         self.waiting.push((request.query, loaded));
-    }
-
-    fn answers(&mut self) -> Vec<Command> {
-        let waiting = std::mem::take(&mut self.waiting).into_iter();
-        let (store, fresh) = (self.shard.store(), self.fresh_reads);
-        let again = |(query, mut answer)| {
-            if let (Command::Loaded { found, .. }, true) = (&mut answer, fresh) {
-                *found = store.reader().read(store.durable(), &query);
-            }
-            answer
-        };
-        waiting.map(again).collect()
-    }
-
-    /// Answers the reads that wait, and not those which that causes.
-    fn answer(&mut self, args: &[&str]) {
-        let mut commands = match args {
-            ["first"] => vec![self.waiting.remove(0).1],
-            ["last"] => self
-                .waiting
-                .pop()
-                .map(|waiting| waiting.1)
-                .into_iter()
-                .collect(),
-            _ => self.answers(),
-        };
-        let error = match args {
-            ["damaged"] => Some(StoreError::Corrupt {
-                what: "a body".to_owned(),
-                detail: "its checksum is wrong".to_owned(),
-            }),
-            ["unreadable", intact, from, until] => Some(StoreError::UnreadableRows {
-                intact: intact.parse().unwrap(),
-                from: SequenceNumber(from.parse().unwrap()),
-                until: SequenceNumber(until.parse().unwrap()),
-                detail: "a block fails its checksum".to_owned(),
-            }),
-            ["broken"] => Some(StoreError::Io("no answer".to_owned())),
-            _ => None,
-        };
-        for command in &mut commands {
-            if let (Command::Loaded { found, .. }, Some(error)) = (command, &error) {
-                *found = Err(error.clone());
-            }
-        }
-        self.turn(commands);
     }
 
     fn asked(&mut self) {

@@ -27,8 +27,9 @@ impl DamageLog {
     /// Notes an error, if it tells of damage that is not known yet.
     pub fn note(&self, error: &StoreError) {
         // A damaged block is met from many sides; the detail names the file and the offset.
-        let (StoreError::Corrupt { detail, .. } | StoreError::UnreadableRows { detail, .. }) =
-            error
+        let (StoreError::Corrupt { detail, .. }
+        | StoreError::UnreadableRows { detail, .. }
+        | StoreError::UnreadableEntries { detail, .. }) = error
         else {
             return;
         };

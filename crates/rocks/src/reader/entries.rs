@@ -1,7 +1,8 @@
 //! Entries of a snapshot: bounded scans, names, and one seek per group.
 //!
 //! An entry is a row of one of an entity's secondary tables: a session, a schedule, an id that
-//! duplicate detection remembers. What is read here is that of one moment.
+//! duplicate detection remembers. What is read here is that of one moment. A range whose groups
+//! are numbers, such as a schedule's, tells where it can be read again behind a damaged block.
 
 use bytes::Bytes;
 use journal::key;
@@ -10,7 +11,11 @@ use rocksdb::{DB, ReadOptions, Snapshot};
 use store::{EntityId, Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
 
 use crate::index::database::{Families, unreadable};
+use crate::reader::key_search::readable_from;
 use crate::reader::scan::Scan;
+
+/// Bytes of the key of an entry whose group is a number.
+const NUMBERED: usize = 28;
 
 /// The entries of all entities at one moment.
 pub(crate) struct Entries<'a> {
@@ -31,9 +36,21 @@ impl Entries<'_> {
                 limit,
                 max_bytes,
             } => {
-                let from = key::entry(*entity, *index, from);
-                let until = key::entry(*entity, *index, until);
-                self.range(from, until, *limit, *max_bytes)
+                let first = key::entry(*entity, *index, from);
+                let end = key::entry(*entity, *index, until);
+                let mut found = Vec::new();
+                let bounds = (first.clone(), end.clone());
+                let Err(error) = self.range(bounds, *limit, *max_bytes, &mut found) else {
+                    return Ok(found);
+                };
+                let next = found
+                    .last()
+                    .map_or(first, |last| behind_entry(*entity, *index, last));
+                if next >= end && error.is_damage() {
+                    // A scan looks at the block behind the last entry, too.
+                    return Ok(found);
+                }
+                Err(self.unreadable(found.len(), next, end, error)?)
             }
             Query::EntryPoints {
                 entity,
@@ -52,13 +69,12 @@ impl Entries<'_> {
 
     fn range(
         &self,
-        from: Vec<u8>,
-        until: Vec<u8>,
+        (from, until): (Vec<u8>, Vec<u8>),
         limit: usize,
         max_bytes: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+        found: &mut Vec<Entry>,
+    ) -> Result<(), StoreError> {
         let mut scan = self.scan(from, until);
-        let mut found = Vec::new();
         let mut collected = 0_usize;
         while found.len() < limit
             && (collected < max_bytes || found.is_empty())
@@ -68,7 +84,41 @@ impl Entries<'_> {
             collected = collected.saturating_add(entry.size());
             found.push(entry);
         }
-        Ok(found)
+        Ok(())
+    }
+
+    /// Tells which entries cannot be read, if `error` is damage from `from` on and their groups are
+    /// numbers: up to the next one that can be read.
+    ///
+    /// # Errors
+    /// When that cannot be found out now.
+    fn unreadable(
+        &self,
+        intact: usize,
+        from: Vec<u8>,
+        until: Vec<u8>,
+        error: StoreError,
+    ) -> Result<StoreError, StoreError> {
+        let first = <[u8; NUMBERED]>::try_from(from);
+        let end = <[u8; NUMBERED]>::try_from(until.clone());
+        let (Ok(first), Ok(end)) = (first, end) else {
+            return Ok(error);
+        };
+        let StoreError::Corrupt { detail, .. } = error else {
+            return Ok(error);
+        };
+        let readable = readable_from(first, end, |key| {
+            let bounds = (key.to_vec(), until.clone());
+            self.range(bounds, 1, usize::MAX, &mut Vec::new())
+        })?;
+        let (entity, index, until) = parse(&readable)?;
+        Ok(StoreError::UnreadableEntries {
+            entity,
+            index,
+            intact,
+            until,
+            detail,
+        })
     }
 
     fn points(
@@ -132,6 +182,16 @@ impl Entries<'_> {
     }
 }
 
+/// The least key above an entry's whose group has the same length.
+fn behind_entry(entity: EntityId, index: Index, entry: &Entry) -> Vec<u8> {
+    let number = key::after_number(entry.key.number);
+    key::entry(
+        entity,
+        index,
+        &EntryKey::new(entry.key.group.clone(), number),
+    )
+}
+
 /// The least key above all of a group's.
 fn behind(entity: EntityId, index: Index, group: Bytes) -> Vec<u8> {
     let last = EntryKey::new(group, SequenceNumber::MAX);
@@ -141,8 +201,12 @@ fn behind(entity: EntityId, index: Index, group: Bytes) -> Vec<u8> {
 }
 
 pub(crate) fn entry_of(key: &[u8], value: &[u8]) -> Result<Entry, StoreError> {
-    let parsed = key::parse_entry(key);
-    let (_, _, key) = parsed.ok_or_else(|| damaged("an entry's key", format!("{key:02x?}")))?;
+    let (_, _, key) = parse(key)?;
     let value = Bytes::copy_from_slice(value);
     Ok(Entry { key, value })
+}
+
+fn parse(key: &[u8]) -> Result<(EntityId, Index, EntryKey), StoreError> {
+    let parsed = key::parse_entry(key);
+    parsed.ok_or_else(|| damaged("an entry's key", format!("{key:02x?}")))
 }

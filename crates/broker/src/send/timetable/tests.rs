@@ -78,8 +78,9 @@ impl Model {
             Op::Answer => {
                 self.read();
                 if let Some(asked) = self.asked.take() {
-                    self.timetable
-                        .loaded(asked.read, asked.found.unwrap_or_default());
+                    let found = asked.found.unwrap_or_default().into_iter();
+                    let found = found.map(|(due, planned)| (due, Some(planned)));
+                    self.timetable.loaded(asked.read, found.collect());
                 }
             }
             Op::Fail => {
@@ -98,15 +99,7 @@ impl Model {
     fn schedule(&mut self, at: u64) {
         let number = SequenceNumber(self.next);
         self.next += 1;
-        let planned = Planned {
-            ttl_ms: number.0,
-            size: 1,
-            flags: 0,
-            session_hash: 0,
-            session: None,
-            waiting: None,
-            body: None,
-        };
+        let planned = planned(number.0);
         let beyond = self.beyond();
         let due = Due { at, number };
         self.live.insert(due, planned.clone());
@@ -173,6 +166,55 @@ impl Model {
             }
         }
     }
+}
+
+fn planned(ttl_ms: u64) -> Planned {
+    Planned {
+        ttl_ms,
+        size: 1,
+        flags: 0,
+        session_hash: 0,
+        session: None,
+        waiting: None,
+        body: None,
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_passed_over_and_what_has_come_there_since_is_known() {
+    let due = |at| Due {
+        at,
+        number: SequenceNumber(at),
+    };
+    let mut timetable = Timetable::new(10, due(1));
+    let (one, two) = (ReadId(1), ReadId(2));
+    timetable.asked(one, due(1), 10);
+    timetable.insert(due(5), planned(5), 3);
+    assert_eq!(
+        timetable.pass_over(two, due(7)),
+        None,
+        "it is not waited for"
+    );
+    assert_eq!(timetable.pass_over(one, due(7)), Some(due(1)));
+    assert_eq!(timetable.wants(3), Some((due(7), 9)));
+    timetable.asked(two, due(7), 2);
+    let found = vec![(due(7), None), (due(8), Some(planned(8)))];
+    assert_eq!(timetable.loaded(two, found), [due(7)]);
+    assert_eq!(timetable.wants(2), Some((due(8).next(), 8)));
+    assert_eq!(timetable.take_first(), Some((due(5), planned(5))));
+    assert_eq!(timetable.take_first(), Some((due(8), planned(8))));
+}
+
+#[test]
+fn a_refill_that_met_damage_gets_on_even_if_nothing_was_passed_over() {
+    let from = Due {
+        at: 4,
+        number: SequenceNumber(4),
+    };
+    let mut timetable = Timetable::new(10, from);
+    timetable.asked(ReadId(1), from, 10);
+    timetable.pass_over(ReadId(1), from);
+    assert_eq!(timetable.wants(1), Some((from.next(), 10)));
 }
 
 proptest! {

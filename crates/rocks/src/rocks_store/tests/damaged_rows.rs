@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use rocksdb::WriteBatch;
-use store::{Query, StoreError};
+use store::{EntryKey, Index, Query, StoreError};
 
 use super::*;
 use crate::damage::walk::Walk;
@@ -31,6 +31,20 @@ fn flip(path: &Path, byte: usize) {
     let mut content = fs::read(path).expect("read");
     content[byte] ^= 1;
     fs::write(path, content).expect("written");
+}
+
+/// Damages the largest table of a closed store that has entries and delivery counts.
+fn flip_in_states(directory: &Path) {
+    let store = open(directory);
+    let tables = store.open_store.database.db.live_files().expect("listed");
+    let states = tables
+        .iter()
+        .filter(|it| it.column_family_name == "default");
+    let largest = states.max_by_key(|it| it.size).expect("there is one");
+    let name = largest.name.trim_start_matches('/').to_owned();
+    let middle = largest.size / 3;
+    store.close().expect("closed");
+    flip(&directory.join("db").join(name), middle);
 }
 
 fn rows(from: u64, limit: usize) -> Query {
@@ -184,16 +198,7 @@ fn messages_whose_delivery_counts_are_damaged_are_told_of_and_all_others_found()
     let id = store.submit(set);
     store.progress.wait_for(id).expect("committed");
     store.close().expect("closed");
-    let store = open(directory.path());
-    let tables = store.open_store.database.db.live_files().expect("listed");
-    let states = tables
-        .iter()
-        .filter(|it| it.column_family_name == "default");
-    let largest = states.max_by_key(|it| it.size).expect("there is one");
-    let name = largest.name.trim_start_matches('/').to_owned();
-    let middle = largest.size / 3;
-    store.close().expect("closed");
-    flip(&directory.path().join("db").join(name), middle);
+    flip_in_states(directory.path());
 
     let store = open(directory.path());
     let (found, damaged) = read_past_damage(&store);
@@ -203,6 +208,89 @@ fn messages_whose_delivery_counts_are_damaged_are_told_of_and_all_others_found()
     assert!((500..MESSAGES).contains(&range.start), "{range:?}");
     let expected: Vec<_> = (1..range.start).chain(range.end..=MESSAGES).collect();
     assert!(found == expected, "{range:?}, and {} found", found.len());
+}
+
+/// Where a message is in the schedule.
+fn due(number: u64) -> EntryKey {
+    EntryKey::by_u64(number * 1_000, SequenceNumber(number))
+}
+
+/// Reads a schedule as the broker does, and returns the numbers that were found, and the stretches
+/// that could not be read.
+fn read_schedule(store: &RocksStore) -> (Vec<u64>, Vec<Range<EntryKey>>) {
+    const MOST: usize = 1_000;
+    let reader = store.reader();
+    let (mut found, mut lost) = (Vec::new(), Vec::new());
+    let end = EntryKey::by_u64(u64::MAX, SequenceNumber::MAX);
+    let (mut from, mut limit) = (due(0), MOST);
+    while from < end {
+        let query = Query::Entries {
+            entity: QUEUE,
+            index: Index::Schedule,
+            from: from.clone(),
+            until: end.clone(),
+            limit,
+            max_bytes: usize::MAX,
+        };
+        match reader.read(CommitId(0), &query) {
+            Ok(entries) => {
+                let entries = entries.into_entries().expect("entries");
+                found.extend(entries.iter().map(|entry| entry.key.number.0));
+                from = match entries.last() {
+                    Some(last) if entries.len() == limit => EntryKey {
+                        number: last.key.number.next(),
+                        ..last.key.clone()
+                    },
+                    _ => end.clone(),
+                };
+                limit = MOST;
+            }
+            Err(StoreError::UnreadableEntries {
+                intact: 0, until, ..
+            }) => {
+                assert!(until > from, "it does not go on");
+                lost.push(from..until.clone());
+                from = until;
+            }
+            Err(StoreError::UnreadableEntries { intact, .. }) => {
+                assert!(intact < limit, "no fewer are asked for");
+                limit = intact;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    (found, lost)
+}
+
+#[test]
+fn what_is_scheduled_before_and_behind_a_damaged_block_is_found() {
+    let directory = new_directory();
+    let mut store = open(directory.path());
+    let mut set = WriteSet::default();
+    for number in 1..=MESSAGES {
+        let noise = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+        set.push(store::Write::PutEntry {
+            entity: QUEUE,
+            index: Index::Schedule,
+            key: due(number),
+            value: noise.repeat(4).into(),
+        });
+    }
+    let id = store.submit(set);
+    store.progress.wait_for(id).expect("committed");
+    store.close().expect("closed");
+    flip_in_states(directory.path());
+
+    let store = open(directory.path());
+    let (found, lost) = read_schedule(&store);
+    let [lost] = &lost[..] else {
+        panic!("{lost:?}");
+    };
+    let (expected, gone): (Vec<_>, Vec<_>) =
+        (1..=MESSAGES).partition(|number| !lost.contains(&due(*number)));
+    assert!(found == expected, "{lost:?}, and {} found", found.len());
+    assert!((20..1_000).contains(&gone.len()), "{}", gone.len());
+    assert_eq!(store.statistics.snapshot().damaged, 1);
 }
 
 /// Blocks of rows, of the index, the properties and the footer all get their turn.
