@@ -7,7 +7,8 @@
 //! chain within the step, and the store never sees the hops between. Each hop does what
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
 //! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue; if
-//! the destination is full it is tried again for some time before.
+//! the destination is full it is tried again for some time before. One whose id cannot be looked up,
+//! because the destination's history is damaged there, is passed over for a lock's time.
 //! (docs/spec/entities.md#14)
 //!
 //! Messages of a queue with sessions are read from the store first (`forward/session_page.rs`).
@@ -246,6 +247,10 @@ pub(crate) fn looked_up(
             known,
         }),
         (Ok(_), None) => Pump::Free,
+        (Err(error), _) if error.is_damage() => {
+            hop::pass_unknown(source, place.subqueue, number, cx);
+            Pump::Free
+        }
         (Err(_), _) => Pump::Until(cx.retry_at()),
     };
     source.sub_mut(place.subqueue).needs_dispatch = true;

@@ -118,6 +118,27 @@ pub(crate) fn pass_over(
     queue.sub_mut(subqueue).set_aside(number, duration, cx);
 }
 
+/// A message of which the destination cannot tell whether it has had it stays, so that others can go
+/// on. One that is not of sessions is tried again after a lock's time.
+pub(super) fn pass_unknown(
+    queue: &mut Queue,
+    subqueue: Subqueue,
+    number: SequenceNumber,
+    cx: &mut Context<'_>,
+) {
+    let duration = queue.settings.lock_duration;
+    let sub = queue.sub_mut(subqueue);
+    if sub.by_session {
+        sub.unreadable.note_message(number);
+        return;
+    }
+    // It may have gone while its id was looked up.
+    if let Some(entry) = sub.window.get(number) {
+        drop(cx.shared.bodies.take(entry.body));
+        sub.lock_unreadable(&[number], duration, cx);
+    }
+}
+
 /// The next message, with its body, if one can go now.
 pub(crate) fn next_transfer(
     queue: &mut Queue,

@@ -4,7 +4,7 @@
 //! their session, in the order of their numbers, and moves on those that were not touched since.
 //! One page is read at a time. A message that is locked, or whose session is held, is passed over;
 //! what frees it wakes the pump. So is one that is damaged: pages become shorter until it is found,
-//! and it is not read again.
+//! and it is not read again. One whose id cannot be looked up stays, too.
 
 use std::collections::BTreeSet;
 
@@ -227,9 +227,12 @@ fn move_on(
     progress
 }
 
-/// Whether a message is neither locked nor its session's holder's.
+/// Whether a message is neither locked nor its session's holder's, nor one that was passed over.
 fn is_free(queue: &Queue, stored: &StoredMessage) -> bool {
+    let number = stored.number;
+    let main = queue.sub(Subqueue::Main);
     let sessions = queue.sessions.as_ref();
     let is_held = sessions.is_some_and(|it| it.holders(stored.row.session_hash).next().is_some());
-    !is_held && !queue.sub(Subqueue::Main).locks.contains(stored.number)
+    let is_passed = main.unreadable.readable_from(number) > number;
+    !is_held && !is_passed && !main.locks.contains(number)
 }

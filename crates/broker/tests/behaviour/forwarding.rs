@@ -417,6 +417,39 @@ fn a_destination_detects_duplicates_also_after_a_restart() {
 }
 
 #[test]
+fn a_message_whose_id_cannot_be_looked_up_stays_for_a_while_and_others_go_on() {
+    check(
+        "
+        0s queue name=b window=20s
+        0s queue name=a forward=b lock=10s
+        0s send in=a encoded x@1
+        1s restart
+        1s reads late
+        2s send in=a encoded y@2 z@3 x@1
+        2s answer damaged
+        2s counters in=a
+        2s answer
+        2s answer
+        2s counters in=a
+        2s counters in=b
+        13s answer
+        13s answer
+        13s counters in=a
+        13s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            2s sent from #2
+            2s active 3 dead 0 deferred 0 bytes 81
+            2s active 1 dead 0 deferred 0 bytes 27
+            2s active 2 dead 0 deferred 0 bytes 54
+            13s active 0 dead 0 deferred 0 bytes 0
+            13s active 3 dead 0 deferred 0 bytes 81
+        "#]],
+    );
+}
+
+#[test]
 fn forwarded_messages_survive_a_crash_in_one_place() {
     check(
         "

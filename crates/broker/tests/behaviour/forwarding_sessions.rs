@@ -165,6 +165,36 @@ fn a_destination_that_detects_duplicates_takes_each_id_once() {
 }
 
 #[test]
+fn a_message_whose_id_cannot_be_looked_up_stays_and_all_others_go_on() {
+    check(
+        "
+        0s queue name=b window=20s
+        0s send in=b encoded o@9
+        0s queue name=a sessions forward=b
+        1s restart
+        1s reads late
+        1s send in=a encoded x:A@1 y:B@2
+        1s answer
+        1s answer damaged
+        1s answer
+        1s answer
+        1s answer
+        1s answer
+        1s asked
+        1s counters in=a
+        1s counters in=b
+        ",
+        expect![[r#"
+            0s sent from #1
+            1s sent from #1
+            1s asked for 
+            1s active 1 dead 0 deferred 0 bytes 29
+            1s active 2 dead 0 deferred 0 bytes 56
+        "#]],
+    );
+}
+
+#[test]
 fn a_damaged_message_stays_and_all_others_go_on() {
     check(
         "
