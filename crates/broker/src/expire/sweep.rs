@@ -29,6 +29,8 @@ pub(crate) struct Sweep {
     /// Due, but their patches have to be read first.
     pub(super) unpatched: Vec<SequenceNumber>,
     pub(super) unpatched_bytes: usize,
+    /// Some of these are damaged, so that each is read by itself, the last one next.
+    pub(super) one_by_one: Vec<SequenceNumber>,
 }
 
 impl Sweep {
@@ -45,6 +47,7 @@ impl Sweep {
             limit: usize::MAX,
             unpatched: Vec::new(),
             unpatched_bytes: 0,
+            one_by_one: Vec::new(),
         }
     }
 
@@ -55,6 +58,15 @@ impl Sweep {
 
     pub(super) fn end(&self) -> SequenceNumber {
         bounds_of(self.block).1
+    }
+
+    /// The messages whose patches are to be read next, if any.
+    pub(super) fn next_unpatched(&mut self) -> Vec<SequenceNumber> {
+        if let Some(number) = self.one_by_one.pop() {
+            return vec![number];
+        }
+        self.unpatched_bytes = 0;
+        std::mem::take(&mut self.unpatched)
     }
 
     pub(super) fn keep(&mut self, expires: u64) {

@@ -66,9 +66,8 @@ fn finish_sweep(queue: &mut Queue, sweep: &Sweep, cx: &mut Context<'_>) {
 
 /// After a piece: reads the patches that are needed, if any.
 fn go_on(queue: &mut Queue, mut sweep: Sweep, cx: &mut Context<'_>) {
-    if !sweep.unpatched.is_empty() {
-        let numbers = std::mem::take(&mut sweep.unpatched);
-        sweep.unpatched_bytes = 0;
+    let numbers = sweep.next_unpatched();
+    if !numbers.is_empty() {
         let query = Query::Points {
             entity: queue.id,
             part: Subqueue::Main.part(),
@@ -255,6 +254,13 @@ pub(crate) fn patches_loaded(
 ) {
     let touched = queue.rows.journal.finish(read);
     let mut sweep = waiting_sweep(queue, read);
+    if let Err(error) = &rows
+        && error.is_damage()
+        && numbers.len() > 1
+    {
+        sweep.one_by_one = numbers.iter().rev().copied().collect();
+        return go_on(queue, sweep, cx);
+    }
     // Messages whose patches cannot be read are looked at again.
     let rows = rows.unwrap_or_default();
     for stored in &rows {
@@ -279,7 +285,7 @@ pub(crate) fn patches_loaded(
     if rows.len() < numbers.len() {
         sweep.look_again(cx);
     }
-    queue.sweep = Some(sweep);
+    go_on(queue, sweep, cx);
 }
 
 fn retry_sweep(queue: &mut Queue, sweep: &Sweep, cx: &Context<'_>) {

@@ -410,6 +410,56 @@ fn a_deadline_is_kept_of_a_message_that_is_locked_while_its_patch_is_read() {
 }
 
 #[test]
+fn a_damaged_patch_keeps_no_other_message_from_dead_lettering() {
+    check_with(
+        BrokerSettings {
+            body_bytes: 0,
+            ..BrokerSettings::default()
+        },
+        "
+        0s queue dead-letter-expired
+        0s send ttl=5s a b c
+        0s attach r1
+        0s limit r1 3
+        1s abandon r1 #1
+        1s abandon r1 #2
+        1s abandon r1 #3
+        1s reads late
+        5s asked
+        5s answer damaged
+        5s asked
+        5s answer
+        5s asked
+        5s answer damaged
+        5s asked
+        5s answer
+        5s asked
+        5s counters
+        66s asked
+        66s answer
+        66s counters
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a expires 5s until 30s
+            0s r1 gets #2 b expires 5s until 30s
+            0s r1 gets #3 c expires 5s until 30s
+            1s abandon r1 #1: done
+            1s abandon r1 #2: done
+            1s abandon r1 #3: done
+            5s asked for Active #1 #2 #3
+            5s asked for Active #1
+            5s asked for Active #2
+            5s asked for Active #3
+            5s asked for 
+            5s active 1 dead 2 deferred 0 bytes 3
+            66s asked for Active #2
+            66s active 0 dead 3 deferred 0 bytes 3
+        "#]],
+    );
+}
+
+#[test]
 fn in_cloud_mode_a_message_that_was_locked_when_due_expires_for_the_next_receiver() {
     check(
         "
