@@ -7,6 +7,9 @@
 //! continues the removal. When the topic of a subscription is deleted, all bodies are, and with
 //! them every tombstone of the topic; but a topic or queue whose bodies a snapshot has stays as a
 //! tombstone until that is gone. What a removed snapshot has of an entity goes as a tombstone too.
+//!
+//! Rows that cannot be read are passed over: they go with the tombstone, and the bodies that they
+//! share stay until all of their home goes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{
     EntityId, EntityRow, EntryKey, Head, Index, NamespaceId, Part, Query, SequenceNumber,
-    StoredMessage, Write,
+    StoreError, StoredMessage, Write,
 };
 
 use crate::context::alarms::Alarm;
@@ -50,8 +53,8 @@ pub(crate) struct Tombstone {
     pub is_home_only: bool,
     /// The part that is being emptied.
     part: usize,
-    /// Named rows of that part that lie before the others.
-    stragglers: bool,
+    /// How many rows are read at once: fewer than a piece before those that cannot be read.
+    limit: usize,
     is_reading: bool,
     alarm: Alarm,
 }
@@ -73,7 +76,7 @@ impl Tombstone {
             bodies,
             is_home_only: false,
             part: 0,
-            stragglers: true,
+            limit: PIECE,
             is_reading: false,
             alarm: Alarm::default(),
         }
@@ -162,12 +165,13 @@ impl Tombstone {
             let part = *Part::ALL.get(self.part)?;
             let head = self.head.part(part);
             if head.count == 0 {
-                self.next_part();
-            } else if self.stragglers && !head.stragglers.is_empty() {
+                self.part += 1;
+            } else if !head.stragglers.is_empty() {
+                let numbers = head.stragglers.iter().take(self.limit);
                 return Some(Query::Points {
                     entity: self.id,
                     part,
-                    numbers: head.stragglers.clone(),
+                    numbers: numbers.copied().collect(),
                     bodies: false,
                     max_bytes: usize::MAX,
                 });
@@ -177,7 +181,7 @@ impl Tombstone {
                     part,
                     from: SequenceNumber(head.resume),
                     until: SequenceNumber::MAX,
-                    limit: PIECE,
+                    limit: self.limit,
                     bodies: false,
                     max_bytes: usize::MAX,
                 });
@@ -185,32 +189,58 @@ impl Tombstone {
         }
     }
 
-    fn next_part(&mut self) {
-        self.part += 1;
-        self.stragglers = true;
-    }
-
     /// Rows came back, and go. Returns whether there are none left.
     pub(crate) fn loaded(&mut self, rows: ReadRows, cx: &mut Context<'_>) -> bool {
         self.is_reading = false;
         let part = Part::ALL.get(self.part);
         let part = *part.expect("a part is emptied before the next one is read");
-        let Ok(rows) = rows else {
-            self.set_alarm(RETRY_MS, cx);
-            return false;
-        };
-        for stored in &rows {
-            self.remove_row(part, stored, cx);
-        }
-        if self.stragglers && !self.head.part(part).stragglers.is_empty() {
-            self.stragglers = false;
-            self.head.part_mut(part).stragglers.clear();
-        } else if rows.len() < PIECE {
-            self.head.part_mut(part).count = 0;
-            self.next_part();
+        match rows {
+            Ok(rows) => self.remove_rows(part, &rows, cx),
+            Err(error) if self.pass_damage(part, &error) => {}
+            Err(_) => {
+                self.set_alarm(RETRY_MS, cx);
+                return false;
+            }
         }
         self.write_head(cx);
         self.advance(cx)
+    }
+
+    /// Removes what was read.
+    fn remove_rows(&mut self, part: Part, rows: &[StoredMessage], cx: &mut Context<'_>) {
+        for stored in rows {
+            self.remove_row(part, stored, cx);
+        }
+        let limit = std::mem::replace(&mut self.limit, PIECE);
+        let head = self.head.part_mut(part);
+        if !head.stragglers.is_empty() {
+            head.stragglers.drain(..limit.min(head.stragglers.len()));
+        } else if rows.len() < limit {
+            head.count = 0;
+        }
+    }
+
+    /// A read met damage: the next one ends before it, or begins behind it. Returns whether that is
+    /// known.
+    fn pass_damage(&mut self, part: Part, error: &StoreError) -> bool {
+        let head = self.head.part_mut(part);
+        let named = head.stragglers.len().min(self.limit);
+        match error {
+            error if named > 1 && error.is_damage() => self.limit = 1,
+            error if named == 1 && error.is_damage() => {
+                self.limit = PIECE;
+                head.stragglers.remove(0);
+            }
+            StoreError::UnreadableRows {
+                intact: 0, until, ..
+            } => {
+                self.limit = PIECE;
+                head.resume = until.0.max(head.resume.saturating_add(1));
+            }
+            StoreError::UnreadableRows { intact, .. } => self.limit = *intact,
+            _ => return false,
+        }
+        true
     }
 
     fn remove_row(&mut self, part: Part, stored: &StoredMessage, cx: &mut Context<'_>) {

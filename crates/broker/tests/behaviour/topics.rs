@@ -1,8 +1,9 @@
 //! Topics: copies for every subscription that selects a message, all of them or none.
 
+use broker::BrokerSettings;
 use expect_test::expect;
 
-use crate::script::check;
+use crate::script::{check, check_after};
 
 #[test]
 fn every_subscription_gets_a_copy_under_its_own_number() {
@@ -401,6 +402,106 @@ fn a_subscription_that_goes_leaves_the_copies_of_others() {
             3s t is gone
             3s removed
             3s 0 rows and 0 bodies
+        "#]],
+    );
+}
+
+#[test]
+fn a_subscription_with_rows_that_cannot_be_read_goes_all_the_same() {
+    check(
+        "
+        0s topic t
+        0s subscription a of=t
+        0s subscription b of=t
+        0s send m*5 encoded in=t
+        0s rows
+        1s reads late
+        1s remove in=t/Subscriptions/a
+        1s wait
+        1s answer unreadable 1 2 4
+        1s answer
+        1s asked
+        1s answer unreadable 0 2 4
+        1s asked
+        1s answer
+        1s asked
+        2s reads now
+        2s rows
+        2s attach r1 in=t/Subscriptions/b delete
+        2s limit r1 5
+        2s rows
+        3s remove in=t
+        3s rows
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s 10 rows and 5 bodies
+            1s t/Subscriptions/a is gone
+            1s removed
+            1s asked for 1024 of Active #2..max
+            1s asked for 1024 of Active #4..max
+            1s asked for 
+            2s 5 rows and 5 bodies
+            2s r1 gets #1 m
+            2s r1 gets #2 m
+            2s r1 gets #3 m
+            2s r1 gets #4 m
+            2s r1 gets #5 m
+            2s 0 rows and 2 bodies
+            3s r1 evicted: the entity does not exist
+            3s t/Subscriptions/b is gone
+            3s t is gone
+            3s removed
+            3s 0 rows and 0 bodies
+        "#]],
+    );
+}
+
+#[test]
+fn a_subscription_with_stragglers_that_cannot_be_read_goes_all_the_same() {
+    check_after(
+        BrokerSettings::default(),
+        "
+        0s topic t
+        0s subscription a of=t lock=1h
+        0s subscription b of=t
+        0s send m*2 encoded in=t
+        0s attach r1 in=t/Subscriptions/a
+        0s limit r1 2
+        0s send m*2000 encoded in=t
+        0s attach r2 in=t/Subscriptions/a delete
+        0s limit r2 1999
+        1s detach r1
+        1s detach r2
+        1s reads late
+        1s remove in=t/Subscriptions/a
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer
+        1s asked
+        1s answer damaged
+        1s asked
+        1s answer
+        1s asked
+        2s rows
+        2s remove in=t
+        2s rows
+        ",
+        2003,
+        expect![[r#"
+            1s t/Subscriptions/a is gone
+            1s removed
+            1s asked for Active #1 #2
+            1s asked for Active #1
+            1s asked for Active #2
+            1s asked for 1024 of Active #2002..max
+            1s asked for 
+            2s 2002 rows and 2002 bodies
+            2s t/Subscriptions/b is gone
+            2s t is gone
+            2s removed
+            2s 0 rows and 0 bodies
         "#]],
     );
 }
