@@ -258,6 +258,8 @@ pub const TASKS: &[Task] = &[
     fuzz("token"),
     fuzz("admin"),
     fuzz("data"),
+    fuzz("journal"),
+    fuzz("rabbitmq"),
 ];
 
 impl Task {
@@ -268,7 +270,7 @@ impl Task {
 
     /// Its part of the time; all fuzz targets together have three.
     pub fn share(&self) -> f64 {
-        if self.is_fuzzing() { 0.3 } else { 1.0 }
+        if self.is_fuzzing() { 0.23 } else { 1.0 }
     }
 
     /// What the round after `done` rounds is told.
@@ -373,10 +375,29 @@ pub fn select(names: &[String]) -> Result<Vec<&'static Task>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     fn named(name: &str) -> &'static Task {
         select(&[name.to_owned()]).expect("it is there")[0]
+    }
+
+    #[test]
+    fn each_fuzz_target_has_a_task() {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/Cargo.toml");
+        let manifest = fs::read_to_string(manifest).expect("readable");
+        let (_, targets) = manifest.split_once("[[bin]]").expect("there are targets");
+        let names = targets
+            .lines()
+            .filter_map(|line| line.strip_prefix("name = \""));
+        let mut targets: Vec<_> = names.filter_map(|name| name.strip_suffix('"')).collect();
+        let tasks = TASKS.iter().filter(|task| task.is_fuzzing());
+        let mut tasks: Vec<_> = tasks.map(|task| task.name).collect();
+        targets.sort_unstable();
+        tasks.sort_unstable();
+        assert_eq!(tasks, targets);
     }
 
     #[test]
