@@ -153,6 +153,26 @@ fn a_walk_goes_on_behind_a_damaged_block_of_the_same_entity() {
     assert!(rows >= found.len() as u64, "{rows} rows");
 }
 
+#[test]
+fn a_purge_keeps_rows_that_cannot_be_read_and_a_deleted_entity_has_none() {
+    let (directory, table) = store_with_a_table();
+    flip(&table, 20_000);
+    let mut store = open(directory.path());
+    let (found, _) = read_past_damage(&store);
+    let id = settle(&mut store, found);
+    store.unapplied.request_apply(id);
+    store.progress.wait_until_applied(id).expect("applied");
+    let (left, damaged) = read_past_damage(&store);
+    assert_eq!((left.len(), damaged.len()), (0, 1));
+    let mut set = WriteSet::default();
+    set.push(store::Write::RemoveEntity(QUEUE));
+    let id = store.submit(set);
+    store.progress.wait_for(id).expect("committed");
+    store.close().expect("closed");
+    let store = open(directory.path());
+    assert_eq!(read_past_damage(&store), (vec![], vec![]));
+}
+
 /// The counts are in a table of another family.
 #[test]
 fn a_copy_has_all_rows_but_those_that_cannot_be_read() {
