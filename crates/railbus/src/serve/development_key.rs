@@ -60,6 +60,22 @@ mod tests {
     }
 
     #[test]
+    fn a_flipped_bit_is_refused_or_changes_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        let whole = open(data.path(), "a").unwrap().jwk_set();
+        let path = data.path().join(FILE);
+        let content = std::fs::read(&path).unwrap();
+        for bit in 0..content.len() * 8 {
+            let mut flipped = content.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, &flipped).unwrap();
+            if let Ok(issuer) = open(data.path(), "a") {
+                assert_eq!(issuer.jwk_set(), whole, "bit {bit}");
+            }
+        }
+    }
+
+    #[test]
     fn a_file_that_is_no_key_is_refused_without_its_text() {
         let data = tempfile::tempdir().unwrap();
         std::fs::write(data.path().join(FILE), "hush").unwrap();
