@@ -10,6 +10,7 @@ use amqp::sasl::{Code, SaslFrame};
 use amqp::{DeliveryState, Performative, Symbol, Transfer};
 use bytes::{Bytes, BytesMut};
 use e2e::{Broker, Credentials, PATIENCE, Peer, Setup, http, peer};
+use endpoint::LinkId;
 
 const KIB: usize = 1 << 10;
 /// Memory that may stay behind after a flood, in KiB.
@@ -135,39 +136,83 @@ fn memory_of_many_connections_is_given_back_when_they_are_gone() {
     wait_for_memory(&broker, before);
 }
 
+/// More messages than the buffers of a socket take, however far the kernel lets them grow.
+const BACKLOG: u64 = 1_024;
+
+/// A queue with a backlog, a receiver of it that reads nothing by itself, and another one.
+struct Flood {
+    sender: Peer,
+    link: LinkId,
+    slow: Peer,
+    other: Peer,
+    receiver: LinkId,
+}
+
+impl Flood {
+    fn begin(broker: &Broker) -> Self {
+        let mut sender = Peer::connect(broker.address());
+        let link = sender.sender("orders");
+        for number in 0..BACKLOG {
+            let mut body = number.to_be_bytes().to_vec();
+            body.resize(32 * KIB, 7);
+            assert_eq!(sender.send(link, &body), DeliveryState::Accepted);
+        }
+        let mut slow = Peer::connect(broker.address());
+        let _ = slow.receiver("orders", 10_000);
+        let mut other = Peer::connect(broker.address());
+        let receiver = other.receiver("orders", 10_000);
+        Self {
+            sender,
+            link,
+            slow,
+            other,
+            receiver,
+        }
+    }
+
+    fn send(&mut self, number: u64) {
+        let state = self.sender.send(self.link, &number.to_be_bytes());
+        assert_eq!(state, DeliveryState::Accepted);
+    }
+
+    /// The number of the next message that the other receiver gets.
+    fn receive(&mut self) -> u64 {
+        let body = self.other.receive(self.receiver).body();
+        let number = body.first_chunk().expect("each has its number");
+        u64::from_be_bytes(*number)
+    }
+}
+
 #[test]
 fn a_receiver_that_does_not_read_keeps_no_more_than_its_socket_takes() {
-    // More than the buffers of a socket take, however far the kernel lets them grow.
-    const MESSAGES: u64 = 1_024;
-    const BODY: usize = 32 * KIB;
     let broker = start(&Setup::new());
-    let mut sender = Peer::connect(broker.address());
-    let link = sender.sender("orders");
-    for number in 0..MESSAGES {
-        let mut body = number.to_be_bytes().to_vec();
-        body.resize(BODY, 7);
-        assert_eq!(sender.send(link, &body), DeliveryState::Accepted);
-    }
-    let mut slow = Peer::connect(broker.address());
-    let _ = slow.receiver("orders", 10_000);
-    let mut other = Peer::connect(broker.address());
-    let receiver = other.receiver("orders", 10_000);
+    let mut flood = Flood::begin(&broker);
     // Twice as many as there are receivers, so each would have some in turn.
-    for number in MESSAGES..MESSAGES + 4 {
-        let body = number.to_be_bytes();
-        assert_eq!(sender.send(link, &body), DeliveryState::Accepted);
-    }
+    (BACKLOG..BACKLOG + 4).for_each(|number| flood.send(number));
     let mut numbers = Vec::new();
-    while numbers.last().is_none_or(|last| *last < MESSAGES + 3) {
-        let body = other.receive(receiver).body();
-        let number = body.first_chunk().expect("each has its number");
-        numbers.push(u64::from_be_bytes(*number));
+    while numbers.last().is_none_or(|last| *last < BACKLOG + 3) {
+        numbers.push(flood.receive());
     }
-    let kept = MESSAGES + 4 - numbers.len() as u64;
-    assert!(kept < MESSAGES * 3 / 4, "the slow one keeps {kept}");
+    let kept = BACKLOG + 4 - numbers.len() as u64;
+    assert!(kept < BACKLOG * 3 / 4, "the slow one keeps {kept}");
     let last: Vec<_> = numbers.split_off(numbers.len() - 4);
-    let expected: Vec<_> = (MESSAGES..MESSAGES + 4).collect();
+    let expected: Vec<_> = (BACKLOG..BACKLOG + 4).collect();
     assert_eq!(last, expected, "what came later is the other's alone");
+}
+
+#[test]
+fn a_receiver_that_reads_byte_by_byte_keeps_no_message_from_others() {
+    let broker = start(&Setup::new());
+    let mut flood = Flood::begin(&broker);
+    flood.send(BACKLOG);
+    while flood.receive() < BACKLOG {}
+    for number in BACKLOG + 1..=BACKLOG + 20 {
+        let byte = &mut [0];
+        let read = flood.slow.stream().read_exact(byte);
+        read.expect("it holds a backlog");
+        flood.send(number);
+        assert_eq!(flood.receive(), number);
+    }
 }
 
 const OWNER: Credentials = Credentials {
