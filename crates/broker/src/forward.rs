@@ -7,8 +7,8 @@
 //! chain within the step, and the store never sees the hops between. Each hop does what
 //! it does with any message that arrives: it numbers it, restarts its time to live, detects
 //! duplicates. What cannot go on stays (dead letters) or goes to the transfer dead-letter queue; if
-//! the destination is full it is tried again for some time before. One whose id cannot be looked up,
-//! because the destination's history is damaged there, is passed over for a lock's time.
+//! the destination is full it is tried again for some time before. One whose id cannot be looked
+//! up, because the destination's history is damaged there, is passed over for a lock's time.
 //! (docs/spec/entities.md#14)
 //!
 //! Messages of a queue with sessions are read from the store first (`forward/session_page.rs`).

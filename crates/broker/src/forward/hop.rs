@@ -118,8 +118,8 @@ pub(crate) fn pass_over(
     queue.sub_mut(subqueue).set_aside(number, duration, cx);
 }
 
-/// A message of which the destination cannot tell whether it has had it stays, so that others can go
-/// on. One that is not of sessions is tried again after a lock's time.
+/// A message of which the destination cannot tell whether it has had it stays, so that others can
+/// go on. One that is not of sessions is tried again after a lock's time.
 pub(super) fn pass_unknown(
     queue: &mut Queue,
     subqueue: Subqueue,

@@ -40,7 +40,7 @@ pub(crate) struct Schedule {
     pub retry_at: Option<Mono>,
     /// When the last piece ended with more that was due: messages that have waited longer go first.
     resume_at: Option<Wall>,
-    /// So many entries can be read before those that cannot; they are read next.
+    /// How many entries can be read before those that cannot; only they are read next.
     intact: Option<usize>,
     /// The first place where entries were passed over.
     passed: Option<Due>,
