@@ -4,7 +4,8 @@
 //! goes once to each queue that takes it, and is not looked for among duplicates, since it is one.
 //! What no queue takes is dropped, or waits if the queue is set so. A message that comes back to a
 //! queue that it has died in is dropped there, unless a client has rejected it since: such a circle
-//! would not end.
+//! would not end. One that comes back by a topic or a forward may stay there; it is dropped when it
+//! dies there again.
 
 use std::collections::BTreeSet;
 
@@ -46,6 +47,9 @@ pub(super) fn route_one(
         run(queue, cx);
         return true;
     }
+    let died_here = patch
+        .deaths()
+        .is_some_and(|deaths| deaths.is_circle(&queue.path));
     patch.set_source(&queue.path);
     let (reason, came) = note_death(&mut patch, &queue.path, &transfer, cx.now.wall);
     let hides_further_keys = queue.settings.dead_letter_key.is_some() && came.keys.len() > 1;
@@ -57,9 +61,8 @@ pub(super) fn route_one(
         && let Some(deaths) = patch.deaths()
     {
         targets.retain(|id| {
-            directory
-                .get(*id)
-                .is_some_and(|it| !deaths.is_circle(&it.path))
+            let target = directory.get(*id);
+            !died_here && target.is_some_and(|it| !deaths.is_circle(&it.path))
         });
     }
     transfer.body.patch = Some(Box::new(patch));

@@ -6,6 +6,13 @@ use expect_test::expect;
 
 use crate::script::{check, check_with};
 
+fn recording() -> BrokerSettings {
+    BrokerSettings {
+        lineage: true,
+        ..BrokerSettings::default()
+    }
+}
+
 #[test]
 fn a_dead_letter_goes_once_to_each_queue_that_its_router_tells() {
     check(
@@ -183,6 +190,124 @@ fn a_message_that_expires_in_a_circle_is_dropped_and_one_that_is_rejected_is_not
             38s r1 gets #3 two DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-exchange="" x-routing-key="a" first #2 died in b Expired 1 died in a Rejected 1 from dead letters of b expires 47s until 68s
             39s reject r1 #3 in=a: done
             39s r2 gets #3 two x-exchange="" x-routing-key="b" first #2 died in a Rejected 2 died in b Expired 1 from dead letters of a expires 49s until 69s
+        "#]],
+    );
+}
+
+#[test]
+fn a_circle_by_a_topic_and_a_forward_ends_when_the_message_dies_there_again() {
+    check_with(
+        recording(),
+        "
+        0s queue name=q dead-router=news ttl=10s dead-letter-expired
+        0s topic news
+        0s subscription s of=news forward=q
+        1s send encoded one in=q
+        12s attach r1 in=q
+        12s limit r1 1
+        13s reject r1 #2 in=q
+        14s counters in=q
+        25s counters in=q
+        36s counters in=q
+        60s trace in=q #1
+        ",
+        expect![[r#"
+            1s sent from #1
+            12s r1 gets #2 one DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-exchange="news" x-routing-key="q" first #1 died in q Expired 1 from dead letters of q expires 21s until 42s
+            13s reject r1 #2 in=q: done
+            14s active 1 dead 0 deferred 0 bytes 27
+            25s active 1 dead 0 deferred 0 bytes 27
+            36s active 0 dead 0 deferred 0 bytes 0
+            60s trace: since 0s
+            60s   1s q#1: Accepted { message_id: None, session_id: None }
+            60s   11s q#1: Expired
+            60s   11s q#1: DeadLettered { to: DeadLetter, reason: Some("TTLExpiredException") }
+            60s   11s q#1: Forwarded to news#0
+            60s   11s news#1: Arrived from q#1
+            60s   11s news#1: Distributed { copies: 1 }
+            60s   11s news/Subscriptions/s#1: Copied from news#1 by $Default
+            60s   11s news/Subscriptions/s#1: Forwarded to q#0
+            60s   11s q#2: Arrived from news/Subscriptions/s#1
+            60s   12s q#2: Locked { connection: (1), delivery_count: 0 }
+            60s   13s q#2: Settled { how: Rejected, by: Some((0)) }
+            60s   13s q#2: DeadLettered { to: DeadLetter, reason: None }
+            60s   13s q#2: Forwarded to news#0
+            60s   13s news#2: Arrived from q#2
+            60s   13s news#2: Distributed { copies: 1 }
+            60s   13s news/Subscriptions/s#2: Copied from news#2 by $Default
+            60s   13s news/Subscriptions/s#2: Forwarded to q#0
+            60s   13s q#3: Arrived from news/Subscriptions/s#2
+            60s   23s q#3: Expired
+            60s   23s q#3: DeadLettered { to: DeadLetter, reason: Some("TTLExpiredException") }
+            60s   23s q#3: Forwarded to news#0
+            60s   23s news#3: Arrived from q#3
+            60s   23s news#3: Distributed { copies: 1 }
+            60s   23s news/Subscriptions/s#3: Copied from news#3 by $Default
+            60s   23s news/Subscriptions/s#3: Forwarded to q#0
+            60s   23s q#4: Arrived from news/Subscriptions/s#3
+            60s   33s q#4: Expired
+            60s   33s q#4: DeadLettered { to: DeadLetter, reason: Some("TTLExpiredException") }
+            60s   33s q#4: Dropped { why: Unroutable }
+        "#]],
+    );
+}
+
+#[test]
+fn a_circle_to_a_queue_without_room_ends_or_keeps_its_message() {
+    check_with(
+        recording(),
+        "
+        0s queue name=q dead-router=news max-length=0
+        0s queue name=k dead-router=more ttl=10s dead-letter-expired at-least-once reject-publish
+        0s topic news
+        0s subscription s of=news forward=q
+        0s topic more
+        0s subscription s of=more forward=k
+        1s send encoded one in=q
+        1s send encoded two in=k
+        2s trace in=q
+        100s counters in=k
+        ",
+        expect![[r#"
+            1s sent from #1
+            1s sent from #1
+            2s trace: since 0s
+            2s   1s q#1: Accepted { message_id: None, session_id: None }
+            2s   1s q#1: DeadLettered { to: DeadLetter, reason: Some("MaxLengthExceeded") }
+            2s   1s q#1: Forwarded to news#0
+            2s   1s q#2: Arrived from news/Subscriptions/s#1
+            2s   1s q#2: DeadLettered { to: DeadLetter, reason: Some("MaxLengthExceeded") }
+            2s   1s q#2: Dropped { why: Unroutable }
+            100s active 0 dead 1 deferred 0 bytes 27
+        "#]],
+    );
+}
+
+#[test]
+fn a_circle_by_a_router_and_a_forward_of_dead_letters_ends() {
+    check_with(
+        recording(),
+        "
+        0s queue name=q dead-router=- dead-key=p ttl=10s dead-letter-expired
+        0s queue name=p forward-dead=q ttl=10s dead-letter-expired
+        1s send one in=q
+        60s trace in=q #1
+        ",
+        expect![[r#"
+            1s sent from #1
+            60s trace: since 0s
+            60s   1s q#1: Accepted { message_id: None, session_id: None }
+            60s   11s q#1: Expired
+            60s   11s q#1: DeadLettered { to: DeadLetter, reason: Some("TTLExpiredException") }
+            60s   11s q#1: Forwarded to p#0
+            60s   11s p#1: Arrived from q#1
+            60s   21s p#1: Expired
+            60s   21s p#1: DeadLettered { to: DeadLetter, reason: Some("TTLExpiredException") }
+            60s   21s p#1: Forwarded to q#0
+            60s   21s q#2: Arrived from p#1
+            60s   31s q#2: Expired
+            60s   31s q#2: DeadLettered { to: DeadLetter, reason: Some("TTLExpiredException") }
+            60s   31s q#2: Dropped { why: Unroutable }
         "#]],
     );
 }
