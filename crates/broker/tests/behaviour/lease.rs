@@ -66,6 +66,41 @@ fn a_receiver_that_comes_and_goes_at_once_is_a_use() {
 }
 
 #[test]
+fn a_receiver_that_comes_and_goes_in_one_turn_is_a_use() {
+    check(
+        "
+        0s queue expires=10s
+        5s visit r1
+        14999ms queues
+        15s queues
+        ",
+        expect![[r#"
+            14999ms queues: q
+            15s q is gone
+            15s queues: 
+        "#]],
+    );
+}
+
+#[test]
+fn a_receiver_that_does_not_wait_for_a_session_is_a_use() {
+    check(
+        "
+        0s queue expires=10s sessions
+        5s accept r1 next 0s
+        14999ms queues
+        15s queues
+        ",
+        expect![[r#"
+            5s r1 refused: timeout
+            14999ms queues: q
+            15s q is gone
+            15s queues: 
+        "#]],
+    );
+}
+
+#[test]
 fn a_lost_connection_starts_the_clock_and_locks_do_not_stop_it() {
     check(
         "

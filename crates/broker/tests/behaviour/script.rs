@@ -215,6 +215,7 @@ impl Stage {
             "subscribe" => self.subscribe(args),
             "unsubscribe" => self.unsubscribe(args),
             "limit" => self.limit(args),
+            "visit" => self.visit(args),
             "detach" | "lose" | "disconnect" => self.leave(verb, args),
             "redeclare" => self.redeclare(),
             "written" => self.turn(vec![Command::Written {
@@ -303,6 +304,13 @@ impl Stage {
     fn attach(&mut self, args: &[&str]) {
         let command = attaching::command(args, self.entity(args));
         self.turn(vec![command]);
+    }
+
+    /// A receiver comes and goes in one turn.
+    fn visit(&mut self, args: &[&str]) {
+        let attach = attaching::command(args, self.entity(args));
+        let receiver = receiver(args[0]);
+        self.turn(vec![attach, Command::Detach { receiver }]);
     }
 
     fn declare(&mut self, args: &[&str]) {
