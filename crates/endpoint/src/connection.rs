@@ -198,6 +198,7 @@ impl Connection {
     pub fn output(&mut self, now: Mono) -> &mut Output {
         self.flush_dispositions();
         self.timers.sent(now, self.outbox.output.len());
+        self.limit_wait();
         &mut self.outbox.output
     }
 

@@ -3,8 +3,9 @@
 //!
 //! Before a detach, end or close the owner takes the events of the frames ahead of it, attaches
 //! included. Then the deliveries that it would cut off are answered, for which there are two
-//! seconds. A transfer waits as long as another link has deliveries and no answer to its attach.
-//! Input behind the frame waits as well, and the owner should read no more meanwhile.
+//! seconds. Those behind an attach without an answer are taken first, however long that takes, as a
+//! settled one would be lost. A transfer waits as long as another link has such deliveries. Input
+//! behind the frame waits as well, and the owner should read no more meanwhile.
 
 use amqp::{Performative, Transfer};
 use bytes::Bytes;
@@ -23,7 +24,7 @@ pub(crate) struct WaitingFrame {
     performative: Performative,
     /// Of a transfer.
     payload: Bytes,
-    /// When it takes effect without the answers, if it ever does.
+    /// When it takes effect without the answers. Nothing while it waits for an attach.
     pub(crate) deadline: Option<Mono>,
     /// What it has to wait for, of all that there may be. Nothing if that is not known yet.
     obstacle: Option<Obstacle>,
@@ -36,6 +37,12 @@ enum Obstacle {
     Delivery { session: u32, id: u32 },
     /// A link that is not answered and has deliveries.
     Link(u32),
+}
+
+impl Obstacle {
+    fn is_delivery(self) -> bool {
+        matches!(self, Self::Delivery { .. })
+    }
 }
 
 impl Connection {
@@ -57,7 +64,7 @@ impl Connection {
         }
         // Its obstacle is looked for once the owner has taken the events.
         let obstacle = match self.events.is_empty() {
-            true => self.obstacle(channel, &performative),
+            true => self.obstacle(channel, &performative, true),
             false => None,
         };
         if self.events.is_empty() && obstacle.is_none() {
@@ -107,11 +114,13 @@ impl Connection {
         };
         let now = self.timers.now;
         let is_due = frame.deadline.is_some_and(|deadline| deadline <= now);
-        if self.phase == Phase::Opened && !is_due {
-            let same = frame.obstacle.filter(|obstacle| self.is_there(*obstacle));
-            let obstacle = same.or_else(|| self.obstacle(frame.channel, &frame.performative));
-            if obstacle.is_some() {
-                frame.obstacle = obstacle;
+        if self.phase == Phase::Opened {
+            let counts = |it: &Obstacle| self.is_there(*it) && !(is_due && it.is_delivery());
+            let same = frame.obstacle.filter(counts);
+            let other = || self.obstacle(frame.channel, &frame.performative, !is_due);
+            if let Some(obstacle) = same.or_else(other) {
+                frame.deadline = frame.deadline.filter(|_| obstacle.is_delivery());
+                frame.obstacle = Some(obstacle);
                 self.waiting_frame = Some(frame);
                 return false;
             }
@@ -120,18 +129,33 @@ impl Connection {
         true
     }
 
+    /// Gives the answers their time, if it is them that a frame waits for now.
+    pub(crate) fn limit_wait(&mut self) {
+        let deadline = later(self.timers.now, LINGER);
+        if let Some(frame) = &mut self.waiting_frame
+            && frame.obstacle.is_some_and(|it| it.is_delivery())
+        {
+            frame.deadline.get_or_insert(deadline);
+        }
+    }
+
     /// Takes the input behind what waits, for which nothing will be answered any more: it came
     /// before the end of the stream.
     pub(crate) fn take_held_input(&mut self) {
-        while let Some(frame) = &mut self.waiting_frame {
-            frame.deadline = Some(self.timers.now);
+        while let Some(frame) = self.waiting_frame.take() {
+            self.handle_waiting(frame.channel, frame.performative, frame.payload);
             self.resume();
         }
     }
 
-    /// A delivery that would be left without an answer, or a link whose deliveries would not have
-    /// been taken.
-    fn obstacle(&self, channel: u16, performative: &Performative) -> Option<Obstacle> {
+    /// A delivery that would be left without an answer, if those count, or a link whose deliveries
+    /// would not have been taken.
+    fn obstacle(
+        &self,
+        channel: u16,
+        performative: &Performative,
+        answers: bool,
+    ) -> Option<Obstacle> {
         let key = self.remote_channels.get(channel.into());
         match performative {
             Performative::Transfer(transfer) => {
@@ -141,19 +165,25 @@ impl Connection {
             Performative::Detach(detach) => {
                 let handles = &self.sessions.get(key?)?.remote_handles;
                 let link = handles.get(detach.handle)?;
-                self.obstacle_in(key?, |key| key == link)
+                self.obstacle_in(key?, answers, |key| key == link)
             }
-            Performative::End(_) => self.obstacle_in(key?, |_| true),
+            Performative::End(_) => self.obstacle_in(key?, answers, |_| true),
             _ => {
                 let mut sessions = self.sessions.keys();
-                sessions.find_map(|key| self.obstacle_in(key, |_| true))
+                sessions.find_map(|key| self.obstacle_in(key, answers, |_| true))
             }
         }
     }
 
-    fn obstacle_in(&self, key: u32, is_chosen: impl Fn(u32) -> bool) -> Option<Obstacle> {
+    fn obstacle_in(
+        &self,
+        key: u32,
+        answers: bool,
+        is_chosen: impl Fn(u32) -> bool,
+    ) -> Option<Obstacle> {
         let session = self.sessions.get(key)?;
-        let is_owed = |(id, link): &(u32, u32)| is_chosen(*link) && self.is_owed(*link, *id);
+        let is_owed =
+            |(id, link): &(u32, u32)| answers && is_chosen(*link) && self.is_owed(*link, *id);
         let repeated = session.repeated.iter().copied();
         let delivery = session.incoming.ids().chain(repeated).find(is_owed);
         let delivery = delivery.map(|(id, _)| Obstacle::Delivery { session: key, id });

@@ -225,3 +225,49 @@ fn a_transfer_waits_for_the_answer_to_an_attach_however_long_it_takes() {
         "#]],
     );
 }
+
+#[test]
+fn a_close_waits_for_the_answer_to_an_attach_with_deliveries_however_long_it_takes() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a settled body=1 > 0: close
+        wait 5000
+        accept in",
+        &expect![[r#"
+            > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a settled body=1 > 0: close
+              * AttachRequested in sender
+            wait 5000
+            accept in
+              * Delivery 0 settled body=1
+              * Closed
+              < 0: attach in h=0 receiver
+              < close
+        "#]],
+    );
+}
+
+#[test]
+fn answers_have_their_time_from_the_answer_to_the_attach() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a body=1 > 0: detach h=0 closed
+        wait 5000
+        accept in
+        wait 1999
+        wait 1",
+        &expect![[r#"
+            > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a body=1 > 0: detach h=0 closed
+              * AttachRequested in sender
+            wait 5000
+            accept in
+              * Delivery 0 body=1
+              < 0: attach in h=0 receiver
+            wait 1999
+            wait 1
+              * Detached closed
+              < 0: detach h=0 closed
+        "#]],
+    );
+}
