@@ -217,6 +217,7 @@ impl Client {
                     state,
                 });
             }
+            Event::Missed { state, .. } => self.handle_missed(state.as_ref()),
             Event::Credit { link, limit, drain } => self.handle_any_credit(link, limit, drain),
             Event::AttachRequested {
                 link,
