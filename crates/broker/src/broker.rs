@@ -26,7 +26,7 @@ use crate::client_affine;
 use crate::context::effects::Effects;
 use crate::context::{Context, Shared};
 use crate::entities::directory::{Directory, change_of};
-use crate::fault::inject;
+use crate::fault::{inject, outputs};
 use crate::queue::activity::activity;
 use crate::queue::info::info;
 use crate::queue::kind::Kind;
@@ -114,16 +114,21 @@ impl Broker {
             // Nothing else: what it copies is what the steps before have written.
             return step::apply(directory, command, cx);
         }
-        if directory.faults.is_empty() {
-            step::apply(directory, command, cx);
-        } else {
+        let first = cx.effects.outputs.len();
+        let has_faults = !directory.faults.is_empty();
+        if has_faults {
             inject::apply(directory, command, cx);
+        } else {
+            step::apply(directory, command, cx);
         }
         inject::carry_out_delayed(directory, cx);
         client_affine::end_unused(directory, cx);
         free::free_unused(directory, cx);
         forward::pump(directory, cx);
         answer_volatile_reads(directory, cx);
+        if has_faults || directory.faults.delays.has_due() {
+            outputs::look_at(directory, first, cx);
+        }
         cx.shared.bodies.trim();
     }
 
@@ -159,7 +164,7 @@ impl Broker {
         let mono = [
             first.mono,
             transaction,
-            self.directory.faults.deadline(),
+            self.directory.faults.delays.deadline(),
             at_once,
         ];
         let deadline = Deadline {
@@ -179,7 +184,7 @@ impl Broker {
         now.wall < self.now.wall
             || self.shared.alarms.is_due(now)
             || self.goes_on()
-            || [transaction, self.directory.faults.deadline()]
+            || [transaction, self.directory.faults.delays.deadline()]
                 .into_iter()
                 .flatten()
                 .any(|at| at <= now.mono)

@@ -17,6 +17,16 @@ use crate::api::time::Wall;
 
 /// The most rules of a namespace.
 pub const MAX_FAULTS: usize = 100;
+/// The operations that are about messages which a client is given, or was before.
+pub(crate) const OF_GIVEN: &[FaultOperation] = &[
+    FaultOperation::Receive,
+    FaultOperation::Complete,
+    FaultOperation::Abandon,
+    FaultOperation::Defer,
+    FaultOperation::DeadLetter,
+    FaultOperation::Renew,
+    FaultOperation::ReceiveDeferred,
+];
 
 /// Which operations fail, and how. Of several rules that have one fail, the first decides.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -51,10 +61,10 @@ pub struct FaultMatch {
     /// The session that the operation names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// The id of a message that is sent.
+    /// The id of a message that is sent, or that the operation is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
-    /// A condition in the language of rules, for messages that are sent.
+    /// A condition in the language of rules, for the same messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
     /// The method and the path of HTTP requests. The rule is for them alone.
@@ -109,6 +119,8 @@ pub enum FaultOperation {
     /// Of a receiver.
     Attach,
     AcceptSession,
+    /// A message is handed out to a receiver.
+    Receive,
     Send,
     /// A send of messages for later.
     Schedule,
@@ -161,6 +173,8 @@ pub enum FaultEffect {
     Close(InjectedError),
     /// It is carried out after this number of milliseconds.
     DelayMs(u64),
+    /// It is carried out, and answered this number of milliseconds later.
+    DelayAnswerMs(u64),
     /// It waits until no more than this number of them is carried out in a second.
     ThrottlePerSecond(u32),
     /// It is carried out, and its connection has no credit to send for this number of milliseconds.
@@ -268,6 +282,21 @@ impl HttpFault {
     }
 }
 
+impl FaultRule {
+    /// Whether it is for that operation, and its effect can be had on it.
+    pub(crate) fn is_for(&self, operation: FaultOperation) -> bool {
+        let operations = &self.matches.operations;
+        self.effect.is_possible(operation)
+            && (operations.is_empty() || operations.contains(&operation))
+    }
+
+    /// Whether it compares messages that clients are given.
+    pub(crate) fn follows_messages(&self) -> bool {
+        let compares = self.matches.message_id.is_some() || self.matches.filter.is_some();
+        compares && OF_GIVEN.iter().any(|operation| self.is_for(*operation))
+    }
+}
+
 impl FaultMatch {
     /// Whether it has to be known whose operation it is.
     pub(crate) fn names_client(&self) -> bool {
@@ -285,7 +314,10 @@ impl FaultEffect {
     pub(crate) fn delays(self) -> bool {
         matches!(
             self,
-            Self::DelayMs(_) | Self::ThrottlePerSecond(_) | Self::WithholdCreditMs(_)
+            Self::DelayMs(_)
+                | Self::DelayAnswerMs(_)
+                | Self::ThrottlePerSecond(_)
+                | Self::WithholdCreditMs(_)
         )
     }
 
@@ -299,8 +331,8 @@ impl FaultEffect {
 
     fn scope(self) -> Scope {
         use FaultOperation::{
-            Abandon, AcceptSession, Attach, Commit, Complete, DeadLetter, Declare, Defer, Renew,
-            Rollback,
+            Abandon, AcceptSession, Attach, Commit, Complete, DeadLetter, Declare, Defer, Receive,
+            Renew, Rollback,
         };
         match self {
             Self::DeliverAgain => Scope::Only(&[Complete]),
@@ -310,8 +342,11 @@ impl FaultEffect {
             Self::DelayMs(_) | Self::ThrottlePerSecond(_) => {
                 Scope::AllBut(&[Attach, AcceptSession, Declare, Commit, Rollback])
             }
-            Self::Refuse(_)
-            | Self::WithholdCreditMs(_)
+            // Messages would come before the answer to a receiver that is let in.
+            Self::DelayAnswerMs(_) => Scope::AllBut(&[Attach, AcceptSession, Receive]),
+            // Its client has asked for nothing that could be refused.
+            Self::Refuse(_) => Scope::AllBut(&[Receive]),
+            Self::WithholdCreditMs(_)
             | Self::ExpireToken
             | Self::Disconnect(_)
             | Self::Detach(_)

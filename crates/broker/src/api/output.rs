@@ -339,13 +339,48 @@ pub enum Output {
     },
 }
 
+/// Where an output goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Addressee {
+    Server,
+    /// It is the answer to this.
+    Request(RequestId),
+    Receiver(ReceiverId),
+    Connection(ConnectionId),
+}
+
 impl Output {
     /// The connection it is for.
     #[must_use]
     pub fn connection(&self) -> ConnectionId {
+        match self.addressee() {
+            Addressee::Server => ConnectionId::SERVER,
+            Addressee::Request(request) => request.connection,
+            Addressee::Receiver(receiver) => receiver.connection,
+            Addressee::Connection(connection) => connection,
+        }
+    }
+
+    /// The request that it answers, if any.
+    pub(crate) fn request(&self) -> Option<RequestId> {
+        match self.addressee() {
+            Addressee::Request(request) => Some(request),
+            _ => None,
+        }
+    }
+
+    /// The receiver that it is for, if any.
+    pub(crate) fn receiver(&self) -> Option<ReceiverId> {
+        match self.addressee() {
+            Addressee::Receiver(receiver) => Some(receiver),
+            _ => None,
+        }
+    }
+
+    fn addressee(&self) -> Addressee {
         match self {
             Self::EntityChanged(_) | Self::RulesChanged(..) | Self::NamespaceChanged(_) => {
-                ConnectionId::SERVER
+                Addressee::Server
             }
             Self::Administered { request, .. }
             | Self::RuleChanged { request, .. }
@@ -363,7 +398,7 @@ impl Output {
             | Self::SessionRenewed { request, .. }
             | Self::SessionState { request, .. }
             | Self::SessionStateSet { request, .. }
-            | Self::Sessions { request, .. } => request.connection,
+            | Self::Sessions { request, .. } => Addressee::Request(*request),
             Self::Deliver { receiver, .. }
             | Self::Drained { receiver }
             | Self::DeliveryTimedOut { receiver, .. }
@@ -372,13 +407,15 @@ impl Output {
             | Self::Subscribed { receiver, .. }
             | Self::SessionAccepted { receiver, .. }
             | Self::SessionRefused { receiver, .. }
-            | Self::SessionLost { receiver } => receiver.connection,
-            Self::NodeOpened { link, .. } | Self::NodeClosed { link } => link.connection,
-            Self::Ended { requester, .. } => requester.connection(),
+            | Self::SessionLost { receiver } => Addressee::Receiver(*receiver),
+            Self::NodeOpened { link, .. } | Self::NodeClosed { link } => {
+                Addressee::Connection(link.connection)
+            }
+            Self::Ended { requester, .. } => Addressee::Connection(requester.connection()),
             Self::Dropped { connection }
             | Self::CreditWithheld { connection, .. }
             | Self::LockEnded { connection, .. }
-            | Self::TimedOut { connection, .. } => *connection,
+            | Self::TimedOut { connection, .. } => Addressee::Connection(*connection),
         }
     }
 }

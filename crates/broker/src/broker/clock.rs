@@ -64,7 +64,7 @@ pub(crate) fn advance(
 /// The first deadline of what is in a namespace, in the broker's time.
 pub(crate) fn deadline(directory: &Directory, shared: &Shared, namespace: NamespaceId) -> Deadline {
     let mut first = Deadline {
-        mono: directory.faults.deadline_of(namespace),
+        mono: directory.faults.delays.deadline_of(namespace),
         wall: None,
     };
     for queue in directory.all_in(namespace) {

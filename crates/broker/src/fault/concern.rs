@@ -10,11 +10,11 @@ mod transaction;
 use std::borrow::Cow;
 
 use filter::{Facts, Message, Selector};
-use store::{EntityId, NamespaceId};
+use store::{EntityId, NamespaceId, SequenceNumber};
 
 use crate::api::command::{Command, SessionFilter};
 use crate::api::fault::{FaultOperation, Requester};
-use crate::api::id::{ReceiverId, RequestId, TransactionId};
+use crate::api::id::{LockToken, ReceiverId, RequestId, TransactionId};
 use crate::api::incoming::Incoming;
 use crate::api::outcome::Outcome;
 use crate::lineage::record::id_text;
@@ -28,8 +28,18 @@ pub(super) struct Concern<'a> {
     /// Of a settlement whose client wants no answer it is the receiver that holds the lock, which
     /// the command does not say.
     pub requester: Option<Requester>,
+    pub named: Named<'a>,
     session: Option<&'a [u8]>,
     messages: &'a [Incoming],
+}
+
+/// The messages that an operation is about without bringing them.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Named<'a> {
+    Nothing,
+    /// Those with these locks.
+    Locks(&'a [LockToken]),
+    Numbers(&'a [SequenceNumber]),
 }
 
 /// Where an operation is.
@@ -51,6 +61,7 @@ impl<'a> Concern<'a> {
             place: Place::Entity(entity),
             operation,
             requester: Some(requester),
+            named: Named::Nothing,
             session: None,
             messages: &[],
         };
@@ -88,12 +99,13 @@ impl<'a> Concern<'a> {
                 request,
                 subqueue,
                 session,
+                token,
                 outcome,
-                ..
             } => Self {
                 place: Place::Entity(subqueue.entity),
                 operation: operation_of(outcome)?,
                 requester: request.map(Requester::Request),
+                named: Named::Locks(std::slice::from_ref(token)),
                 session: session.as_deref(),
                 messages: &[],
             },
@@ -101,15 +113,21 @@ impl<'a> Concern<'a> {
                 request,
                 subqueue,
                 session,
+                tokens,
                 outcome,
-                ..
             } => Self {
+                named: Named::Locks(tokens),
                 session: session.as_deref(),
                 ..asked(subqueue.entity, operation_of(outcome)?, request)
             },
             Command::Renew {
-                request, subqueue, ..
-            } => asked(subqueue.entity, FaultOperation::Renew, request),
+                request,
+                subqueue,
+                tokens,
+            } => Self {
+                named: Named::Locks(tokens),
+                ..asked(subqueue.entity, FaultOperation::Renew, request)
+            },
             Command::Peek {
                 request, subqueue, ..
             } => asked(subqueue.entity, FaultOperation::Peek, request),
@@ -126,8 +144,10 @@ impl<'a> Concern<'a> {
                 request,
                 subqueue,
                 session,
+                numbers,
                 ..
             } => Self {
+                named: Named::Numbers(numbers),
                 session: session.as_deref(),
                 ..asked(subqueue.entity, FaultOperation::ReceiveDeferred, request)
             },
@@ -178,6 +198,7 @@ impl<'a> Concern<'a> {
                 place: Place::Path(publication.namespace, Cow::Borrowed(&publication.router)),
                 operation: FaultOperation::Publish,
                 requester: Some(Requester::Request(*request)),
+                named: Named::Nothing,
                 session: None,
                 messages: std::slice::from_ref(&publication.message),
             },
@@ -228,6 +249,23 @@ impl<'a> Concern<'a> {
             | Command::Tick => return None,
         };
         Some(concern)
+    }
+
+    /// A message of an entity, of a session if it has one, is handed out.
+    pub fn of_delivery(
+        receiver: ReceiverId,
+        entity: EntityId,
+        number: &'a SequenceNumber,
+        session: Option<&'a [u8]>,
+    ) -> Self {
+        Self {
+            place: Place::Entity(entity),
+            operation: FaultOperation::Receive,
+            requester: Some(Requester::Receiver(receiver)),
+            named: Named::Numbers(std::slice::from_ref(number)),
+            session,
+            messages: &[],
+        }
     }
 
     /// Whether it is about that session, or sends a message of it.

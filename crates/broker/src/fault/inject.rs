@@ -6,7 +6,7 @@
 
 use crate::api::command::Command;
 use crate::api::fault::{DisconnectTime, FaultEffect, InjectedEnd, Requester};
-use crate::api::id::ConnectionId;
+use crate::api::id::{ConnectionId, LockToken};
 use crate::api::lineage::LockEnd;
 use crate::api::operation::Operation;
 use crate::api::outcome::Outcome;
@@ -14,15 +14,15 @@ use crate::api::output::Output;
 use crate::broker::step;
 use crate::context::Context;
 use crate::entities::directory::Directory;
-use crate::fault::concern::{Concern, Place};
+use crate::fault::concern::{Concern, Named, Place};
+use crate::fault::delays::Delayed;
 use crate::fault::refuse;
-use crate::fault::rules::Delayed;
 use crate::queue::Queue;
 use crate::receive::run::run;
 use crate::settle::end_lock;
 use crate::transaction;
 use crate::transaction::injected;
-use store::NamespaceId;
+use store::{EntityId, NamespaceId, SequenceNumber};
 
 /// Carries a command out unless a rule has it fail.
 pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Context<'_>) {
@@ -53,17 +53,24 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
         FaultEffect::DelayMs(delay) if can_wait(&command) => {
             let until = cx.broker_now.mono.after(delay);
             let delayed = Delayed::Command(Box::new(command));
-            directory.faults.delay(until, namespace, requester, delayed);
+            let delays = &mut directory.faults.delays;
+            delays.delay(until, namespace, requester, delayed);
         }
         FaultEffect::DelayMs(_) | FaultEffect::ThrottlePerSecond(_) => {
+            step::apply(directory, command, cx);
+        }
+        FaultEffect::DelayAnswerMs(delay) => {
+            // A settlement without an answer is its receiver's.
+            if let Some(Requester::Request(request)) = requester {
+                let delays = &mut directory.faults.delays;
+                delays.delay_answer(request, namespace, delay);
+            }
             step::apply(directory, command, cx);
         }
         FaultEffect::WithholdCreditMs(time) => {
             step::apply(directory, command, cx);
             if let Some(requester) = requester {
-                let until = cx.broker_now.mono.after(time);
-                directory.faults.withhold(until, namespace, requester);
-                withhold_credit(requester.connection(), true, cx);
+                withhold(directory, requester, namespace, time, cx);
             }
         }
         FaultEffect::LoseLock => {
@@ -77,31 +84,44 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
 /// Carries out what was delayed until now, as far as the turn's budget goes.
 pub(crate) fn carry_out_delayed(directory: &mut Directory, cx: &mut Context<'_>) {
     while cx.shared.work_left > 0
-        && let Some(delayed) = directory.faults.take_due(cx.broker_now.mono)
+        && let Some(delayed) = directory.faults.delays.take_due(cx.broker_now.mono)
     {
         cx.take_work();
+        let delays = &mut directory.faults.delays;
         match delayed {
             Delayed::Command(command) => step::apply(directory, *command, cx),
-            Delayed::Credit(connection) if directory.faults.withholds_credit(connection) => {}
+            Delayed::Output(output) => delays.say(*output),
+            Delayed::Credit(connection) if delays.withholds_credit(connection) => {}
             Delayed::Credit(connection) => withhold_credit(connection, false, cx),
         }
     }
 }
 
 /// What a rule does to a command.
-struct Choice {
-    effect: FaultEffect,
-    namespace: NamespaceId,
+pub(super) struct Choice {
+    pub effect: FaultEffect,
+    pub namespace: NamespaceId,
     /// As [`Concern::requester`].
     requester: Option<Requester>,
 }
 
+/// Looks for a rule that has a command fail.
 fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) -> Option<Choice> {
-    let mut concern = Concern::of(command)?;
+    let concern = Concern::of(command)?;
+    choose_for(directory, concern, Some(command), cx)
+}
+
+/// The same for what a command is about, or for something that comes of one.
+pub(super) fn choose_for(
+    directory: &mut Directory,
+    mut concern: Concern<'_>,
+    command: Option<&Command>,
+    cx: &mut Context<'_>,
+) -> Option<Choice> {
     let (namespace, path) = match &concern.place {
         Place::Entity(entity) => {
             let queue = directory.get(*entity)?;
-            concern.requester = concern.requester.or_else(|| holder(queue, command, cx));
+            concern.requester = concern.requester.or_else(|| holder(queue, command?, cx));
             (queue.namespace, queue.path.to_lowercase())
         }
         Place::Path(namespace, path) if directory.namespaces.contains(*namespace) => {
@@ -119,14 +139,39 @@ fn choose(directory: &mut Directory, command: &Command, cx: &mut Context<'_>) ->
         }
     };
     cx.enter(namespace);
-    let effect = directory
-        .faults
-        .choose(namespace, &path, &concern, cx.now, cx.broker_now.mono)?;
+    let named = match directory.faults.follow_messages() {
+        true => named(&concern, cx),
+        false => Vec::new(),
+    };
+    let effect = directory.faults.choose(
+        namespace,
+        &path,
+        &concern,
+        &named,
+        cx.now,
+        cx.broker_now.mono,
+    )?;
     Some(Choice {
         effect,
         namespace,
         requester: concern.requester,
     })
+}
+
+/// Where the messages stand that an operation is about without bringing them.
+fn named(concern: &Concern<'_>, cx: &Context<'_>) -> Vec<(EntityId, SequenceNumber)> {
+    let Place::Entity(entity) = concern.place else {
+        return Vec::new();
+    };
+    let numbers = match concern.named {
+        Named::Nothing => Vec::new(),
+        Named::Numbers(numbers) => numbers.to_vec(),
+        Named::Locks(tokens) => {
+            let number = |token: &LockToken| cx.shared.tokens.number(*token);
+            tokens.iter().map(number).collect()
+        }
+    };
+    numbers.into_iter().map(|number| (entity, number)).collect()
 }
 
 /// Of a settlement whose client wants no answer: the receiver that holds the lock.
@@ -143,6 +188,20 @@ fn drop_client(requester: Option<Requester>, cx: &mut Context<'_>) {
     if let Some(connection) = requester.map(Requester::connection) {
         cx.emit(Output::Dropped { connection });
     }
+}
+
+/// A connection has no credit for some time.
+pub(super) fn withhold(
+    directory: &mut Directory,
+    requester: Requester,
+    namespace: NamespaceId,
+    time: u64,
+    cx: &mut Context<'_>,
+) {
+    let until = cx.broker_now.mono.after(time);
+    let delays = &mut directory.faults.delays;
+    delays.withhold(until, namespace, requester);
+    withhold_credit(requester.connection(), true, cx);
 }
 
 fn withhold_credit(connection: ConnectionId, withheld: bool, cx: &mut Context<'_>) {

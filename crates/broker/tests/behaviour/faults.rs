@@ -1,11 +1,14 @@
 //! Faults on purpose: operations that fail as a rule says, and nothing else.
 
 mod administration;
+mod answers;
 mod checks;
 mod clients;
 mod counts;
 mod http;
+mod messages;
 mod rates;
+mod receive;
 mod transactions;
 
 use broker::{
@@ -55,6 +58,19 @@ fn replace(
         NamespaceAnswer::Faults(faults) => Ok(faults),
         other => panic!("{other:?}"),
     }
+}
+
+/// The rules go. Returns all that is said then.
+fn clear(world: &mut World) -> Vec<Output> {
+    let clear = NamespaceOrder::ReplaceFaults {
+        name: "default".to_owned(),
+        rules: Vec::new(),
+    };
+    world.turn(Command::Administer {
+        request: request(1),
+        namespace: NamespaceId(0),
+        order: Box::new(Order::Namespaces(clear)),
+    })
 }
 
 fn rule(matches: FaultMatch, effect: FaultEffect) -> FaultRule {

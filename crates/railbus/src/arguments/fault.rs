@@ -22,12 +22,12 @@ pub enum FaultCommand {
 const HELP: &str = "\
 Effects:
   {\"refuse\": ERROR}; {\"detach\": ERROR}, \"end\" or \"close\"; {\"disconnect\": \"before\"} or \"after\" the operation takes effect;
-  {\"delay-ms\": N}; {\"throttle-per-second\": N}; {\"withhold-credit-ms\": N}; expire-token; lose-lock;
-  deliver-again. ERROR is server-busy, timeout, quota-exceeded, entity-disabled, not-found, unauthorized,
+  {\"delay-ms\": N}; {\"delay-answer-ms\": N}; {\"throttle-per-second\": N}; {\"withhold-credit-ms\": N};
+  expire-token; lose-lock; deliver-again. ERROR is server-busy, timeout, quota-exceeded, entity-disabled, not-found, unauthorized,
   internal-error, detach-forced or connection-forced
 Members of --match, all optional:
-  entity, operations (attach, accept-session, send, schedule, cancel-scheduled, complete, abandon, defer,
-  dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
+  entity, operations (attach, accept-session, receive, send, schedule, cancel-scheduled, complete, abandon,
+  defer, dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
   set-session-state, list-sessions, publish, create-entity, update-entity, delete-entity, add-rule,
   remove-rule, list-rules, bind, unbind, declare, commit, rollback), client, key, session, message-id, filter,
   http (a method and a path of HTTP requests; with refuse and disconnect), from, until, skip, every,

@@ -21,15 +21,23 @@ const MAX_FILTER: usize = 1_024;
 const MAX_DELAY: u64 = 3_600_000;
 /// The highest rate of a throttle.
 const MAX_RATE: u32 = 1_000_000;
-/// The operations that bring messages.
-const SENDING: &[FaultOperation] = &[
+/// The operations that bring messages, or are about some that are handed out.
+const OF_MESSAGES: &[FaultOperation] = &[
+    FaultOperation::Receive,
     FaultOperation::Send,
     FaultOperation::Schedule,
+    FaultOperation::Complete,
+    FaultOperation::Abandon,
+    FaultOperation::Defer,
+    FaultOperation::DeadLetter,
+    FaultOperation::Renew,
+    FaultOperation::ReceiveDeferred,
     FaultOperation::Publish,
 ];
 /// The operations that name a session, or may bring messages of one.
 const OF_SESSIONS: &[FaultOperation] = &[
     FaultOperation::AcceptSession,
+    FaultOperation::Receive,
     FaultOperation::Send,
     FaultOperation::Schedule,
     FaultOperation::Complete,
@@ -130,6 +138,9 @@ impl FaultRule {
                     "delay-ms: {delay} is above the maximum of {MAX_DELAY}"
                 ));
             }
+            FaultEffect::DelayAnswerMs(delay) if !(1..=MAX_DELAY).contains(&delay) => {
+                return invalid(outside("delay-answer-ms", delay, MAX_DELAY));
+            }
             FaultEffect::WithholdCreditMs(time) if !(1..=MAX_DELAY).contains(&time) => {
                 let text = outside("withhold-credit-ms", time, MAX_DELAY);
                 return invalid(text);
@@ -148,7 +159,7 @@ impl FaultRule {
             ));
         }
         check_place(matches).or_else(invalid)?;
-        check_contents(matches, *effect).or_else(invalid)
+        check_contents(self).or_else(invalid)
     }
 }
 
@@ -187,19 +198,17 @@ fn check_place(matches: &FaultMatch) -> Result<(), String> {
 }
 
 /// Whether a rule that compares messages or sessions is for an operation that has some.
-fn check_contents(matches: &FaultMatch, effect: FaultEffect) -> Result<(), String> {
-    let is_chosen = |operation: &FaultOperation| {
-        effect.is_possible(*operation)
-            && (matches.operations.is_empty() || matches.operations.contains(operation))
-    };
-    let (message, session) = ("brings a message", "names a session");
+fn check_contents(rule: &FaultRule) -> Result<(), String> {
+    let matches = &rule.matches;
+    let (id, filter) = (matches.message_id.is_some(), matches.filter.is_some());
+    let (message, session) = ("is about messages", "names a session");
     let members = [
-        ("message-id", matches.message_id.is_some(), message, SENDING),
-        ("filter", matches.filter.is_some(), message, SENDING),
+        ("message-id", id, message, OF_MESSAGES),
+        ("filter", filter, message, OF_MESSAGES),
         ("session", matches.session.is_some(), session, OF_SESSIONS),
     ];
     for (member, is_said, does, possible) in members {
-        if is_said && !possible.iter().any(is_chosen) {
+        if is_said && !possible.iter().any(|operation| rule.is_for(*operation)) {
             return Err(format!(
                 "{member}: none of the rule's operations {does}; those that do are {}",
                 list(possible)

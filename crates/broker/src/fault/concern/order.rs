@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use store::NamespaceId;
 
-use super::{Concern, Place};
+use super::{Concern, Named, Place};
 use crate::api::fault::{FaultOperation, Requester};
 use crate::api::id::{ConnectionId, RequestId};
 use crate::api::order::{EntityPath, Order};
@@ -63,6 +63,7 @@ pub(super) fn concern<'a>(
         place,
         operation,
         requester,
+        named: Named::Nothing,
         session: None,
         messages: &[],
     })

@@ -5,7 +5,7 @@
 
 use store::NamespaceId;
 
-use super::{Concern, Place, operation_of, sending};
+use super::{Concern, Named, Place, operation_of, sending};
 use crate::api::fault::{FaultOperation, Requester};
 use crate::api::id::{RequestId, TransactionId};
 use crate::api::operation::Operation;
@@ -32,8 +32,12 @@ pub(super) fn operation(request: RequestId, operation: &Operation) -> Option<Con
             ..of(place, sending(messages), request)
         },
         Operation::Settle {
-            session, outcome, ..
+            session,
+            tokens,
+            outcome,
+            ..
         } => Concern {
+            named: Named::Locks(tokens),
             session: session.as_deref(),
             ..of(place, operation_of(outcome)?, request)
         },
@@ -51,6 +55,7 @@ fn of(place: Place<'_>, operation: FaultOperation, request: RequestId) -> Concer
         place,
         operation,
         requester: Some(Requester::Request(request)),
+        named: Named::Nothing,
         session: None,
         messages: &[],
     }

@@ -93,16 +93,15 @@ fn an_entity_is_a_path_and_a_client_has_a_name() {
 }
 
 #[test]
-fn a_rule_that_compares_messages_is_for_operations_that_bring_some() {
+fn a_rule_that_compares_messages_is_for_operations_on_some() {
     let peeks = || of(&[FaultOperation::Peek, FaultOperation::Attach]);
-    for (member, matches, effect) in [
+    for (member, matches) in [
         (
             "message-id",
             FaultMatch {
                 message_id: text("m"),
                 ..peeks()
             },
-            BUSY,
         ),
         (
             "filter",
@@ -110,22 +109,14 @@ fn a_rule_that_compares_messages_is_for_operations_that_bring_some() {
                 filter: text("color = 'red'"),
                 ..peeks()
             },
-            BUSY,
-        ),
-        (
-            "message-id",
-            FaultMatch {
-                message_id: text("m"),
-                ..FaultMatch::default()
-            },
-            FaultEffect::LoseLock,
         ),
     ] {
         let expected = format!(
-            "{member}: none of the rule's operations brings a message; those that do are send, \
-             schedule, publish"
+            "{member}: none of the rule's operations is about messages; those that do \
+             are receive, send, schedule, complete, abandon, defer, dead-letter, renew, \
+             receive-deferred, publish"
         );
-        check(matches, effect, &expected);
+        check(matches, BUSY, &expected);
     }
     let mixed = FaultMatch {
         message_id: text("m"),
@@ -141,9 +132,9 @@ fn a_rule_that_compares_sessions_is_for_operations_that_name_one() {
         ..of(operations)
     };
     let expected = "session: none of the rule's operations names a session; those that do are \
-                    accept-session, send, schedule, complete, abandon, defer, dead-letter, \
-                    receive-deferred, peek, batch-delete, renew-session, get-session-state, \
-                    set-session-state, publish";
+                    accept-session, receive, send, schedule, complete, abandon, defer, \
+                    dead-letter, receive-deferred, peek, batch-delete, renew-session, \
+                    get-session-state, set-session-state, publish";
     let none = [FaultOperation::Renew, FaultOperation::CancelScheduled];
     check(of_session(&none), BUSY, expected);
     let mixed = of_session(&[FaultOperation::Renew, FaultOperation::ReceiveDeferred]);
@@ -164,6 +155,13 @@ fn an_effect_is_possible_for_each_operation_that_a_rule_names() {
             "all but attach, accept-session, declare, commit, rollback",
         ),
         ("send", FaultEffect::DeliverAgain, "only complete"),
+        ("receive", FaultEffect::DeliverAgain, "only complete"),
+        (
+            "attach",
+            FaultEffect::DelayAnswerMs(5),
+            "all but attach, accept-session, receive",
+        ),
+        ("receive", BUSY, "all but receive"),
         (
             "peek",
             FaultEffect::LoseLock,
@@ -175,6 +173,8 @@ fn an_effect_is_possible_for_each_operation_that_a_rule_names() {
             FaultOperation::Rollback,
             FaultOperation::Send,
             FaultOperation::Peek,
+            FaultOperation::Attach,
+            FaultOperation::Receive,
         ];
         let named = named.into_iter().find(|it| it.to_string() == operation);
         let expected =

@@ -1,11 +1,9 @@
 //! Throttles, and credit that is withheld.
 
-use broker::{
-    Command, ConnectionId, FaultEffect, FaultMatch, FaultOperation, NamespaceOrder, Order, Output,
-};
+use broker::{Command, ConnectionId, FaultEffect, FaultMatch, FaultOperation, Output};
 use store::NamespaceId;
 
-use super::{World, active, replace, rule, sending, under};
+use super::{World, active, clear, replace, rule, sending, under};
 use crate::world::request;
 
 fn throttled(rate: u32) -> World {
@@ -98,15 +96,7 @@ fn credit_comes_back_once_the_last_of_its_times_is_over() {
 fn credit_comes_back_with_the_end_of_its_rule() {
     let mut world = under(FaultMatch::default(), FaultEffect::WithholdCreditMs(500));
     world.turn(sending(None));
-    let clear = NamespaceOrder::ReplaceFaults {
-        name: "default".to_owned(),
-        rules: Vec::new(),
-    };
-    let said = world.turn(Command::Administer {
-        request: request(1),
-        namespace: NamespaceId(0),
-        order: Box::new(Order::Namespaces(clear)),
-    });
+    let said = clear(&mut world);
     assert_eq!(withheld(&said), [(request(2).connection, false)]);
 }
 
@@ -133,6 +123,16 @@ fn rates_and_times_out_of_range_are_refused_with_the_range() {
             all(),
             FaultEffect::WithholdCreditMs(0),
             "withhold-credit-ms: 0 is below the minimum of 1",
+        ),
+        (
+            all(),
+            FaultEffect::DelayAnswerMs(0),
+            "delay-answer-ms: 0 is below the minimum of 1",
+        ),
+        (
+            all(),
+            FaultEffect::DelayAnswerMs(3_600_001),
+            "delay-answer-ms: 3600001 is above the maximum of 3600000",
         ),
         (
             attaches,
