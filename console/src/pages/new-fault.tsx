@@ -26,6 +26,7 @@ const EFFECTS: { name: string; effect: unknown }[] = [
   { name: "disconnect before it is carried out", effect: { disconnect: "before" } },
   { name: "disconnect before the answer", effect: { disconnect: "after" } },
   { name: "delay by a second", effect: { "delay-ms": 1000 } },
+  { name: "answer a second late", effect: { "delay-answer-ms": 1000 } },
   { name: "throttle to ten a second", effect: { "throttle-per-second": 10 } },
   { name: "withhold credit for a second", effect: { "withhold-credit-ms": 1000 } },
   { name: "expire the token", effect: "expire-token" },

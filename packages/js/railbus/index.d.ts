@@ -48,6 +48,7 @@ export type FaultEffect =
   | { close: string }
   | { disconnect: "before" | "after" }
   | { "delay-ms": number }
+  | { "delay-answer-ms": number }
   | { "throttle-per-second": number }
   | { "withhold-credit-ms": number }
   | "expire-token"
