@@ -2,8 +2,8 @@
 //!
 //! A document is read over https, or over http from this machine: whatever its name says, the
 //! address is one of loopback. One may be sent over http to any machine. The system's certificates
-//! are trusted, or those that `SSL_CERT_FILE` names, or those that the caller names. Redirects are not followed, and no proxy is
-//! used.
+//! are trusted, or those that `SSL_CERT_FILE` names, or those that the caller names. Redirects are
+//! not followed, and no proxy is used.
 
 pub mod lookup;
 

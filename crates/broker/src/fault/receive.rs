@@ -1,6 +1,6 @@
 //! Receive: the handing out of a message, as a rule says.
 //!
-//! The step has handed it out already, but nobody has heard of it. If it is not to be, the receiver
+//! The step has handed it out already, but no client was told. If it is not to be, the receiver
 //! goes first, so that it does not take again what is given back, and what was handed out to it
 //! behind the message is given back too. A message that was received and deleted is gone.
 

@@ -193,7 +193,7 @@ impl Merge<'_> {
 }
 
 /// The location in the row that a body came with. If the row is damaged, the body is lost with it:
-/// whoever asks for it is told so.
+/// a receiver of the message is told so.
 fn inline_location(
     own: BodyPointer,
     database: &Database,

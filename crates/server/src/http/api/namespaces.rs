@@ -342,19 +342,17 @@ pub async fn create(
 /// A key with all rights, by whose name its namespace is chosen.
 fn own_key(server: &NamespaceView, name: &str) -> Result<AuthorizationRule, ApiError> {
     let namespaces = &server.namespaces;
+    let is_of_default = server.default_directory().access().has_key(name);
     let owner = match namespaces.of_key(name) {
-        _ if server.default_directory().access().has_key(name) => {
-            "the default namespace".to_owned()
+        _ if is_of_default => Some("the default namespace".to_owned()),
+        KeyOwner::Default => None,
+        KeyOwner::One(directory) => {
+            let owner = namespaces.name(directory.namespace());
+            owner.map(|owner| format!("namespace '{owner}'"))
         }
-        KeyOwner::Default => String::new(),
-        KeyOwner::One(directory) => match namespaces.name(directory.namespace()) {
-            Some(other) => format!("namespace '{other}'"),
-            // It is deleted just now.
-            None => String::new(),
-        },
-        KeyOwner::Several => "more than one namespace".to_owned(),
+        KeyOwner::Several => Some("more than one namespace".to_owned()),
     };
-    if !owner.is_empty() {
+    if let Some(owner) = owner {
         return Err(ApiError::Conflict(format!(
             "namespace '{name}': {owner} has a key of that name; name keys of its own"
         )));
