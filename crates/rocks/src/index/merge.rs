@@ -7,8 +7,8 @@
 //! of a removal and a put the later counts (`removal.rs`). Entries come index by index, sorted if
 //! their keys are in no order (`entries.rs`). Other writes keep their order, but of several heads
 //! of one entity only the last is written, and so it is with counts of copies. A message that is
-//! sent and settled within the group is not written at all. Bodies are in the journal already; for a body its location is put, mostly in the row that
-//! came with it (`inline_location.rs`).
+//! sent and settled within the group is not written at all. Bodies are in the journal already; for
+//! a body its location is put, mostly in the row that came with it (`inline_location.rs`).
 
 mod copy;
 mod entries;

@@ -341,10 +341,9 @@ pub async fn create(
 
 /// A key with all rights, by whose name its namespace is chosen.
 fn own_key(server: &NamespaceView, name: &str) -> Result<AuthorizationRule, ApiError> {
-    let namespaces = &server.namespaces;
-    let is_of_default = server.default_directory().access().has_key(name);
+    let (namespaces, default) = (&server.namespaces, server.default_directory());
     let owner = match namespaces.of_key(name) {
-        _ if is_of_default => Some("the default namespace".to_owned()),
+        _ if default.access().has_key(name) => Some("the default namespace".to_owned()),
         KeyOwner::Default => None,
         KeyOwner::One(directory) => {
             let owner = namespaces.name(directory.namespace());
