@@ -55,7 +55,7 @@ pub(super) fn deliver(
         Some(FaultEffect::End(error)) => ended(InjectedEnd::Session(error)),
         Some(FaultEffect::Close(error)) => ended(InjectedEnd::Connection(error)),
         Some(FaultEffect::ExpireToken) => ended(InjectedEnd::Token),
-        _ => return say(directory, receiver, delivery, chosen, cx),
+        _ => return say(directory, receiver, delivery, chosen.as_ref(), cx),
     };
     leave(directory, receiver, &end, gone, cx);
     give_back(directory, receiver, &delivery, cx);
@@ -84,13 +84,13 @@ fn say(
     directory: &mut Directory,
     receiver: ReceiverId,
     delivery: Box<Delivery>,
-    chosen: Option<Choice>,
+    chosen: Option<&Choice>,
     cx: &mut Context<'_>,
 ) -> Option<Output> {
     let output = Output::Deliver { receiver, delivery };
     let now = cx.broker_now.mono;
     let delays = &mut directory.faults.delays;
-    if let Some(Choice {
+    if let Some(&Choice {
         effect, namespace, ..
     }) = chosen
     {
@@ -146,13 +146,13 @@ fn give_back(
     delivery: &Delivery,
     cx: &mut Context<'_>,
 ) {
-    if delivery.message.lock.is_some() {
+    // The lock is in one of them, and the others do not know its token.
+    let subqueues = Subqueue::ALL.into_iter();
+    for subqueue in subqueues.filter(|_| delivery.message.lock.is_some()) {
+        let entity = delivery.message.entity;
         let given_back = Command::Settle {
             request: None,
-            subqueue: SubqueueId {
-                entity: delivery.message.entity,
-                subqueue: Subqueue::Main,
-            },
+            subqueue: SubqueueId { entity, subqueue },
             session: None,
             token: delivery.token,
             outcome: Outcome::Undelivered,

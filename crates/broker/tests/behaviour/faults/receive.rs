@@ -6,7 +6,7 @@ use broker::{
 };
 use store::NamespaceId;
 
-use super::{World, active, clear, counts, send, sending, settle, under};
+use super::{World, active, clear, counts, lock, send, sending, settle, under};
 use crate::world::{attach, receiver};
 
 /// The index of a receiver that takes messages and deletes them.
@@ -96,6 +96,19 @@ fn a_message_that_is_not_handed_out_stays_for_the_next_receiver() {
         assert_eq!(counts(&mut world), (4, 1));
         world.audit();
     }
+}
+
+#[test]
+fn a_dead_letter_that_is_not_handed_out_stays_for_the_next_receiver() {
+    let second = FaultMatch { skip: 1, ..once() };
+    let mut world = under(second, FaultEffect::Detach(InjectedError::ServerBusy));
+    let token = lock(&mut world);
+    let changes = Vec::new();
+    settle(&mut world, token, Outcome::DeadLetter { changes }).expect("it is locked");
+    // Receivers with these indexes take dead letters.
+    assert_eq!(delivered(&receive(&mut world, 2, 1)), []);
+    assert_eq!(delivered(&receive(&mut world, 5, 1)), [(5, 1, 0)]);
+    world.audit();
 }
 
 #[test]
