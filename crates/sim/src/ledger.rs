@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    Incoming, LockToken, Mono, Now, Overflow, Priorities, ReceiverId, RetryBackoff,
-    SessionCountOnDisconnect, Status, Subqueue, Wall,
+    Incoming, LockToken, Mono, Now, Priorities, ReceiverId, RetryBackoff, SessionCountOnDisconnect,
+    Status, Subqueue, Wall,
 };
 use bytes::Bytes;
 use store::image::Image;
@@ -36,7 +36,6 @@ mod entities;
 mod entry;
 mod expired_sessions;
 mod forward;
-mod length;
 mod locks;
 mod moves;
 mod order;
@@ -111,8 +110,6 @@ pub struct Queue {
     pub expires: u64,
     /// Beyond that its oldest available messages are dead-lettered.
     pub max_length: Option<u64>,
-    /// Unless new messages are refused then.
-    pub overflow: Overflow,
     pub retry_backoff: Option<RetryBackoff>,
     pub priorities: Option<Priorities>,
     pub status: Status,

@@ -62,10 +62,6 @@ counters! {
     governed_completions,
     /// Messages that a queue refused where policies are, and made dead letters of.
     refused_dead_letters,
-    /// Sends that a queue has refused since it would have been too long.
-    refused_by_length,
-    /// Sends that such a queue has taken, since it had room.
-    accepted_with_room,
     /// Connections that a fault rule has dropped.
     injected,
     /// Sends of RabbitMQ's dialect that were accepted.

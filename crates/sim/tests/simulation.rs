@@ -129,8 +129,6 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.expired_entities,
         total.governed_completions,
         total.refused_dead_letters,
-        total.refused_by_length,
-        total.accepted_with_room,
         total.injected,
         total.copies,
         total.deleted,

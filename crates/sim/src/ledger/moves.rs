@@ -1,7 +1,6 @@
 //! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
 //! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
 
-use broker::Overflow;
 use bytes::Bytes;
 use store::{CommitId, EntityId, MessageRow, Part};
 
@@ -283,8 +282,7 @@ impl Ledger {
         if expires && queue.dead_letters_expired && says("TTLExpiredException") {
             return self.check_not_locked(id, "expired");
         }
-        let drops = queue.max_length.is_some() && queue.overflow == Overflow::DropHead;
-        if drops && from.part == Part::Active && says("MaxLengthExceeded") {
+        if queue.max_length.is_some() && from.part == Part::Active && says("MaxLengthExceeded") {
             return self.check_not_locked(id, "dropped");
         }
         let what = format!("message {id} was dead-lettered for no reason, or without saying it");

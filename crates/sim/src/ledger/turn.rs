@@ -48,8 +48,6 @@ pub(super) struct Turn {
     pub passed: BTreeMap<NumberKey, Bytes>,
     /// What receivers said of the next delivery of what they abandoned.
     pub retries: BTreeMap<MessageId, Retry>,
-    /// How many messages have come to each entity.
-    pub arriving: BTreeMap<EntityId, u64>,
     /// The last message of each entity that went on from it.
     pub forwarded: BTreeMap<EntityId, SequenceNumber>,
     /// What becomes of entities and rules.
@@ -69,7 +67,6 @@ impl Turn {
             activated: BTreeMap::new(),
             passed: BTreeMap::new(),
             retries: BTreeMap::new(),
-            arriving: BTreeMap::new(),
             forwarded: BTreeMap::new(),
             planned: Planned::default(),
         }
@@ -356,7 +353,6 @@ impl Ledger {
         let allowed = queue.is_some_and(|queue| self.queues[queue].status.allows_send());
         let asked = Asked::Send {
             entity,
-            most: self.note_arriving(entity, ids.len()),
             ids,
             allowed,
             asked,

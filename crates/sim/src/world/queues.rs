@@ -2,9 +2,7 @@
 
 use std::sync::LazyLock;
 
-use broker::{
-    Expiry, Overflow, Priorities, QueueSettings, RetryBackoff, RuleDescription, Subqueue,
-};
+use broker::{Expiry, Priorities, QueueSettings, RetryBackoff, RuleDescription, Subqueue};
 
 use crate::rule::Rule;
 
@@ -15,9 +13,6 @@ pub const FAST: &str = "fast";
 
 /// It remembers ids for ten seconds.
 const DETECTS: &str = "detects-duplicates";
-
-/// It refuses what it has no room for.
-pub const LIMITED: &str = "limited";
 
 /// What an entity is.
 #[derive(Clone, Debug)]
@@ -144,11 +139,6 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         max_length: Some(6),
         ..away.clone()
     };
-    let limited = QueueSettings {
-        max_length: Some(6),
-        overflow: Overflow::RejectPublish,
-        ..plain.clone()
-    };
     let by_priority = |settings: QueueSettings| QueueSettings {
         priorities: Some(Priorities::QUORUM),
         ..settings
@@ -167,7 +157,6 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         ("sessions-cloud", cloud),
         ("publishes", publishes),
         ("short", by_priority(short)),
-        (LIMITED, limited),
     ]
 }
 

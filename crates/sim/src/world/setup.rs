@@ -67,7 +67,6 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
         auto_delete_on_idle: settings.auto_delete_on_idle,
         expires: settings.expires,
         max_length: settings.max_length,
-        overflow: settings.overflow,
         retry_backoff: settings.retry_backoff,
         priorities: settings.priorities,
         status: settings.status,
@@ -107,7 +106,7 @@ pub(super) fn clients() -> Vec<SimClient> {
 }
 
 /// The queues that clients of RabbitMQ's dialect work with too.
-const CONSUMED: [&str; 3] = ["plain", "expires-to-dead-letter", queues::LIMITED];
+const CONSUMED: [&str; 2] = ["plain", "expires-to-dead-letter"];
 
 /// The actors that work with one entity alone.
 fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {

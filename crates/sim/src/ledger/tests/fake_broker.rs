@@ -2,8 +2,8 @@
 
 use broker::{
     Access, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
-    Outcome, Output, Overflow, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue,
-    SubqueueId, Wall,
+    Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue, SubqueueId,
+    Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -92,7 +92,6 @@ impl FakeBroker {
             auto_delete_on_idle: u64::MAX,
             expires: u64::MAX,
             max_length: None,
-            overflow: Overflow::default(),
             retry_backoff: None,
             priorities: None,
             status: Status::Active,

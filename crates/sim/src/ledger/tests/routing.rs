@@ -2,7 +2,7 @@
 
 use broker::{
     Binding, BindingDestination, Command, ConnectionId, Incoming, Mono, Now, Order, Output,
-    Overflow, Publication, RequestId, Routed, RouterOrder, Status, Wall,
+    Publication, RequestId, Routed, RouterOrder, Status, Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -61,7 +61,6 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         began: Mono(0),
         expires: u64::MAX,
         max_length: None,
-        overflow: Overflow::default(),
         retry_backoff: None,
         priorities: None,
     }

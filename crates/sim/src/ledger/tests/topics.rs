@@ -1,6 +1,6 @@
 //! What is published, and the copies of it: all in one write set, or none.
 
-use broker::{Command, ConnectionId, Incoming, Mono, Now, Overflow, RequestId, Status, Wall};
+use broker::{Command, ConnectionId, Incoming, Mono, Now, RequestId, Status, Wall};
 use bytes::Bytes;
 use store::{
     BodyPointer, CommitId, EntityId, EntityRow, EntryKey, Head, Image, Index, MessageRow,
@@ -48,7 +48,6 @@ fn queue(path: &'static str, id: EntityId, topic: Option<usize>) -> Queue {
         auto_delete_on_idle: u64::MAX,
         expires: u64::MAX,
         max_length: None,
-        overflow: Overflow::default(),
         retry_backoff: None,
         priorities: None,
         status: Status::Active,
