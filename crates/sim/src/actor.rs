@@ -66,9 +66,7 @@ impl Actor {
         match self {
             Self::Holder(holder) => holder.parts_with(link),
             Self::Controller(controller) => controller.parts_with(link),
-            Self::Sender(sender) => sender.parts_with(link),
-            Self::Receiver(receiver) => receiver.parts_with(link),
-            Self::Manager(_) => false,
+            Self::Sender(_) | Self::Receiver(_) | Self::Manager(_) => false,
         }
     }
 

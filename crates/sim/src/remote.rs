@@ -1,4 +1,4 @@
-//! Remote: the client's end of one simulated connection, with one session on it at a time.
+//! Remote: the client's end of one simulated connection, with one session on it.
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::terminus::{Source, Target};
@@ -18,7 +18,7 @@ pub struct Remote {
     pub connection: ConnectionId,
     /// The client's engine.
     pub endpoint: Connection,
-    /// Its only open session.
+    /// Its only session.
     pub session: SessionId,
     /// Bytes that arrived and are not a whole frame yet.
     pub input: BytesMut,
@@ -44,12 +44,6 @@ impl Remote {
             session,
             input: BytesMut::new(),
         }
-    }
-
-    /// Ends its session, and the links with it, and begins another one.
-    pub fn begin_again(&mut self) {
-        self.endpoint.end(self.session, None);
-        self.session = self.endpoint.begin();
     }
 
     /// Attaches a link that sends to `address`.

@@ -72,8 +72,6 @@ counters! {
     rabbitmq_completions,
     /// Those that came back since their consumer was gone.
     rabbitmq_returns,
-    /// Those of them whose consumer had ended its session.
-    rabbitmq_session_returns,
     /// Messages that came out of dynamic nodes.
     node_deliveries,
     /// Messages that clients deleted.

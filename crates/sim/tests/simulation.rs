@@ -120,7 +120,6 @@ fn nothing_accepted_is_lost_whatever_breaks() {
         total.rabbitmq_deliveries,
         total.rabbitmq_completions,
         total.rabbitmq_returns,
-        total.rabbitmq_session_returns,
         total.node_deliveries,
         total.policies,
         total.subscribed,

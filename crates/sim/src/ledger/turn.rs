@@ -212,10 +212,7 @@ impl Ledger {
                 ..
             } => self.observe_redrive(*request, *subqueue, *token),
             Command::Disconnect { connection } => self.observe_disconnect(*connection),
-            Command::LoseReceiver { receiver } => {
-                let returned = self.end_locks_with_receiver(*receiver, true);
-                self.report.rabbitmq_session_returns += returned;
-            }
+            Command::LoseReceiver { receiver } => self.end_locks_with_receiver(*receiver, true),
             Command::Leave { connection } => {
                 self.note_returned(*connection, SessionCountOnDisconnect::Keep);
                 self.observe_leave_connection(*connection);
