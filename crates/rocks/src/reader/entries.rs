@@ -50,7 +50,7 @@ impl Entries<'_> {
                     // A scan looks at the block behind the last entry, too.
                     return Ok(found);
                 }
-                Err(self.unreadable(found.len(), next, end, error)?)
+                Err(self.unreadable(found.len(), next, &end, error)?)
             }
             Query::EntryPoints {
                 entity,
@@ -96,11 +96,11 @@ impl Entries<'_> {
         &self,
         intact: usize,
         from: Vec<u8>,
-        until: Vec<u8>,
+        until: &[u8],
         error: StoreError,
     ) -> Result<StoreError, StoreError> {
         let first = <[u8; NUMBERED]>::try_from(from);
-        let end = <[u8; NUMBERED]>::try_from(until.clone());
+        let end = <[u8; NUMBERED]>::try_from(until);
         let (Ok(first), Ok(end)) = (first, end) else {
             return Ok(error);
         };
@@ -108,7 +108,7 @@ impl Entries<'_> {
             return Ok(error);
         };
         let readable = readable_from(first, end, |key| {
-            let bounds = (key.to_vec(), until.clone());
+            let bounds = (key.to_vec(), until.to_vec());
             self.range(bounds, 1, usize::MAX, &mut Vec::new())
         })?;
         let (entity, index, until) = parse(&readable)?;
