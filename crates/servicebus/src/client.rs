@@ -217,7 +217,6 @@ impl Client {
                     state,
                 });
             }
-            Event::Missed { state, .. } => self.handle_missed(state.as_ref()),
             Event::Credit { link, limit, drain } => self.handle_any_credit(link, limit, drain),
             Event::AttachRequested {
                 link,

@@ -235,7 +235,7 @@ impl Client {
         let token = LockToken(disposition.cookie);
         let enlisted_in = self.transactions.of(token);
         let Some(receiver) = self.settling_receiver(disposition.link) else {
-            return self.handle_missed(disposition.state.as_ref());
+            return;
         };
         let named = transactions::of_state(disposition.state.as_ref());
         if disposition.settled && named.is_some() && enlisted_in == named {
