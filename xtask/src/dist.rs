@@ -14,7 +14,6 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::Workspace;
 use crate::{package, setup, shell};
 
-pub mod bill;
 mod system;
 
 /// What is made, and from what.
@@ -36,14 +35,15 @@ pub fn run(workspace: &Workspace, out: &Path) -> Result<()> {
     let folder = workspace.temporary()?;
     let program = folder.path().join("railbus");
     package::run(workspace, &program)?;
-    build(workspace, &program, out)
+    build(workspace, &program, out, true)
 }
 
-/// Makes all packages of `program` in `out`, which must be empty or new.
+/// Makes all packages of `program` in `out`, which must be empty or new; with a bill of materials
+/// if that is wanted, for which a large tool is compiled.
 ///
 /// # Errors
 /// As [`run`].
-pub fn build(workspace: &Workspace, program: &Path, out: &Path) -> Result<()> {
+pub fn build(workspace: &Workspace, program: &Path, out: &Path, has_bill: bool) -> Result<()> {
     setup::for_dist()?;
     fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
     let out = out.canonicalize()?;
@@ -67,14 +67,10 @@ pub fn build(workspace: &Workspace, program: &Path, out: &Path) -> Result<()> {
         println!("without the packages for Java: mvn is missing");
     }
     dist.system()?;
-    dist.bill_of_materials()?;
+    if has_bill {
+        dist.bill_of_materials()?;
+    }
     dist.checksums()
-}
-
-/// The bill of materials in a folder of packages.
-#[must_use]
-pub fn bill_in(out: &Path) -> PathBuf {
-    out.join(format!("railbus-{VERSION}.cdx.json"))
 }
 
 /// The version of all packages, which is that of this crate too.

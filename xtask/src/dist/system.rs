@@ -99,7 +99,7 @@ impl Dist<'_> {
         tool.arg("--manifest-path").arg("crates/railbus/Cargo.toml");
         shell::visible(tool)?;
         let made = sources.join("crates/railbus/bom.json");
-        fs::copy(made, super::bill_in(self.out))?;
+        fs::copy(made, self.out.join(format!("railbus-{VERSION}.cdx.json")))?;
         Ok(())
     }
 }

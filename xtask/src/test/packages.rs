@@ -2,8 +2,7 @@
 //!
 //! Each package has a script `check`, which installs it from the folder of packages into an empty
 //! one, runs its example there, and what it promises. It never sees the program in the target
-//! folder. Exit code 3 says that the machine lacks the language. The bill of materials is compared
-//! with what cargo says that the program is built of.
+//! folder. Exit code 3 says that the machine lacks the language.
 
 use std::process::Command;
 
@@ -32,17 +31,12 @@ pub fn check(workspace: &Workspace) -> Result<Logged> {
     strip.arg("-o").arg(&program).arg(workspace.railbus());
     shell::visible(strip)?;
     let packages = folder.path().join("dist");
-    dist::build(workspace, &program, &packages)?;
+    dist::build(workspace, &program, &packages, false)?;
     let mut all = Logged {
         success: true,
         code: Some(0),
         output: String::new(),
     };
-    for wrong in dist::bill::check(workspace, &dist::bill_in(&packages))? {
-        all.success = false;
-        all.output
-            .push_str(&format!("bill of materials: {wrong}\n"));
-    }
     for name in CHECKED {
         let mut script = Command::new("bash");
         script.arg(workspace.root().join(name).join("check"));
