@@ -80,7 +80,6 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
         );
     }
     let directory = DataDirectory::open(settings.data.clone())?;
-    let first_start = first_start::open(directory.path(), Timestamp::now());
     let (certificate, reloader, reload_sender) = tls::start(&settings.tls, directory.path())?;
     let backups = settings.server.backup_directory.clone();
     let backups = backups.unwrap_or_else(|| directory.path().join(BACKUPS));
@@ -95,6 +94,8 @@ async fn serve(arguments: &ServeArguments, settings: Settings) -> Result<(), Com
         path: directory.path().to_owned(),
         error,
     })?;
+    // A start that is refused is none.
+    let first_start = first_start::open(directory.path(), Timestamp::now());
     let is_development = settings.server.rules.is_development;
     let issuer = is_development.then(|| development_key::open(directory.path(), DEVELOPMENT_KEY));
     let options = server::Options {
