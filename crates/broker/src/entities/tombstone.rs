@@ -214,8 +214,15 @@ impl Tombstone {
         let limit = std::mem::replace(&mut self.limit, PIECE);
         let head = self.head.part_mut(part);
         if !head.stragglers.is_empty() {
+            // Some may stand behind the first of the others: in a queue with levels one of those
+            // came last.
             head.stragglers.drain(..limit.min(head.stragglers.len()));
-        } else if rows.len() < limit {
+            return;
+        }
+        if let Some(last) = rows.last() {
+            head.resume = head.resume.max(last.number.next().0);
+        }
+        if rows.len() < limit {
             head.count = 0;
         }
     }
@@ -273,6 +280,5 @@ impl Tombstone {
         let head = self.head.part_mut(part);
         head.count = head.count.saturating_sub(1);
         head.bytes = head.bytes.saturating_sub(u64::from(stored.row.size));
-        head.resume = head.resume.max(stored.number.next().0);
     }
 }
