@@ -4,9 +4,11 @@ use endpoint::{Event, LinkId};
 
 use crate::context::Context;
 use crate::controller::Controller;
+use crate::declarer::Declarer;
 use crate::holder::Holder;
 use crate::ledger::Ledger;
 use crate::manager::Manager;
+use crate::publisher::Publisher;
 use crate::receiver::Receiver;
 use crate::remote::Remote;
 use crate::sender::Sender;
@@ -20,6 +22,8 @@ pub enum Actor {
     Manager(Manager),
     Holder(Holder),
     Controller(Controller),
+    Publisher(Publisher),
+    Declarer(Declarer),
 }
 
 impl Actor {
@@ -31,6 +35,8 @@ impl Actor {
             Self::Manager(manager) => manager.connected(remote),
             Self::Holder(holder) => holder.connected(remote),
             Self::Controller(controller) => controller.connected(context, remote),
+            Self::Publisher(publisher) => publisher.connected(context, remote),
+            Self::Declarer(declarer) => declarer.connected(remote),
         }
     }
 
@@ -42,6 +48,8 @@ impl Actor {
             Self::Manager(manager) => manager.act(context, remote),
             Self::Holder(holder) => holder.act(context, remote),
             Self::Controller(controller) => controller.act(context, remote),
+            Self::Publisher(publisher) => publisher.act(context, remote),
+            Self::Declarer(declarer) => declarer.act(context, remote),
         }
         !context.rng.chance(2)
     }
@@ -57,6 +65,8 @@ impl Actor {
             Self::Manager(manager) => manager.handle(context, event),
             Self::Holder(holder) => holder.handle(context, event),
             Self::Controller(controller) => controller.handle(context, event),
+            Self::Publisher(publisher) => publisher.handle(context, event),
+            Self::Declarer(declarer) => declarer.handle(context, event),
         }
     }
 
@@ -66,7 +76,11 @@ impl Actor {
         match self {
             Self::Holder(holder) => holder.parts_with(link),
             Self::Controller(controller) => controller.parts_with(link),
-            Self::Sender(_) | Self::Receiver(_) | Self::Manager(_) => false,
+            Self::Sender(sender) => sender.parts_with(link),
+            Self::Receiver(receiver) => receiver.parts_with(link),
+            Self::Declarer(declarer) => declarer.parts_with(link),
+            Self::Publisher(_) => true,
+            Self::Manager(_) => false,
         }
     }
 
@@ -78,6 +92,8 @@ impl Actor {
             Self::Manager(manager) => manager.disconnected(ledger),
             Self::Holder(holder) => holder.disconnected(ledger),
             Self::Controller(controller) => controller.disconnected(ledger),
+            Self::Publisher(publisher) => publisher.disconnected(),
+            Self::Declarer(declarer) => declarer.disconnected(),
         }
     }
 }

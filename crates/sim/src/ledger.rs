@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use broker::{
-    Incoming, LockToken, Mono, Now, Priorities, ReceiverId, RetryBackoff, SessionCountOnDisconnect,
-    Status, Subqueue, Wall,
+    Incoming, LockToken, Mono, Now, Overflow, Priorities, ReceiverId, RetryBackoff,
+    SessionCountOnDisconnect, Status, Subqueue, Wall,
 };
 use bytes::Bytes;
 use store::image::Image;
@@ -36,6 +36,7 @@ mod entities;
 mod entry;
 mod expired_sessions;
 mod forward;
+mod length;
 mod locks;
 mod moves;
 mod order;
@@ -87,6 +88,8 @@ pub struct Queue {
     /// Milliseconds; `u64::MAX` without one.
     pub default_ttl: u64,
     pub dead_letters_expired: bool,
+    /// What would be a dead letter goes.
+    pub drops_dead_letters: bool,
     /// Its messages are received by session.
     pub sessions: bool,
     /// What is past its deadline leaves only while a client receives, and takes its session along.
@@ -110,6 +113,8 @@ pub struct Queue {
     pub expires: u64,
     /// Beyond that its oldest available messages are dead-lettered.
     pub max_length: Option<u64>,
+    /// Unless new messages are refused then.
+    pub overflow: Overflow,
     pub retry_backoff: Option<RetryBackoff>,
     pub priorities: Option<Priorities>,
     pub status: Status,
@@ -222,7 +227,7 @@ impl Ledger {
             schedules: Schedules::default(),
             history: History::default(),
             forwarding: Forwarding::default(),
-            routing: routing::Routing::new(),
+            routing: routing::Routing::default(),
             sessions: Sessions::default(),
             states: States::default(),
             expired_sessions: ExpiredSessions::default(),
@@ -399,7 +404,6 @@ impl Ledger {
         self.undurable.clear();
         self.books = self.books.after_crash(image)?;
         self.forwarding = Forwarding::default();
-        self.routing.crashed();
         self.sessions = Sessions::default();
         // Sessions that began to expire go on to do so after a crash.
         self.expired_sessions.retain(|(entity, _), until| {

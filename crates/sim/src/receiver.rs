@@ -1,5 +1,6 @@
 //! Receiver: a client that takes messages from one queue and settles them in every way there is,
-//! sometimes too late, sometimes never.
+//! sometimes too late, sometimes never. One of RabbitMQ's dialect ends its session now and then
+//! with what it holds, and begins another one.
 
 use broker::Subqueue;
 use endpoint::{Event, LinkId};
@@ -72,6 +73,11 @@ impl Receiver {
         self.link = Some(link);
     }
 
+    /// Whether a link went with a session that it has ended.
+    pub(crate) fn parts_with(&self, link: LinkId) -> bool {
+        self.link != Some(link)
+    }
+
     pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         let Some(link) = self.link.filter(|_| self.attached) else {
             return;
@@ -87,6 +93,11 @@ impl Receiver {
                     .set_credit(link, credit, context.rng.chance(100));
             }
             6 if context.rng.chance(20) => remote.endpoint.detach(link, true, None),
+            7 if self.spoken == Spoken::RabbitMq && context.rng.chance(100) => {
+                remote.begin_again();
+                self.disconnected(context.ledger);
+                self.connected(context, remote);
+            }
             _ => self.unsettled.settle_some(context, remote),
         }
     }
@@ -104,7 +115,9 @@ impl Receiver {
         event: Event,
     ) -> Result<(), Violation> {
         match event {
-            Event::Attached { attach, .. } => self.attached = attach.source.is_some(),
+            Event::Attached { link, attach } if self.link == Some(link) => {
+                self.attached = attach.source.is_some();
+            }
             Event::Delivery {
                 delivery_id,
                 tag,
@@ -126,7 +139,10 @@ impl Receiver {
                 state,
                 ..
             } => self.unsettled.updated(context, delivery_id, state)?,
-            Event::Detached { .. } | Event::Closed { .. } => self.disconnected(context.ledger),
+            Event::Detached { link, .. } if self.link == Some(link) => {
+                self.disconnected(context.ledger);
+            }
+            Event::Closed { .. } => self.disconnected(context.ledger),
             _ => {}
         }
         Ok(())

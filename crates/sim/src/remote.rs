@@ -1,4 +1,4 @@
-//! Remote: the client's end of one simulated connection, with one session on it.
+//! Remote: the client's end of one simulated connection, with one session on it at a time.
 
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::terminus::{Source, Target};
@@ -18,7 +18,7 @@ pub struct Remote {
     pub connection: ConnectionId,
     /// The client's engine.
     pub endpoint: Connection,
-    /// Its only session.
+    /// Its only open session.
     pub session: SessionId,
     /// Bytes that arrived and are not a whole frame yet.
     pub input: BytesMut,
@@ -46,6 +46,12 @@ impl Remote {
         }
     }
 
+    /// Ends its session, and the links with it, and begins another one.
+    pub fn begin_again(&mut self) {
+        self.endpoint.end(self.session, None);
+        self.session = self.endpoint.begin();
+    }
+
     /// Attaches a link that sends to `address`.
     pub fn attach_sender(&mut self, name: &str, address: &str) -> LinkId {
         let attach = Attach {
@@ -54,6 +60,21 @@ impl Remote {
             ..link(name, address)
         };
         self.endpoint.attach(self.session, attach)
+    }
+
+    /// Attaches both halves of a management pair of RabbitMQ's dialect: for requests, and for
+    /// responses.
+    pub fn attach_pair(&mut self) -> (LinkId, LinkId) {
+        let half = |role| Attach {
+            role,
+            snd_settle_mode: Some(SenderSettleMode::Settled),
+            initial_delivery_count: (role == Role::Sender).then_some(0),
+            properties: Some(vec![(Value::Symbol("paired".into()), Value::Bool(true))]),
+            ..link("management-link-pair", "/management")
+        };
+        let [requests, responses] = [Role::Sender, Role::Receiver].map(half);
+        let requests = self.endpoint.attach(self.session, requests);
+        (requests, self.endpoint.attach(self.session, responses))
     }
 
     /// Attaches a link to the coordinator of transactions.

@@ -62,6 +62,10 @@ counters! {
     governed_completions,
     /// Messages that a queue refused where policies are, and made dead letters of.
     refused_dead_letters,
+    /// Sends that a queue has refused since it would have been too long.
+    refused_by_length,
+    /// Sends that such a queue has taken, since it had room.
+    accepted_with_room,
     /// Connections that a fault rule has dropped.
     injected,
     /// Sends of RabbitMQ's dialect that were accepted.
@@ -72,6 +76,20 @@ counters! {
     rabbitmq_completions,
     /// Those that came back since their consumer was gone.
     rabbitmq_returns,
+    /// Those of them whose consumer had ended its session.
+    rabbitmq_session_returns,
+    /// Queues and exchanges that its clients declared.
+    declared,
+    /// Bindings that they made.
+    bound,
+    /// Queues, exchanges and bindings that they removed.
+    unmade,
+    /// Purges of queues.
+    purges,
+    /// Messages that they published to exchanges and that queues took.
+    publications,
+    /// Those that no queue took.
+    unroutable,
     /// Messages that came out of dynamic nodes.
     node_deliveries,
     /// Messages that clients deleted.

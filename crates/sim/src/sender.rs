@@ -1,4 +1,5 @@
-//! Sender: a client that sends messages to one queue and waits for what becomes of them.
+//! Sender: a client that sends messages to one queue and waits for what becomes of them. One
+//! of RabbitMQ's dialect ends its session now and then, and begins another one.
 
 use std::collections::BTreeSet;
 
@@ -45,10 +46,20 @@ impl Sender {
         self.link = Some(remote.attach_sender("sender", &self.spoken.address(self.path)));
     }
 
+    /// Whether a link went with a session that it has ended.
+    pub(crate) fn parts_with(&self, link: LinkId) -> bool {
+        self.link != Some(link)
+    }
+
     pub(crate) fn act(&mut self, context: &mut Context<'_>, remote: &mut Remote) {
         let Some(link) = self.link.filter(|_| !self.stopped) else {
             return;
         };
+        if self.spoken == Spoken::RabbitMq && context.rng.chance(10) {
+            remote.begin_again();
+            self.disconnected(context.ledger);
+            return self.connected(remote);
+        }
         for _ in 0..=context.rng.below(4) {
             if self.waiting.len() < IN_FLIGHT {
                 self.send(context, remote, link);
@@ -103,7 +114,10 @@ impl Sender {
                     context.ledger.report.rabbitmq_accepted += u64::from(counts);
                 }
             }
-            Event::Detached { .. } | Event::Closed { .. } => self.disconnected(context.ledger),
+            Event::Detached { link, .. } if self.link == Some(link) => {
+                self.disconnected(context.ledger);
+            }
+            Event::Closed { .. } => self.disconnected(context.ledger),
             _ => {}
         }
         Ok(())

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use access::Directory;
 use broker::{
-    BrokerSettings, Command, ConnectionId, Ensured, EntityChange, NamespaceDefinition,
-    NamespaceOrder, Now, Order, Output, ReadRequest, RequestId, RuleSnapshot, Shard,
-    SubscriptionSettings,
+    Answer, Binding, BrokerSettings, Command, ConnectionId, Ensured, EntityChange,
+    NamespaceDefinition, NamespaceOrder, Now, Order, Output, ReadRequest, RequestId, RouterAnswer,
+    RouterInfo, RouterOrder, RuleSnapshot, Shard, SubscriptionSettings,
 };
 use bytes::BytesMut;
 use dialect::{ClockReading, Dialect, MessageIds};
@@ -100,6 +100,38 @@ impl Server {
             reader,
             settings: prepared(Settings::default()),
         }
+    }
+
+    /// The routers and bindings of a namespace. For a broker that has just started.
+    pub fn topology(
+        &mut self,
+        disk: &Storage,
+        namespace: NamespaceIndex,
+        now: Now,
+    ) -> (Vec<RouterInfo>, Vec<Binding>) {
+        let (skip, top) = (0, usize::MAX);
+        let orders = [
+            RouterOrder::List { skip, top },
+            RouterOrder::ListBindings {
+                source: None,
+                destination: None,
+                key: None,
+                skip,
+                top,
+            },
+        ];
+        let orders = orders.map(|order| (namespace, Order::Router(order)));
+        let orders = (Vec::from(orders), now);
+        let answers = carry_out(&mut self.shard, disk, orders, &mut self.reads);
+        let (mut routers, mut bindings) = (Vec::new(), Vec::new());
+        for answer in answers {
+            match answer {
+                Answer::Router(RouterAnswer::Routers(page)) => routers = page.items,
+                Answer::Router(RouterAnswer::Bindings(page)) => bindings = page.items,
+                _ => {}
+            }
+        }
+        (routers, bindings)
     }
 
     /// An entity has changed, and the connections of its namespace hear of it.
@@ -266,13 +298,13 @@ fn ensure_all(
     reads
 }
 
-/// Has orders carried out that can be.
+/// Has orders carried out that can be. Returns their answers.
 fn carry_out(
     shard: &mut Shard,
     disk: &Storage,
     (orders, now): (Vec<(NamespaceIndex, Order)>, Now),
     reads: &mut Vec<ReadRequest>,
-) {
+) -> Vec<Answer> {
     let wanted = orders.len();
     let request = RequestId {
         connection: ConnectionId::SERVER,
@@ -286,10 +318,13 @@ fn carry_out(
     shard.turn(now, &mut commands, &mut said, reads);
     disk.sync_all();
     shard.turn(now, &mut commands, &mut said, reads);
-    let done = said
-        .iter()
-        .filter(|output| matches!(output, Output::Administered { result, .. } if result.is_ok()));
-    assert_eq!(done.count(), wanted, "orders can be carried out: {said:?}");
+    let answered = |output: Output| match output {
+        Output::Administered { result, .. } => result.ok(),
+        _ => None,
+    };
+    let answers: Vec<_> = said.into_iter().filter_map(answered).collect();
+    assert_eq!(answers.len(), wanted, "orders can be carried out");
+    answers
 }
 
 /// The id of one of the namespaces. They are made in their order, before all others.

@@ -47,7 +47,6 @@ use fault_rules::FaultRules;
 use governed::Governed;
 use namespace::Namespace;
 use queues::Definition;
-use setup::ledger_queue;
 use snapshots::Snapshots;
 
 /// A run to make.

@@ -26,7 +26,7 @@ const CRATES: [(&str, usize); 18] = [
     ("crates/rocks/src/", 6),
     ("crates/server/src/", 16),
     ("crates/servicebus/src/", 12),
-    ("crates/sim/src/", 25),
+    ("crates/sim/src/", 26),
     ("crates/store/src/", 10),
     ("xtask/bench/src/", 5),
     ("xtask/src/", 10),

@@ -13,6 +13,7 @@ use broker::{Answer, Command, EntityError, EntityInfo, Order, RequestId, RuleErr
 
 use super::Ledger;
 use super::answers::Asked;
+use super::routing::{Bound, listed};
 use crate::violation::Violation;
 
 /// Why a change is refused, as far as this simulation provokes it.
@@ -40,6 +41,8 @@ pub(super) enum Shown {
     Rule(String),
     Rules(Vec<String>, More),
     Namespace,
+    /// Of an order about routers that lists none, none.
+    Bindings(BTreeSet<Bound>),
 }
 
 /// Whether a list goes on after the page that is shown.
@@ -51,6 +54,8 @@ pub(super) struct Change {
     expected: Result<Shown, Reason>,
     /// How often the namespace had changed.
     changes: u64,
+    /// How often routers and bindings had, this request included.
+    routings: u64,
 }
 
 /// What this turn's requests make of entities and rules. Paths are in lower case.
@@ -60,6 +65,8 @@ pub(super) struct Planned {
     entities: BTreeMap<String, bool>,
     /// Entities that come, also those that another request of the turn removes.
     made: BTreeSet<String>,
+    /// Entities that go, also those that another request of the turn makes again.
+    removed: BTreeSet<String>,
     /// All rules of the subscriptions whose rules change.
     rules: BTreeMap<String, BTreeSet<String>>,
 }
@@ -68,6 +75,11 @@ impl Planned {
     /// Whether a request of this turn makes that entity.
     pub(super) fn makes(&self, path: &str) -> bool {
         self.made.contains(&path.to_lowercase())
+    }
+
+    /// Whether a request of this turn removes that entity.
+    pub(super) fn ends(&self, path: &str) -> bool {
+        self.removed.contains(&path.to_lowercase())
     }
 
     /// Whether the last request about that entity removes it.
@@ -99,7 +111,12 @@ impl Ledger {
     pub(super) fn observe_order(&mut self, request: RequestId, order: &Order) {
         let changes = self.versions.changes;
         let expected = self.plan(order);
-        let change = Change { expected, changes };
+        let routings = self.routing.topology.changes();
+        let change = Change {
+            expected,
+            changes,
+            routings,
+        };
         self.answers.expect(request, Asked::Change(change));
     }
 
@@ -124,6 +141,7 @@ impl Ledger {
         let change = Change {
             expected: expected.map(|_| Shown::Nothing),
             changes: self.versions.changes,
+            routings: self.routing.topology.changes(),
         };
         self.answers.expect(request, Asked::Change(change));
     }
@@ -138,9 +156,7 @@ impl Ledger {
         let Some(Asked::Change(change)) = asked else {
             return Ok(());
         };
-        if let Ok(Answer::Router(answer)) = result {
-            self.routing.learn(answer);
-        }
+        self.routing.topology.note_sure(change.routings);
         if let Ok(Answer::Namespace(namespace)) = result {
             let changes = self.versions.seen.entry(namespace.version);
             let changes = *changes.or_insert(change.changes);
@@ -204,11 +220,10 @@ fn answered(
 
 fn shown(answer: &Answer) -> Shown {
     match answer {
-        Answer::Done
-        | Answer::Router(_)
-        | Answer::Namespaces(_)
-        | Answer::Policies(_)
-        | Answer::Put { .. } => Shown::Nothing,
+        Answer::Router(answer) => Shown::Bindings(listed(answer)),
+        Answer::Done | Answer::Namespaces(_) | Answer::Policies(_) | Answer::Put { .. } => {
+            Shown::Nothing
+        }
         Answer::Entity(info) => shown_entity(info),
         Answer::Entities(page) => {
             let paths = page.items.iter().map(|info| info.queue.path.clone());

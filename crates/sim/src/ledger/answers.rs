@@ -62,10 +62,14 @@ impl Answers {
         }
     }
 
+    /// What a request that is not answered is about.
+    pub(super) fn asked(&self, request: RequestId) -> Option<&Asked> {
+        self.pending.get(&request).map(|pending| &pending.asked)
+    }
+
     /// Whether a request is about a part of a transaction.
     fn is_enlisted(&self, request: RequestId) -> bool {
-        let pending = self.pending.get(&request);
-        pending.is_some_and(|pending| matches!(pending.asked, Asked::Enlist { .. }))
+        matches!(self.asked(request), Some(Asked::Enlist { .. }))
     }
 
     /// No client waits for an answer on that connection any more.
@@ -137,6 +141,7 @@ impl Ledger {
                 result,
                 duplicates,
             } => {
+                self.check_room(*request, result)?;
                 let first = result.as_ref().ok().copied();
                 self.verify_sent(*request, first, duplicates, durable)
             }

@@ -27,6 +27,8 @@ pub(super) enum Asked {
     Send {
         entity: EntityId,
         ids: Vec<MessageId>,
+        /// How many messages may be available there with these.
+        most: u64,
         /// Whether messages may be sent there.
         allowed: bool,
         /// The least that the wall clock has shown since.

@@ -85,10 +85,9 @@ impl Ledger {
             return Ok(false);
         };
         let most = self.deletions.pending.values();
-        let most: usize = most
+        let most = most
             .filter(|it| it.source == source)
-            .map(|it| it.most)
-            .sum();
+            .fold(0, |sum, it| it.most.saturating_add(sum));
         let unanswered = self.deletions.unanswered.entry(source).or_default();
         unanswered.certain += 1;
         if unanswered.certain > most {

@@ -1,6 +1,7 @@
 //! Moves: why a message came, went elsewhere, or went, each explained by what was asked, by time,
 //! or by a count. What has no explanation is a violation. (Invariants I1, I2, I3, I5, I6, I12)
 
+use broker::Overflow;
 use bytes::Bytes;
 use store::{CommitId, EntityId, MessageRow, Part};
 
@@ -179,7 +180,7 @@ impl Ledger {
             self.undelivered.push((commit, moved.id));
             return Ok(());
         }
-        if self.is_dropped_on_the_way(moved.id, from) {
+        if self.is_dropped_on_the_way(moved.id, from) || self.is_dropped(moved, from, commit)? {
             self.note_perhaps_deleted(moved, from);
             return Ok(());
         }
@@ -282,7 +283,8 @@ impl Ledger {
         if expires && queue.dead_letters_expired && says("TTLExpiredException") {
             return self.check_not_locked(id, "expired");
         }
-        if queue.max_length.is_some() && from.part == Part::Active && says("MaxLengthExceeded") {
+        let drops = queue.max_length.is_some() && queue.overflow == Overflow::DropHead;
+        if drops && from.part == Part::Active && says("MaxLengthExceeded") {
             return self.check_not_locked(id, "dropped");
         }
         let what = format!("message {id} was dead-lettered for no reason, or without saying it");
@@ -360,6 +362,33 @@ impl Ledger {
     ) -> Result<bool, Violation> {
         let committed = self.committed_end(id, ask, commit)?;
         Ok(committed || self.turn.ends.contains(&(id, ask)))
+    }
+
+    /// Whether it would be a dead letter of a queue that has none: it was rejected, or given back
+    /// too often.
+    fn is_dropped(
+        &mut self,
+        moved: &Move,
+        from: Place,
+        commit: CommitId,
+    ) -> Result<bool, Violation> {
+        let (_, queue) = self.entry_at(moved.id, from)?;
+        let failures = queue.max_delivery_count;
+        if !queue.drops_dead_letters {
+            return Ok(false);
+        }
+        if !self.ended(moved.id, Ask::DeadLetter, commit)? {
+            self.committed_end(moved.id, Ask::Abandon, commit)?;
+            // Its last failed delivery goes with it and is counted nowhere.
+            if self.books.count(from).saturating_add(1) < failures {
+                return Ok(false);
+            }
+            self.check_not_locked(moved.id, "given up")?;
+        }
+        if let Some(entry) = self.entries.get_mut(&moved.id) {
+            entry.may_be_gone = true;
+        }
+        Ok(true)
     }
 
     /// Numbers that no message got are those that transactions were promised. Of an entity that

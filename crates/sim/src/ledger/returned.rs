@@ -50,9 +50,9 @@ impl Ledger {
     }
 
     /// Locks that last as long as a receiver end with it. Those of a session that ends count as
-    /// failed deliveries. (docs/spec/rabbitmq.md#10.3)
-    pub(super) fn end_locks_with_receiver(&mut self, receiver: ReceiverId, failed: bool) {
-        self.end_locks(failed, |lock| lock.receiver == Some(receiver));
+    /// failed deliveries. Returns how many messages come back. (docs/spec/rabbitmq.md#10.3)
+    pub(super) fn end_locks_with_receiver(&mut self, receiver: ReceiverId, failed: bool) -> u64 {
+        self.end_locks(failed, |lock| lock.receiver == Some(receiver))
     }
 
     /// The same of all receivers of a connection that is lost.
@@ -72,7 +72,8 @@ impl Ledger {
         }
     }
 
-    fn end_locks(&mut self, failed: bool, is_its: impl Fn(&Lock) -> bool) {
+    fn end_locks(&mut self, failed: bool, is_its: impl Fn(&Lock) -> bool) -> u64 {
+        let mut returned = 0;
         let of_entry = |(id, entry): (&MessageId, &Entry)| Some((*id, entry.lock?));
         let locks = self.entries.iter().filter_map(of_entry);
         let ended: Vec<_> = locks
@@ -80,11 +81,13 @@ impl Ledger {
             .collect();
         for (id, lock) in ended {
             let is_noted = self.note_return(id, lock.token, u32::from(failed));
-            self.report.rabbitmq_returns += u64::from(is_noted);
+            returned += u64::from(is_noted);
             if let Some(entry) = self.entries.get_mut(&id) {
                 entry.free(self.turn.index);
             }
         }
+        self.report.rabbitmq_returns += returned;
+        returned
     }
 
     /// A message comes back in this turn with its count raised by that, if its lock is the one of

@@ -1,17 +1,15 @@
 //! Routing: what is published to routers, and the queues that are to have it. (I13, I1, I12)
 //!
-//! The ledger knows the bindings by the orders that made them, and by a list of them after a crash.
+//! The ledger knows the bindings by the orders that made them (`routing/topology.rs`).
 //! All copies of a message arrive in one write set, one in each queue that a binding leads to. From
 //! then on a copy is a message like any other, which no client sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use broker::{
-    Binding, BindingDestination, Publication, PublishError, RequestId, Routed, RouterAnswer,
-    RouterOrder, SendError,
-};
+use amqp::DeliveryState;
+use broker::{Binding, Publication, PublishError, RequestId, Routed, RouterInfo, SendError};
 use bytes::Bytes;
-use store::{CommitId, EntityId, Part};
+use store::{CommitId, Part};
 
 use super::Ledger;
 use super::answers::Asked;
@@ -20,102 +18,101 @@ use crate::books::{Move, Place};
 use crate::message::{self, MessageId};
 use crate::violation::Violation;
 
-/// The router whose bindings all match.
-pub const FANOUT: &str = "amq.fanout";
-/// The router of the bindings whose key is the message's.
-pub const DIRECT: &str = "amq.direct";
+mod topology;
 
-/// A router, a key and a queue.
-type Bound = (String, String, String);
+pub(super) use topology::{Bound, Topology, listed};
 
 /// See the head of this file.
 #[derive(Debug, Default)]
 pub(super) struct Routing {
-    /// `None` after a crash, until they are listed.
-    bindings: Option<BTreeSet<Bound>>,
+    pub topology: Topology,
     published: BTreeMap<MessageId, Published>,
+    /// What is published in this turn.
+    fresh: Vec<MessageId>,
     /// What got a copy in the write set at hand.
     routed: BTreeSet<MessageId>,
+}
+
+/// What became of a message, as its publisher is told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Fate {
+    Stored,
+    /// No queue takes it.
+    Unmatched,
+    Refused,
 }
 
 #[derive(Debug)]
 struct Published {
     payload: Bytes,
     ttl: u64,
-    expected: BTreeSet<EntityId>,
-    found: BTreeSet<EntityId>,
+    /// The queues that bindings lead to, by their paths; `None` without such a router.
+    expected: Option<BTreeSet<String>>,
+    /// Those of them that go in the same turn.
+    going: BTreeSet<String>,
+    found: BTreeSet<String>,
+    fate: Option<Fate>,
+}
+
+impl Published {
+    fn destinations(&self) -> usize {
+        self.expected.as_ref().map_or(0, BTreeSet::len)
+    }
+
+    /// Whether it is in all queues where it is to be, and in no others.
+    fn is_complete(&self) -> bool {
+        let mut expected = self.expected.iter().flatten();
+        expected.all(|path| self.found.contains(path) || self.going.contains(path))
+    }
 }
 
 impl Routing {
-    /// Of a broker that has no bindings yet.
-    pub(super) fn new() -> Self {
-        Self {
-            bindings: Some(BTreeSet::new()),
-            ..Self::default()
-        }
-    }
-
-    /// Which bindings were durable is not known, and what was published may be lost.
-    pub(super) fn crashed(&mut self) {
-        self.bindings = None;
-    }
-
     pub(super) fn is_published(&self, id: MessageId) -> bool {
         self.published.contains_key(&id)
     }
 
-    pub(super) fn observe(&mut self, order: &RouterOrder) {
-        let Some(bindings) = &mut self.bindings else {
-            return;
-        };
-        match order {
-            RouterOrder::Bind(binding) => drop(bindings.insert(bound(binding))),
-            RouterOrder::Unbind(binding) => drop(bindings.remove(&bound(binding))),
-            _ => {}
+    /// All that this turn's requests remove is known.
+    pub(super) fn note_going(&mut self, goes: impl Fn(&str) -> bool) {
+        for id in std::mem::take(&mut self.fresh) {
+            if let Some(published) = self.published.get_mut(&id) {
+                let expected = published.expected.iter().flatten();
+                published.going = expected.filter(|path| goes(path)).cloned().collect();
+            }
         }
     }
-
-    /// After a crash the broker has listed the bindings that are left.
-    pub(super) fn learn(&mut self, answer: &RouterAnswer) {
-        if let RouterAnswer::Bindings(page) = answer
-            && self.bindings.is_none()
-        {
-            self.bindings = Some(page.items.iter().map(bound).collect());
-        }
-    }
-}
-
-fn bound(binding: &Binding) -> Bound {
-    let (BindingDestination::Entity(to) | BindingDestination::Router(to)) = &binding.destination;
-    (binding.source.clone(), binding.key.clone(), to.clone())
 }
 
 impl Ledger {
-    /// Whether the bindings are known, so that messages can be published.
-    #[must_use]
-    pub fn knows_bindings(&self) -> bool {
-        self.routing.bindings.is_some()
+    /// What a crash has left of routers and bindings.
+    ///
+    /// # Errors
+    /// I1 or I13, if that cannot be.
+    pub fn learn_topology(
+        &mut self,
+        routers: &[RouterInfo],
+        bindings: &[Binding],
+    ) -> Result<(), Violation> {
+        let mut topology = std::mem::take(&mut self.routing.topology);
+        let learned = topology.learn(routers, bindings, |path| self.live(path).is_some());
+        self.routing.topology = topology;
+        learned
     }
 
     /// A message is about to be published.
     pub(super) fn observe_publish(&mut self, request: RequestId, publication: &Publication) {
         let payload = &publication.message.payload;
         let id = message::id_of(payload).expect("it was made here");
-        let bindings = self.routing.bindings.iter().flatten();
-        let matching = bindings.filter(|(router, key, _)| {
-            *router == publication.router
-                && (router == FANOUT || publication.keys.iter().any(|it| it == key))
-        });
-        let expected = matching
-            .filter_map(|(.., queue)| self.live(queue))
-            .collect();
+        let topology = &self.routing.topology;
         let published = Published {
             payload: payload.clone(),
             ttl: publication.message.ttl_ms.unwrap_or(u64::MAX),
-            expected,
+            expected: topology.route(&publication.router, &publication.keys),
+            going: BTreeSet::new(),
             found: BTreeSet::new(),
+            fate: None,
         };
         self.routing.published.insert(id, published);
+        self.routing.fresh.push(id);
         self.books.note_published(id);
         self.answers.expect(request, Asked::Publish(id));
     }
@@ -133,8 +130,10 @@ impl Ledger {
         let queue = self.queue_of(to.entity);
         let source = self.routing.published.get_mut(&parent);
         let source = source.expect("only what was published has such copies");
-        let is_wanted = source.expected.contains(&to.entity) && to.part == Part::Active;
-        let (true, Some(queue)) = (is_wanted && source.found.insert(to.entity), queue) else {
+        let path = queue.map_or("", |queue| self.queues[queue].path);
+        let mut expected = source.expected.iter().flatten();
+        let is_wanted = expected.any(|it| it == path) && to.part == Part::Active;
+        let (true, Some(queue)) = (is_wanted && source.found.insert(path.to_owned()), queue) else {
             let what = format!("copy {id} of message {parent} in {to:?} is one too many");
             return Err(Violation::new("I13", what));
         };
@@ -164,7 +163,7 @@ impl Ledger {
     pub(super) fn check_routed(&mut self) -> Result<(), Violation> {
         for id in std::mem::take(&mut self.routing.routed) {
             let published = &self.routing.published[&id];
-            if published.found != published.expected {
+            if !published.is_complete() {
                 let what = format!("message {id} should be in {published:?}");
                 return Err(Violation::new("I13", what));
             }
@@ -174,29 +173,61 @@ impl Ledger {
 
     /// The shard says what became of a message that was published.
     pub(super) fn verify_published(
-        &self,
+        &mut self,
         asked: Option<&Asked>,
         result: &Result<Routed, PublishError>,
     ) -> Result<(), Violation> {
         let Some(Asked::Publish(id)) = asked else {
             return Ok(());
         };
-        let published = &self.routing.published[id];
-        let destinations = published.expected.len();
-        let is_right = match result {
-            Ok(Routed::Unmatched) => destinations == 0,
+        let published = self.routing.published.get_mut(id);
+        let published = published.expect("it was noted when it was asked for");
+        let destinations = published.destinations();
+        let has_router = published.expected.is_some();
+        let (is_right, fate) = match result {
+            Ok(Routed::Unmatched) => (has_router && destinations == 0, Fate::Unmatched),
+            Err(PublishError::NotFound(_)) => (!has_router, Fate::Unmatched),
             Ok(Routed::Stored { destinations: said }) => {
-                *said == destinations && published.found == published.expected
+                let is_stored = destinations > 0 && published.is_complete();
+                (*said == destinations && is_stored, Fate::Stored)
             }
             Err(PublishError::Rejected { error, .. }) => {
-                *error == SendError::DiskNearlyFull && published.found.is_empty()
+                let is_full = *error == SendError::DiskNearlyFull && published.found.is_empty();
+                (is_full, Fate::Refused)
             }
-            Err(_) => false,
+            Err(_) => (false, Fate::Refused),
         };
-        if is_right {
-            return Ok(());
+        if !is_right {
+            let what = format!("message {id} was answered with {result:?} and is {published:?}");
+            return Err(Violation::new("I13", what));
         }
-        let what = format!("message {id} was answered with {result:?} and is {published:?}");
-        Err(Violation::new("I13", what))
+        published.fate = Some(fate);
+        Ok(())
+    }
+
+    /// A client is told what became of a message that it has published.
+    ///
+    /// # Errors
+    /// I13, when the shard has not said so.
+    pub fn publish_answered(
+        &mut self,
+        id: MessageId,
+        state: Option<&DeliveryState>,
+    ) -> Result<(), Violation> {
+        let told = match state {
+            Some(DeliveryState::Accepted) => Some(Fate::Stored),
+            Some(DeliveryState::Released) => Some(Fate::Unmatched),
+            Some(DeliveryState::Rejected(_)) => Some(Fate::Refused),
+            _ => None,
+        };
+        let published = self.routing.published.get(&id);
+        let fate = published.and_then(|published| published.fate);
+        if told.is_none() || told != fate {
+            let what = format!("the publisher of message {id} is told {state:?}: {published:?}");
+            return Err(Violation::new("I13", what));
+        }
+        self.report.publications += u64::from(told == Some(Fate::Stored));
+        self.report.unroutable += u64::from(told == Some(Fate::Unmatched));
+        Ok(())
     }
 }

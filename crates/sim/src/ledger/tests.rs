@@ -10,6 +10,7 @@ mod redrive;
 mod routing;
 mod schedule;
 mod topics;
+mod topology;
 mod transactions;
 mod watch;
 mod writes;

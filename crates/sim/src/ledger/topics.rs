@@ -171,7 +171,7 @@ impl Ledger {
     /// A crash has taken copies that were not durable, all of a message's or none.
     ///
     /// # Errors
-    /// I13, when it took some.
+    /// I13, when it took some; I1, when it took what was durable.
     pub(super) fn copies_crashed(&mut self, image: &Image) -> Result<(), Violation> {
         let mut lost = Vec::new();
         let mut kept = BTreeSet::new();
@@ -188,6 +188,9 @@ impl Ledger {
             if arrived || removed || self.books.place(*id).is_some() {
                 entry.keep_copy();
                 kept.insert(parent);
+            } else if entry.sent == Sent::Accepted {
+                let what = format!("a crash took copy {id} of message {parent}, which was durable");
+                return Err(Violation::new("I1", what));
             } else {
                 lost.push((*id, parent));
             }

@@ -48,6 +48,8 @@ pub(super) struct Turn {
     pub passed: BTreeMap<NumberKey, Bytes>,
     /// What receivers said of the next delivery of what they abandoned.
     pub retries: BTreeMap<MessageId, Retry>,
+    /// How many messages have come to each entity.
+    pub arriving: BTreeMap<EntityId, u64>,
     /// The last message of each entity that went on from it.
     pub forwarded: BTreeMap<EntityId, SequenceNumber>,
     /// What becomes of entities and rules.
@@ -67,6 +69,7 @@ impl Turn {
             activated: BTreeMap::new(),
             passed: BTreeMap::new(),
             retries: BTreeMap::new(),
+            arriving: BTreeMap::new(),
             forwarded: BTreeMap::new(),
             planned: Planned::default(),
         }
@@ -98,6 +101,8 @@ impl Ledger {
         rests_on: CommitId,
     ) -> Result<BTreeSet<EntityId>, Violation> {
         let mut entities = BTreeSet::new();
+        let planned = &self.turn.planned;
+        self.routing.note_going(|path| planned.ends(path));
         for (commit, set) in sets {
             self.report.write_sets += 1;
             let mut changes = self.books.apply(set)?;
@@ -212,7 +217,10 @@ impl Ledger {
                 ..
             } => self.observe_redrive(*request, *subqueue, *token),
             Command::Disconnect { connection } => self.observe_disconnect(*connection),
-            Command::LoseReceiver { receiver } => self.end_locks_with_receiver(*receiver, true),
+            Command::LoseReceiver { receiver } => {
+                let returned = self.end_locks_with_receiver(*receiver, true);
+                self.report.rabbitmq_session_returns += returned;
+            }
             Command::Leave { connection } => {
                 self.note_returned(*connection, SessionCountOnDisconnect::Keep);
                 self.observe_leave_connection(*connection);
@@ -350,6 +358,7 @@ impl Ledger {
         let allowed = queue.is_some_and(|queue| self.queues[queue].status.allows_send());
         let asked = Asked::Send {
             entity,
+            most: self.note_arriving(entity, ids.len()),
             ids,
             allowed,
             asked,

@@ -10,7 +10,7 @@ use broker::{
 use store::EntityId;
 
 use super::queues::{self, Definition, What};
-use super::{World, ledger_queue, namespace};
+use super::{World, namespace};
 use crate::inbox::NamespaceIndex;
 use crate::rule::Rule;
 use crate::server;
@@ -77,7 +77,7 @@ impl World {
 
     fn order(&mut self, n: NamespaceIndex, kind: usize) -> Option<Order> {
         match kind {
-            5..=6 => Some(self.create(n)),
+            5..=6 => Some(self.create()),
             7 => Some(self.remove()),
             8..=9 => self.change_a_rule(n),
             10..=11 => Some(self.switch(n)),
@@ -155,9 +155,8 @@ impl World {
     }
 
     /// Also what is there already.
-    fn create(&mut self, n: NamespaceIndex) -> Order {
+    fn create(&mut self) -> Order {
         let definition = self.any_temporary();
-        self.expect(n, &definition);
         Order::Create {
             path: path_of(&definition),
             description: Box::new(describe(&definition)),
@@ -251,13 +250,11 @@ impl World {
             if options == 0 || options < 4 && is_live {
                 batch.removed.push(definition.path.to_owned());
             } else if options < 6 {
-                self.expect(n, &definition);
                 batch.ensured.push(server::ensured(&definition));
             }
             // Now and then the batch names one twice.
             if self.rng.chance(20) {
                 batch.ensured.push(server::ensured(&definition));
-                self.expect(n, &definition);
             }
         }
         let path = self.any_subscription();
@@ -304,13 +301,6 @@ impl World {
             },
             _ => Order::Describe { path },
         })
-    }
-
-    /// There may soon be such an entity.
-    fn expect(&mut self, n: NamespaceIndex, definition: &Definition) {
-        self.namespaces[n]
-            .ledger
-            .expect(ledger_queue(EntityId(0), definition));
     }
 
     /// Everything is as it was defined again, and what is not defined goes.

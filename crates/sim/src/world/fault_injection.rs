@@ -94,9 +94,10 @@ impl World {
         }
         let settings = small_memory(&mut self.rng, self.locks_on_disconnect, self.session_counts);
         self.server = Server::start(settings, store, &self.disk, &self.definitions, self.now);
-        for namespace in &mut self.namespaces {
+        for (n, namespace) in self.namespaces.iter_mut().enumerate() {
+            let (routers, bindings) = self.server.topology(&self.disk, n, self.now);
+            namespace.ledger.learn_topology(&routers, &bindings)?;
             namespace.administration.crashed();
-            namespace.routing.crashed();
             namespace.nodes.crashed();
             namespace.ledger.expect_injected_faults(false);
         }

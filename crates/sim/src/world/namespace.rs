@@ -7,15 +7,15 @@
 //! another id, so it is never taken for one of the other namespace.
 
 use broker::{ConnectionId, Now, SessionCountOnDisconnect};
-use store::NamespaceId;
+use store::{EntityId, NamespaceId};
 
 use super::SimClient;
-use super::administration::Administration;
+use super::administration::{self, Administration};
 use super::callers::Callers;
 use super::nodes::Nodes;
 use super::queues::Definition;
 use super::routing::Routing;
-use super::setup::{clients, ledger_queues};
+use super::setup::{clients, ledger_queue, ledger_queues};
 use crate::inbox::NamespaceIndex;
 use crate::ledger::Ledger;
 use crate::server::{self, NAMESPACES, Server};
@@ -48,6 +48,9 @@ impl Namespace {
         let mut ledger = Ledger::new(queues, drops_locks, now);
         ledger.count_lost_sessions(session_counts);
         ledger.name_messages_as(index);
+        for definition in administration::temporary() {
+            ledger.expect(ledger_queue(EntityId(0), &definition));
+        }
         Self {
             index,
             clients: clients(),

@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
-use broker::{Expiry, Priorities, QueueSettings, RetryBackoff, RuleDescription, Subqueue};
+use broker::{
+    Expiry, Overflow, Priorities, QueueSettings, RetryBackoff, RuleDescription, Subqueue,
+};
 
 use crate::rule::Rule;
+use crate::topology;
 
 mod topics;
 
@@ -13,6 +16,9 @@ pub const FAST: &str = "fast";
 
 /// It remembers ids for ten seconds.
 const DETECTS: &str = "detects-duplicates";
+
+/// It refuses what it has no room for.
+pub const LIMITED: &str = "limited";
 
 /// What an entity is.
 #[derive(Clone, Debug)]
@@ -93,7 +99,9 @@ pub fn temporary() -> Vec<Definition> {
         ..plain()
     };
     let queues = [queue("temporary", plain()), queue("expiring", expires)];
-    queues.into_iter().chain(topics::temporary()).collect()
+    let declared = topology::DECLARED.map(|path| queue(path, topology::declared_settings()));
+    let queues = queues.into_iter().chain(declared);
+    queues.chain(topics::temporary()).collect()
 }
 
 const BACKOFF: RetryBackoff = RetryBackoff {
@@ -139,6 +147,11 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         max_length: Some(6),
         ..away.clone()
     };
+    let limited = QueueSettings {
+        max_length: Some(6),
+        overflow: Overflow::RejectPublish,
+        ..plain.clone()
+    };
     let by_priority = |settings: QueueSettings| QueueSettings {
         priorities: Some(Priorities::QUORUM),
         ..settings
@@ -157,6 +170,7 @@ fn queues() -> Vec<(&'static str, QueueSettings)> {
         ("sessions-cloud", cloud),
         ("publishes", publishes),
         ("short", by_priority(short)),
+        (LIMITED, limited),
     ]
 }
 

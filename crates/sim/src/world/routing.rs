@@ -1,39 +1,27 @@
-//! Routing: bindings of routers that come and go while messages are published to them.
+//! Routing: an administrator that changes routers and bindings, and publishes to them, beside
+//! clients of RabbitMQ's dialect.
 
 use broker::{
-    Binding, BindingDestination, Command, ConnectionId, Order, Publication, RequestId, RouterOrder,
+    Binding, Command, ConnectionId, Order, Publication, RequestId, RouterOrder, RouterSettings,
 };
 
 use super::{World, namespace};
 use crate::inbox::NamespaceIndex;
-use crate::ledger::routing::{DIRECT, FANOUT};
 use crate::message::{self, SendOptions};
-use crate::server;
 use crate::world::script::incoming;
+use crate::{server, topology};
 
-/// The queues that bindings lead to. None of them is ever disabled. None hands a message out and
-/// forgets it in the step in which it comes, since its other copies would look like it.
-const BOUND: [&str; 2] = ["plain", "forwards-dead-letters"];
-const KEYS: [&str; 3] = ["a", "b", ""];
-
-/// The clients of routers.
+/// The administrator.
 #[derive(Debug, Default)]
 pub(super) struct Routing {
-    /// How many requests they made.
+    /// How many requests it made.
     count: u64,
-    /// The broker was asked which bindings there are.
-    is_listing: bool,
 }
 
 impl Routing {
-    /// The broker is another one now.
-    pub(super) fn crashed(&mut self) {
-        self.is_listing = false;
-    }
-
     fn request(&mut self, namespace: NamespaceIndex) -> RequestId {
         self.count += 1;
-        // Apart from those of administrators.
+        // Apart from those of other administrators.
         let count = self.count | 1 << 40;
         RequestId {
             connection: ConnectionId::SERVER,
@@ -43,72 +31,56 @@ impl Routing {
 }
 
 impl World {
-    /// Changes a binding or publishes a message, or asks for the bindings after a crash.
+    /// Changes a router or a binding, or publishes a message.
     pub(super) fn route(&mut self, n: NamespaceIndex) {
         if self.faults_stopped {
             return;
         }
         let request = self.namespaces[n].routing.request(n);
-        if !self.namespaces[n].ledger.knows_bindings() {
-            if !std::mem::replace(&mut self.namespaces[n].routing.is_listing, true) {
-                let order = RouterOrder::ListBindings {
-                    source: None,
-                    destination: None,
-                    key: None,
-                    skip: 0,
-                    top: usize::MAX,
-                };
-                let order = server::administer(request, n, Order::Router(order));
-                self.server.inbox.push(n, order);
-            }
-            return;
-        }
-        self.namespaces[n].routing.is_listing = false;
         let command = match self.rng.below(5) {
-            0 => self.change_binding(n, request),
+            0 => {
+                let order = Order::Router(self.change_routing());
+                server::administer(request, n, order)
+            }
             _ => self.publish(n, request),
         };
         self.server.inbox.push(n, command);
     }
 
-    fn router(&mut self) -> (String, String) {
-        let router = [FANOUT, DIRECT][self.rng.below(2)];
-        let key = KEYS[self.rng.below(KEYS.len())];
-        (router.to_owned(), key.to_owned())
-    }
-
-    fn change_binding(&mut self, n: NamespaceIndex, request: RequestId) -> Command {
-        let (source, key) = self.router();
-        let queue = BOUND[self.rng.below(BOUND.len())];
+    fn change_routing(&mut self) -> RouterOrder {
+        let rng = &mut self.rng;
+        let (name, kind) = topology::any_declared_exchange(rng);
+        let name = name.to_owned();
         let binding = Box::new(Binding {
-            source,
-            destination: BindingDestination::Entity(queue.to_owned()),
-            key,
+            source: topology::any_exchange(rng).to_owned(),
+            destination: topology::any_destination(rng),
+            key: topology::any_binding_key(rng).to_owned(),
             arguments: Vec::new(),
         });
-        let order = if self.rng.chance(300) {
-            RouterOrder::Unbind(binding)
-        } else {
-            RouterOrder::Bind(binding)
-        };
-        server::administer(request, n, Order::Router(order))
+        match rng.weighted(&[12, 6, 2, 1]) {
+            0 => RouterOrder::Bind(binding),
+            1 => RouterOrder::Unbind(binding),
+            2 => RouterOrder::Declare {
+                name,
+                settings: Box::new(RouterSettings::new(kind)),
+            },
+            _ => RouterOrder::Remove { name },
+        }
     }
 
     fn publish(&mut self, n: NamespaceIndex, request: RequestId) -> Command {
-        let (router, key) = self.router();
-        let mut keys = vec![key];
-        if self.rng.chance(300) {
-            keys.push(self.router().1);
+        let rng = &mut self.rng;
+        let router = topology::any_exchange(rng).to_owned();
+        let mut keys = vec![topology::any_key(rng).to_owned()];
+        if rng.chance(300) {
+            keys.push(topology::any_key(rng).to_owned());
         }
         let id = self.namespaces[n].ledger.next_id(None);
         let options = SendOptions {
-            ttl: self
-                .rng
-                .chance(100)
-                .then(|| self.rng.between(1, 20_000) as u32),
+            ttl: rng.chance(100).then(|| rng.between(1, 20_000) as u32),
             ..SendOptions::default()
         };
-        let payload = message::build(&mut self.rng, id, options, 20);
+        let payload = message::build(rng, id, options, 20);
         let publication = Box::new(Publication {
             namespace: server::namespace_id(n),
             router,

@@ -7,14 +7,17 @@ use super::queues::{self, Definition, What};
 use super::{SimClient, administration};
 use crate::actor::Actor;
 use crate::controller::Controller;
+use crate::declarer::Declarer;
 use crate::holder::Holder;
 use crate::inbox::NamespaceIndex;
 use crate::ledger::Queue;
 use crate::manager::{Manager, Role};
+use crate::publisher::Publisher;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::server::{self, Server};
 use crate::spoken::Spoken;
+use crate::topology;
 
 /// The entities of a namespace in the order of their definitions.
 pub(super) fn ledger_queues(
@@ -53,6 +56,7 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
         max_delivery_count: settings.max_delivery_count,
         default_ttl: settings.default_message_time_to_live,
         dead_letters_expired: settings.dead_lettering_on_message_expiration,
+        drops_dead_letters: settings.drops_dead_letters(),
         sessions: settings.requires_session,
         cloud: settings.expiry == Some(Expiry::Cloud),
         duplicate_window: settings
@@ -67,6 +71,7 @@ pub(super) fn ledger_queue(id: EntityId, definition: &Definition) -> Queue {
         auto_delete_on_idle: settings.auto_delete_on_idle,
         expires: settings.expires,
         max_length: settings.max_length,
+        overflow: settings.overflow,
         retry_backoff: settings.retry_backoff,
         priorities: settings.priorities,
         status: settings.status,
@@ -94,7 +99,12 @@ pub(super) fn clients() -> Vec<SimClient> {
         if definition.takes_sends() {
             actors.push(Actor::Sender(Sender::new(path, Spoken::ServiceBus)));
         }
+        if topology::DECLARED.contains(&path) {
+            actors.push(Actor::Receiver(Receiver::consumer(path)));
+        }
     }
+    actors.extend((0..2).map(|_| Actor::Publisher(Publisher::default())));
+    actors.extend((0..2).map(|_| Actor::Declarer(Declarer::default())));
     actors.extend((0..6).map(|_| Actor::Controller(Controller::new())));
     actors
         .into_iter()
@@ -106,7 +116,7 @@ pub(super) fn clients() -> Vec<SimClient> {
 }
 
 /// The queues that clients of RabbitMQ's dialect work with too.
-const CONSUMED: [&str; 2] = ["plain", "expires-to-dead-letter"];
+const CONSUMED: [&str; 3] = ["plain", "expires-to-dead-letter", queues::LIMITED];
 
 /// The actors that work with one entity alone.
 fn actors_of(index: usize, definition: &Definition) -> Vec<Actor> {

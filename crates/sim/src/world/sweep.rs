@@ -7,7 +7,7 @@
 use broker::{Command, Order, ReceiveMode, Subqueue};
 
 use super::script::{Ending, Script, Stop};
-use super::{World, administration, ledger_queue};
+use super::{World, administration};
 use crate::ledger::Ask;
 use crate::message::SendOptions;
 use crate::rule::{Rule, Selects};
@@ -135,8 +135,6 @@ fn publishing(script: &mut Script) -> Result<(), Stop> {
         script.settle(given, ask)?;
     }
     for definition in administration::temporary() {
-        let entry = ledger_queue(store::EntityId(0), &definition);
-        script.ledger().expect(entry);
         let order = Order::ensure(vec![server::ensured(&definition)]);
         let request = script.request();
         script.play(vec![server::administer(request, 0, order)])?;

@@ -51,6 +51,26 @@ fn a_queue_that_makes_no_dead_letter_of_what_it_refuses_is_found() {
     }
 }
 
+/// A queue that refuses what it has room for is found, and so is one that drops a message where
+/// it should refuse another.
+#[test]
+fn a_queue_that_refuses_too_much_or_not_at_all_is_found() {
+    for (path, length, invariant) in [(queues::LIMITED, 7, "I14"), ("short", 6, "I6")] {
+        let mut world = World::new(Plan {
+            seed: 1,
+            operations: 200_000,
+            faults: Faults::ALL,
+            storage: StorageKind::Memory,
+        });
+        for namespace in &mut world.namespaces {
+            let queue = &mut namespace.ledger.queues[queues::index_of(path)];
+            (queue.max_length, queue.overflow) = (Some(length), Overflow::RejectPublish);
+        }
+        let violation = world.run().expect_err("it is found");
+        assert_eq!(violation.invariant, invariant, "{violation}");
+    }
+}
+
 /// Counts that are not what the ledger was told are found, whichever they are: by themselves,
 /// or by a message that has become a dead letter too early.
 #[test]

@@ -49,8 +49,10 @@ impl Ledger {
                 unreachable!("no client of a simulation asks about namespaces")
             }
             Order::Router(order) => {
-                self.routing.observe(order);
-                Ok(Shown::Nothing)
+                let mut topology = std::mem::take(&mut self.routing.topology);
+                let planned = topology.plan(order, |path| self.is_there(path));
+                self.routing.topology = topology;
+                planned.map(Shown::Bindings).ok_or(Reason::Invalid)
             }
             Order::CreateRule { subscription, rule } => {
                 let path = self.subscription(subscription)?;
@@ -128,6 +130,8 @@ impl Ledger {
         }
         let planned = &mut self.turn.planned;
         planned.entities.insert(path.to_lowercase(), false);
+        planned.removed.insert(path.to_lowercase());
+        self.routing.topology.remove_queue(path);
         planned.rules.remove(&path.to_lowercase());
         self.versions.note_change();
         Ok(())

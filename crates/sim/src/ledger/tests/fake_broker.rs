@@ -2,8 +2,8 @@
 
 use broker::{
     Access, Browsed, Command, ConnectionId, Delivery, Incoming, LockToken, MessageState, Mono, Now,
-    Outcome, Output, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue, SubqueueId,
-    Wall,
+    Outcome, Output, Overflow, ReadRequest, ReceiveMode, ReceiverId, RequestId, Status, Subqueue,
+    SubqueueId, Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -80,6 +80,7 @@ impl FakeBroker {
             max_delivery_count: 3,
             default_ttl: TTL,
             dead_letters_expired: true,
+            drops_dead_letters: false,
             sessions: false,
             cloud: false,
             duplicate_window: None,
@@ -92,6 +93,7 @@ impl FakeBroker {
             auto_delete_on_idle: u64::MAX,
             expires: u64::MAX,
             max_length: None,
+            overflow: Overflow::default(),
             retry_backoff: None,
             priorities: None,
             status: Status::Active,

@@ -1,8 +1,9 @@
 //! What is published to a router: one copy in each queue that is bound, all in one write set.
 
+use amqp::DeliveryState;
 use broker::{
     Binding, BindingDestination, Command, ConnectionId, Incoming, Mono, Now, Order, Output,
-    Publication, RequestId, Routed, RouterOrder, Status, Wall,
+    Overflow, Publication, RequestId, Routed, RouterOrder, Status, Wall,
 };
 use bytes::Bytes;
 use store::{
@@ -10,7 +11,6 @@ use store::{
     SequenceNumber, Write, WriteSet,
 };
 
-use super::super::routing::FANOUT;
 use super::super::{Ledger, Queue};
 use super::fake_broker::check;
 use crate::message::{self, SendOptions};
@@ -43,6 +43,7 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         max_delivery_count: 3,
         default_ttl: u64::MAX,
         dead_letters_expired: false,
+        drops_dead_letters: false,
         sessions: false,
         cloud: false,
         duplicate_window: None,
@@ -61,6 +62,7 @@ fn queue(path: &'static str, id: EntityId) -> Queue {
         began: Mono(0),
         expires: u64::MAX,
         max_length: None,
+        overflow: Overflow::default(),
         retry_backoff: None,
         priorities: None,
     }
@@ -82,7 +84,7 @@ fn request(token: u64) -> RequestId {
 
 fn bind(token: u64, path: &str) -> Command {
     let binding = Box::new(Binding {
-        source: FANOUT.to_owned(),
+        source: "amq.fanout".to_owned(),
         destination: BindingDestination::Entity(path.to_owned()),
         key: String::new(),
         arguments: Vec::new(),
@@ -120,9 +122,9 @@ impl Fixture {
             row(OTHER, "other", b""),
             row(ROUTER, "", b"{\"router\":{}}"),
         ];
-        fixture
-            .write(&[bind(1, "first"), bind(2, "second")], writes)
-            .unwrap();
+        fixture.write(&[], writes).unwrap();
+        let binds = [bind(1, "first"), bind(2, "second")];
+        fixture.write(&binds, Vec::new()).unwrap();
         fixture
     }
 
@@ -139,7 +141,7 @@ impl Fixture {
     fn publish(&mut self, body: Bytes, to: &[EntityId]) -> Result<(), Violation> {
         let publication = Box::new(Publication {
             namespace: NamespaceId(0),
-            router: FANOUT.to_owned(),
+            router: "amq.fanout".to_owned(),
             keys: vec![String::new()],
             message: Incoming {
                 payload: self.payload.clone(),
@@ -230,4 +232,19 @@ fn an_answer_that_is_not_what_happened_is_a_violation() {
         fixture.publish(body, &[FIRST, SECOND]).unwrap();
         check(fixture.answer(wrong), "I13");
     }
+}
+
+#[test]
+fn a_publisher_that_is_told_otherwise_than_the_shard_has_said_is_found() {
+    let mut fixture = Fixture::new();
+    let body = fixture.payload.clone();
+    let id = message::id_of(&body).unwrap();
+    fixture.publish(body, &[FIRST, SECOND]).unwrap();
+    let accepted = Some(&DeliveryState::Accepted);
+    check(fixture.ledger.publish_answered(id, accepted), "I13");
+    fixture.answer(Routed::Stored { destinations: 2 }).unwrap();
+    let released = Some(&DeliveryState::Released);
+    check(fixture.ledger.publish_answered(id, released), "I13");
+    assert_eq!(fixture.ledger.publish_answered(id, accepted), Ok(()));
+    assert_eq!(fixture.ledger.report.publications, 1);
 }

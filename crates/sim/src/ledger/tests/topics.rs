@@ -1,6 +1,6 @@
 //! What is published, and the copies of it: all in one write set, or none.
 
-use broker::{Command, ConnectionId, Incoming, Mono, Now, RequestId, Status, Wall};
+use broker::{Command, ConnectionId, Incoming, Mono, Now, Overflow, RequestId, Status, Wall};
 use bytes::Bytes;
 use store::{
     BodyPointer, CommitId, EntityId, EntityRow, EntryKey, Head, Image, Index, MessageRow,
@@ -36,6 +36,7 @@ fn queue(path: &'static str, id: EntityId, topic: Option<usize>) -> Queue {
         max_delivery_count: 3,
         default_ttl: u64::MAX,
         dead_letters_expired: false,
+        drops_dead_letters: false,
         sessions: false,
         cloud: false,
         duplicate_window: None,
@@ -48,6 +49,7 @@ fn queue(path: &'static str, id: EntityId, topic: Option<usize>) -> Queue {
         auto_delete_on_idle: u64::MAX,
         expires: u64::MAX,
         max_length: None,
+        overflow: Overflow::default(),
         retry_backoff: None,
         priorities: None,
         status: Status::Active,
