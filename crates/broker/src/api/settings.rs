@@ -249,15 +249,51 @@ impl QueueSettings {
             && self.forward_dead_lettered_messages_to.is_none()
     }
 
-    /// Takes over what only a declaration of RabbitMQ's clients says, and it says it once.
+    /// Takes over what only a declaration of RabbitMQ's clients says, and it says it once. A
+    /// description of Service Bus has the rest: the table of entity properties.
     pub(crate) fn keep_declared(&mut self, before: &Self) {
-        self.auto_delete = before.auto_delete;
-        self.exclusive = before.exclusive;
-        self.single_active_receiver = before.single_active_receiver;
-        self.priorities = before.priorities;
-        self.delayed_retry = before.delayed_retry;
-        self.consumer_timeout = before.consumer_timeout;
-        self.declared = before.declared;
+        // Every field is named, so that one that is added is decided on here.
+        let Self {
+            lock_duration: _,
+            max_delivery_count: _,
+            default_message_time_to_live: _,
+            dead_lettering_on_message_expiration: _,
+            max_size: _,
+            max_message_size: _,
+            expiry: _,
+            requires_session: _,
+            requires_duplicate_detection: _,
+            duplicate_detection_history_time_window: _,
+            forward_to: _,
+            forward_dead_lettered_messages_to: _,
+            dead_letter_router,
+            dead_letter_key,
+            dead_letter_strategy,
+            status: _,
+            auto_delete_on_idle: _,
+            expires: _,
+            auto_delete,
+            exclusive,
+            single_active_receiver,
+            priorities,
+            max_length: _,
+            max_length_bytes: _,
+            overflow: _,
+            retry_backoff: _,
+            delayed_retry,
+            consumer_timeout,
+            declared,
+        } = self;
+        dead_letter_router.clone_from(&before.dead_letter_router);
+        dead_letter_key.clone_from(&before.dead_letter_key);
+        *dead_letter_strategy = before.dead_letter_strategy;
+        *auto_delete = before.auto_delete;
+        *exclusive = before.exclusive;
+        *single_active_receiver = before.single_active_receiver;
+        *priorities = before.priorities;
+        *delayed_retry = before.delayed_retry;
+        *consumer_timeout = before.consumer_timeout;
+        *declared = before.declared;
     }
 
     /// How long a message waits that comes back with this delivery count, which its return has

@@ -2,7 +2,8 @@
 //!
 //! A dead letter leaves and arrives in one write set, so it is never there twice or not at all. It
 //! goes once to each queue that takes it, and is not looked for among duplicates, since it is one.
-//! What no queue takes is dropped, or waits if the queue is set so. A message that comes back to a
+//! What no queue takes is dropped, or waits if the queue is set so. A queue of Service Bus, which
+//! has its router by a policy, keeps it as a dead letter of its own. A message that comes back to a
 //! queue that it has died in is dropped there, unless a client has rejected it since: such a circle
 //! would not end. One that comes back by a topic or a forward may stay there; it is dropped when it
 //! dies there again.
@@ -57,6 +58,7 @@ pub(super) fn route_one(
     patch.route(&route, hides_further_keys);
     let namespace = queue.namespace;
     let mut targets = directory.dead_letter_targets(namespace, &route, &transfer.body.payload);
+    let is_bound = !targets.is_empty();
     if reason != DeathReason::Rejected
         && let Some(deaths) = patch.deaths()
     {
@@ -65,11 +67,12 @@ pub(super) fn route_one(
             !died_here && target.is_some_and(|it| !deaths.is_circle(&it.path))
         });
     }
+    let is_circle = is_bound && targets.is_empty();
     transfer.body.patch = Some(Box::new(patch));
     // The message has no time to live of its own any more, and this is no hop of a forward.
     transfer.entry.row.ttl_ms = u64::MAX;
     row::forget_hops(&mut transfer.entry.row);
-    directory.deliver(place, &targets, &transfer, cx)
+    directory.deliver(place, &targets, is_circle, &transfer, cx)
 }
 
 /// Whether nothing more can be noted of a message.
@@ -92,11 +95,12 @@ fn leads_to(queue: &Queue, came: Route) -> Route {
 }
 
 impl Directory {
-    /// Moves a dead letter to those of the targets that take it.
+    /// Moves a dead letter to those of the targets that take it. In a circle there are none left.
     fn deliver(
         &mut self,
         place: SubqueueId,
         targets: &BTreeSet<EntityId>,
+        is_circle: bool,
         transfer: &Transfer,
         cx: &mut Context<'_>,
     ) -> bool {
@@ -116,6 +120,11 @@ impl Directory {
             hop::pump_again_at(source, place.subqueue, cx);
             run(source, cx);
             return false;
+        }
+        if takers.is_empty() && !is_circle && source.settings.declared.is_none() {
+            hop::pass_over(source, place.subqueue, transfer.number, cx);
+            run(source, cx);
+            return true;
         }
         hop::leave(source, place.subqueue, transfer, cx);
         for to in &takers {

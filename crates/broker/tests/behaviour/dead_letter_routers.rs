@@ -17,8 +17,8 @@ fn recording() -> BrokerSettings {
 fn a_dead_letter_goes_once_to_each_queue_that_its_router_tells() {
     check(
         "
+        0s queue quorum name=q dead-router=dlx
         0s router dlx fanout
-        0s queue name=q dead-router=dlx
         0s queue name=a
         0s queue name=b
         0s bind dlx - to=a
@@ -51,7 +51,7 @@ fn a_dead_letter_goes_once_to_each_queue_that_its_router_tells() {
 fn a_key_of_the_queue_replaces_those_of_the_message() {
     check(
         "
-        0s queue name=q dead-router=- dead-key=a ttl=10s dead-letter-expired
+        0s queue quorum name=q dead-router=- dead-key=a ttl=10s dead-letter-expired
         0s queue name=a
         1s bind amq.topic x.# to=q
         1s publish amq.topic x.y one
@@ -72,8 +72,8 @@ fn a_topic_takes_dead_letters_as_a_router_does() {
         "
         0s topic news
         0s subscription s of=news
-        0s queue name=q dead-router=news
-        0s queue name=other dead-router=News
+        0s queue quorum name=q dead-router=news
+        0s queue quorum name=other dead-router=News
         1s send encoded one in=q
         1s send encoded two in=other
         1s attach r1 in=q
@@ -105,8 +105,8 @@ fn a_dead_letter_is_not_lost_for_a_size_that_its_queue_has_taken() {
             ..BrokerSettings::default()
         },
         "
+        0s queue quorum name=q dead-router=dlx max-message=2
         0s router dlx fanout
-        0s queue name=q dead-router=dlx max-message=2
         0s queue name=a
         0s bind dlx - to=a
         1s send in=q bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
@@ -130,8 +130,8 @@ fn a_dead_letter_is_not_lost_for_a_size_that_its_queue_has_taken() {
 fn what_no_queue_takes_is_dropped_or_waits() {
     check(
         "
-        0s queue name=q dead-router=missing
-        0s queue name=w dead-router=late at-least-once reject-publish
+        0s queue quorum name=q dead-router=missing
+        0s queue quorum name=w dead-router=late at-least-once reject-publish
         0s queue name=a
         1s send dropped in=q
         1s send kept in=w
@@ -169,8 +169,8 @@ fn what_no_queue_takes_is_dropped_or_waits() {
 fn a_message_that_expires_in_a_circle_is_dropped_and_one_that_is_rejected_is_not() {
     check(
         "
-        0s queue name=a dead-router=- dead-key=b ttl=10s dead-letter-expired
-        0s queue name=b dead-router=- dead-key=a ttl=10s dead-letter-expired
+        0s queue quorum name=a dead-router=- dead-key=b ttl=10s dead-letter-expired
+        0s queue quorum name=b dead-router=- dead-key=a ttl=10s dead-letter-expired
         1s send one in=a
         13s wait
         25s send two in=a
@@ -199,7 +199,7 @@ fn a_circle_by_a_topic_and_a_forward_ends_when_the_message_dies_there_again() {
     check_with(
         recording(),
         "
-        0s queue name=q dead-router=news ttl=10s dead-letter-expired
+        0s queue quorum name=q dead-router=news ttl=10s dead-letter-expired
         0s topic news
         0s subscription s of=news forward=q
         1s send encoded one in=q
@@ -257,8 +257,8 @@ fn a_circle_to_a_queue_without_room_ends_or_keeps_its_message() {
     check_with(
         recording(),
         "
-        0s queue name=q dead-router=news max-length=0
-        0s queue name=k dead-router=more ttl=10s dead-letter-expired at-least-once reject-publish
+        0s queue quorum name=q dead-router=news max-length=0
+        0s queue quorum name=k dead-router=more ttl=10s dead-letter-expired at-least-once reject-publish
         0s topic news
         0s subscription s of=news forward=q
         0s topic more
@@ -288,7 +288,7 @@ fn a_circle_by_a_router_and_a_forward_of_dead_letters_ends() {
     check_with(
         recording(),
         "
-        0s queue name=q dead-router=- dead-key=p ttl=10s dead-letter-expired
+        0s queue quorum name=q dead-router=- dead-key=p ttl=10s dead-letter-expired
         0s queue name=p forward-dead=q ttl=10s dead-letter-expired
         1s send one in=q
         60s trace in=q #1
@@ -317,7 +317,7 @@ fn a_dead_letter_is_where_it_belongs_after_a_restart() {
     check(
         "
         0s queue name=a
-        0s queue name=q dead-router=- dead-key=a
+        0s queue quorum name=q dead-router=- dead-key=a
         1s send one in=q
         1s attach r1 in=q
         1s limit r1 1
@@ -362,6 +362,72 @@ fn annotations_stay_with_a_message_and_a_later_value_replaces_the_earlier() {
             3s r1 gets #1 one x-note="second" x-other="kept" expires 3601s until 33s
             5s r2 gets #1 one x-note="second" x-other="kept" expires 3601s until 35s
             3701s r3 gets #1 one count 1 DeadLetterReason="TTLExpiredException" DeadLetterErrorDescription="The message expired and was dead lettered." x-note="second" x-other="kept" expires 3601s until 3731s
+        "#]],
+    );
+}
+
+#[test]
+fn a_description_of_service_bus_leaves_a_declared_queue_its_router() {
+    check(
+        "
+        0s queue quorum name=q dead-router=dlx dead-key=k
+        0s router dlx fanout
+        0s queue name=a
+        0s bind dlx - to=a
+        1s queue name=q lock=40s
+        1s send one in=q
+        1s attach r1 in=q
+        1s limit r1 1
+        2s reject r1 #1 in=q
+        3s attach r2 in=a
+        3s limit r2 5
+        ",
+        expect![[r#"
+            0s router dlx fanout: done
+            0s bind dlx - to=a: done
+            1s sent from #1
+            1s r1 gets #1 one until 41s
+            2s reject r1 #1 in=q: done
+            3s r2 gets #1 one x-exchange="dlx" x-routing-key="k" died in q Rejected 1 from dead letters of q until 33s
+        "#]],
+    );
+}
+
+#[test]
+fn a_queue_of_service_bus_keeps_what_no_queue_takes() {
+    check(
+        "
+        0s router dlx direct
+        0s queue name=q
+        0s queue name=full max-length=0 reject-publish
+        0s bind dlx full to=full
+        0s send one two in=q
+        0s attach r1 in=q
+        0s limit r1 2
+        0s reject r1 #1 in=q
+        1s policy p on=^q$ dead-letter-exchange=nowhere
+        1s reject r1 #2 in=q
+        100s counters in=q
+        100s policy p on=^q$ dead-letter-exchange=dlx dead-letter-routing-key=full
+        200s counters in=q
+        200s clear-policy p
+        200s attach r2 in=q dead
+        200s limit r2 9
+        240s counters in=q
+        ",
+        expect![[r#"
+            0s router dlx direct: done
+            0s bind dlx full to=full: done
+            0s sent from #1
+            0s r1 gets #1 one until 30s
+            0s r1 gets #2 two until 30s
+            0s reject r1 #1 in=q: done
+            1s reject r1 #2 in=q: done
+            100s active 0 dead 2 deferred 0 bytes 6
+            200s active 0 dead 2 deferred 0 bytes 6
+            211s r2 gets #1 one until 241s
+            211s r2 gets #2 two until 241s
+            240s active 0 dead 2 deferred 0 bytes 6
         "#]],
     );
 }

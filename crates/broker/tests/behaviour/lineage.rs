@@ -231,8 +231,8 @@ fn dead_letters_tell_their_reasons_and_where_they_went() {
     check(
         "
         0s queue name=dead
-        0s queue name=q max-delivery=1 dead-router=- dead-key=dead
-        0s queue name=lost dead-router=- dead-key=nowhere max-length=1
+        0s queue quorum name=q max-delivery=1 dead-router=- dead-key=dead
+        0s queue quorum name=lost dead-router=- dead-key=nowhere max-length=1
         0s send in=q x@one encoded
         0s send in=lost y@two z@two encoded
         1s attach r1 in=q
