@@ -25,7 +25,7 @@ impl Journal {
         self.readers.insert(read, seen);
     }
 
-    /// A message left its part, or its lock ended.
+    /// A message left its part or was scheduled, or its lock ended.
     pub(crate) fn note(&mut self, number: SequenceNumber) {
         if !self.readers.is_empty() {
             self.touched.push_back(number);

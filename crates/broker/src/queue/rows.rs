@@ -181,6 +181,10 @@ impl Rows {
         head.count = head.count.saturating_add(1);
         head.bytes = head.bytes.saturating_add(u64::from(row.size));
         self.weigh(row.size, true, cx);
+        if part == Part::Scheduled {
+            // Not all of them have a number above those that are there.
+            self.journal.note(number);
+        }
         cx.write(Write::PutMessage {
             entity: self.id,
             part,

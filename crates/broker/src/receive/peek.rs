@@ -254,9 +254,8 @@ fn answer_peek(queue: &Queue, peek: PendingPeek, cx: &mut Context<'_>) {
     cx.emit(peek.into_page().answer(browse));
 }
 
-/// What was read from the start of the scheduled part tells where it starts by now: numbers
-/// come at its end, but for abandoned messages, which were touched meanwhile. So the next peek does
-/// not walk over what has gone.
+/// What was read from the start of the scheduled part, and what came to it meanwhile, tell where it
+/// starts by now. So the next peek does not walk over what has gone.
 fn note_first_scheduled(
     queue: &mut Queue,
     peek: &PendingPeek,

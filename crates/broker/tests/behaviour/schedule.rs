@@ -685,3 +685,28 @@ fn a_schedule_that_cannot_be_read_to_its_end_asks_for_no_more() {
         "#]],
     );
 }
+
+#[test]
+fn a_peek_hides_no_message_that_is_scheduled_below_others_meanwhile() {
+    check(
+        "
+        0s declare t1 r1
+        0s in t1 send a+60s
+        0s send b+60s
+        0s reads late
+        1s peek 1 5
+        1s commit t1
+        1s answer
+        2s reads
+        2s peek 1 5
+        ",
+        expect![[r#"
+            0s declare t1: done
+            0s in t1 send a+60s: held from #1
+            0s sent from #2
+            1s commit t1: done
+            1s peek: #2 b Scheduled
+            2s peek: #1 a Scheduled, #2 b Scheduled
+        "#]],
+    );
+}
