@@ -204,8 +204,9 @@ impl Queue {
 
     /// The deadlines of messages are not all known: they are looked for.
     pub(crate) fn recheck_lives(&mut self) {
-        let active = Subqueue::Main.part();
-        if self.rows.count(active) == 0 {
+        // Some of the scheduled ones may wait for their next delivery.
+        let parts = [Subqueue::Main.part(), Part::Scheduled];
+        if parts.iter().all(|part| self.rows.count(*part) == 0) {
             self.sub_mut(Subqueue::Main).ceilings.clear();
         } else if !self.sub(Subqueue::Main).ceilings.is_empty() {
             let (first, stragglers) = self.place_of_first(Subqueue::Main);

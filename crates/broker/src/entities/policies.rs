@@ -22,6 +22,8 @@ use crate::queue::Queue;
 use crate::queue::governed::Governed;
 use crate::queue::kind::Kind;
 
+pub(crate) use apply::stored_ttl_ms;
+
 /// Every policy that is there.
 #[derive(Debug, Default)]
 pub(crate) struct Policies {

@@ -13,6 +13,7 @@ use crate::api::output::Output;
 use crate::context::Context;
 use crate::entities::definition;
 use crate::entities::directory::{Directory, change_of};
+use crate::entities::policies::stored_ttl_ms;
 use crate::entities::remove;
 use crate::entities::template::make;
 use crate::queue::kind::Kind;
@@ -139,6 +140,10 @@ fn make_all(
         }
         let own = queue.settings.clone();
         directory.policies.govern(&mut queue, own);
+        let ttl_ms = stored_ttl_ms(&queue);
+        if ttl_ms < u64::MAX {
+            queue.shorten_lives(ttl_ms);
+        }
         queue.replaces = old.map(|(first, _)| *first);
         add(directory, queue, cx);
         cx.write(Write::Copy {

@@ -529,3 +529,49 @@ fn a_subscription_that_nobody_uses_goes_as_its_policy_says() {
         "#]],
     );
 }
+
+#[test]
+fn a_message_that_waits_for_its_next_delivery_has_the_policys_time_to_live() {
+    check(
+        "
+        0s queue name=q backoff=40s,40s,1
+        0s send a in=q
+        0s attach r1 in=q
+        0s limit r1 1
+        0s abandon r1 #1 in=q
+        10s policy p on=q message-ttl=30000
+        20s counters in=q
+        41s counters in=q
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s r1 gets #1 a until 30s
+            0s abandon r1 #1 in=q: done
+            20s active 0 dead 0 deferred 0 bytes 1 scheduled 1
+            41s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}
+
+#[test]
+fn messages_of_a_restored_snapshot_have_the_policys_time_to_live() {
+    check(
+        "
+        0s queue name=q
+        0s send a in=q
+        0s snapshot s
+        1s policy p on=q message-ttl=30000
+        2s restore s
+        3s counters in=q
+        40s counters in=q
+        ",
+        expect![[r#"
+            0s sent from #1
+            0s snapshot s: s has 1 entities, 1 messages
+            2s q is gone
+            2s restore s: done
+            3s active 1 dead 0 deferred 0 bytes 1
+            40s active 0 dead 0 deferred 0 bytes 0
+        "#]],
+    );
+}

@@ -220,7 +220,7 @@ impl Directory {
 
 /// The longest life that policies leave messages that are there. What the queue has of its own is
 /// no part of it: that holds for messages that come later. (docs/spec/entities.md#21)
-fn stored_ttl_ms(queue: &Queue) -> u64 {
+pub(crate) fn stored_ttl_ms(queue: &Queue) -> u64 {
     let governed = queue.governed.as_ref();
     let ttl_ms = governed.and_then(|governed| governed.stored_ttl_ms);
     ttl_ms.unwrap_or(u64::MAX)
