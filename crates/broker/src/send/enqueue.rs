@@ -309,9 +309,15 @@ fn enqueue(
     let number = queue.rows.take_number(message.priority);
     queue.record_acceptance(number, &message, cx);
     let row = row_of(queue, &message, number, enqueued_ms);
-    let topic = matches!(queue.kind, Kind::Topic(_));
+    // The rules of the moment at which it is accepted hold for it.
+    let distribution = match &queue.kind {
+        Kind::Topic(topic) => message
+            .distribution
+            .filter(|said| said.generation == topic.rules.generation()),
+        _ => None,
+    };
     let body = Body {
-        distribution: message.distribution.filter(|_| topic).map(Arc::from),
+        distribution: distribution.map(Arc::from),
         ..Body::received(message.payload)
     };
     let session = message.session_id.as_ref();

@@ -118,8 +118,8 @@ impl Directory {
     }
 }
 
-/// What the topic's rules make of the message: what was said of it when it was sent, if the rules
-/// are still the same, and what is to be evaluated here.
+/// What the topic's rules make of the message: what those that were there when it was accepted made
+/// of it, and what is to be evaluated here. (docs/spec/entities.md#17.1)
 fn distribution_of(
     directory: &Directory,
     topic: EntityId,
@@ -131,8 +131,7 @@ fn distribution_of(
     };
     let rules = &topic.rules;
     let known = transfer.body.distribution.as_ref();
-    let known = known
-        .filter(|known| known.generation == rules.generation() && transfer.body.patch.is_none());
+    let known = known.filter(|_| transfer.body.patch.is_none());
     let part = match known {
         Some(known) if !rules.any_late() => return Arc::clone(known),
         Some(_) => RuleSubset::Late,

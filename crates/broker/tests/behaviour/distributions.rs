@@ -123,6 +123,34 @@ fn what_was_said_before_the_rules_changed_is_not_used() {
 }
 
 #[test]
+fn rules_that_change_later_do_not_touch_what_was_accepted() {
+    let rules = [vec![sql("one", "n = 1", None)], Vec::new()];
+    // A message goes on in each turn.
+    let settings = BrokerSettings {
+        turn_work: 1,
+        ..BrokerSettings::default()
+    };
+    let mut world = world(settings, &rules);
+    let said = snapshot(&world);
+    send(&mut world, vec![message(1, Some(&said)); 20]);
+    assert!(copies(&world, 1)[0] < 20, "some wait");
+    world.turn(Command::AddRule {
+        request: request(2),
+        entity: EntityId(FIRST + 1),
+        rule: Box::new(sql("all", "1 = 1", None)),
+    });
+    world.turn(Command::RemoveRule {
+        request: request(3),
+        entity: EntityId(FIRST),
+        name: "one".to_owned(),
+    });
+    while world.step_to(1) {
+        world.turn_with(Vec::new());
+    }
+    assert_eq!(copies(&world, 2), [20, 0]);
+}
+
+#[test]
 fn a_subscription_that_has_gone_takes_no_copy_and_a_new_one_of_its_name_does() {
     let rules = [
         vec![sql("one", "n = 1", None)],
