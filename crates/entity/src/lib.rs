@@ -31,7 +31,9 @@ pub use name::{EntityPath, NamespaceName, SubscriptionName};
 pub use properties::{
     Properties, of_file, of_policy, of_queue, of_rule, of_subscription, of_topic,
 };
-pub use property::{Given, InEmulator, Property, Slot, ValueRefusal, status_of, status_text};
+pub use property::{
+    Given, InEmulator, Property, Slot, ValueRefusal, shown_count, status_of, status_text,
+};
 pub use rule_config::RuleConfig;
 pub use schema::schemas;
 pub use table::{PROPERTIES, elements, keep_fixed, named};

@@ -31,8 +31,9 @@ pub struct Property {
     pub slot: fn(&mut EntityDescription) -> Slot<'_>,
     /// The values of a duration, a count or a size.
     pub range: RangeInclusive<u64>,
-    /// The least that an Atom description may say, if a file may say less.
-    pub atom_least: Option<u64>,
+    /// The least in the cloud, for Atom descriptions and the emulator's `Config.json`, if other files
+    /// may say less.
+    pub cloud_least: Option<u64>,
     /// Whether it cannot be changed after creation.
     pub fixed: bool,
     /// Whether the emulator's `Config.json` has it.
@@ -106,6 +107,13 @@ impl From<String> for ValueRefusal {
     }
 }
 
+/// A count as descriptions show it, which is a signed number of 32 bits. A queue that RabbitMQ's
+/// clients declare without a limit has the largest.
+#[must_use]
+pub fn shown_count(count: u32) -> u64 {
+    u64::from(count).min(i32::MAX as u64)
+}
+
 impl Property {
     /// What most properties are.
     pub(crate) const PLAIN: Self = Self {
@@ -114,7 +122,7 @@ impl Property {
         kinds: &[],
         slot: |entity| Slot::Text(&mut entity.store_only.user_metadata),
         range: 0..=u64::MAX,
-        atom_least: None,
+        cloud_least: None,
         fixed: false,
         emulator: InEmulator::Always,
         help: "",
@@ -126,7 +134,7 @@ impl Property {
         match (self.slot)(entity) {
             Slot::Flag(flag) => Some((*flag).into()),
             Slot::Duration(millis, _) => Some(duration::text(*millis).into()),
-            Slot::Count(count) => Some((*count).into()),
+            Slot::Count(count) => Some(shown_count(*count).into()),
             Slot::Megabytes(bytes) => Some((*bytes >> 20).into()),
             Slot::Bytes(number) | Slot::Limit(number) => number.map(Json::from),
             Slot::Overflow(overflow) => serde_json::to_value(overflow).ok(),
@@ -181,7 +189,33 @@ impl Property {
         entity: &mut EntityDescription,
         given: Given<'_>,
     ) -> Result<(), ValueRefusal> {
-        let range = &self.range;
+        self.set_within(&self.range, entity, given)
+    }
+
+    /// The values that it has in the cloud.
+    #[must_use]
+    pub fn cloud_range(&self) -> RangeInclusive<u64> {
+        self.cloud_least.unwrap_or(*self.range.start())..=*self.range.end()
+    }
+
+    /// As [`set`](Self::set), with the values that are possible in the cloud.
+    ///
+    /// # Errors
+    /// When it is of another type, or not possible there.
+    pub fn set_as_in_cloud(
+        &self,
+        entity: &mut EntityDescription,
+        given: Given<'_>,
+    ) -> Result<(), ValueRefusal> {
+        self.set_within(&self.cloud_range(), entity, given)
+    }
+
+    fn set_within(
+        &self,
+        range: &RangeInclusive<u64>,
+        entity: &mut EntityDescription,
+        given: Given<'_>,
+    ) -> Result<(), ValueRefusal> {
         match ((self.slot)(entity), given) {
             (Slot::Flag(slot), Given::Flag(flag)) => *slot = flag,
             (Slot::Duration(slot, _), Given::Text(text)) => {

@@ -103,7 +103,7 @@ pub const PROPERTIES: &[Property] = &[
         slot: |it| Slot::Bytes(&mut it.settings.max_message_size),
         // Up to the largest of the Premium tier.
         range: 1..=100 << 20,
-        atom_least: Some(1 << 20),
+        cloud_least: Some(1 << 20),
         emulator: InEmulator::Never("the size of its messages"),
         help: "Largest size of a message: 64KiB or bytes, up to 100MiB; an empty text sets the broker's default",
         ..Property::PLAIN
@@ -128,7 +128,7 @@ pub const PROPERTIES: &[Property] = &[
         },
         // As little as the emulator allows, as much as the cloud does.
         range: 5 * SECOND..=7 * DAY,
-        atom_least: Some(20 * SECOND),
+        cloud_least: Some(20 * SECOND),
         help: "Time for which duplicate detection keeps message ids: 10m or PT10M, from 5s to 7d",
         ..Property::PLAIN
     },
@@ -142,7 +142,7 @@ pub const PROPERTIES: &[Property] = &[
         },
         // What lives for no time goes to receivers that wait for it, or nowhere.
         range: 0..=NEVER,
-        atom_least: Some(SECOND),
+        cloud_least: Some(SECOND),
         help: "Default and maximum of the time to live of messages: 1h, PT1H or never",
         ..Property::PLAIN
     },

@@ -1,7 +1,5 @@
 //! Reading: the values of a description's elements, each checked. (docs/spec/entities.md#2)
 
-use std::ops::RangeInclusive;
-
 use broker::{EntityDescription, EntityInfo, EntityKind, Status, Tier};
 use entity::{Property, Slot, duration};
 
@@ -126,7 +124,7 @@ impl Field<'_> {
                 *slot = Some(target_text(text));
                 kept.clone_from(slot);
             }
-            (Slot::Status(slot), Some(text)) => *slot = self.status(text, current)?,
+            (Slot::Status(slot), Some(text)) => *slot = self.status(text)?,
             // No element has it.
             (
                 Slot::Expiry(_) | Slot::Limit(_) | Slot::Overflow(_) | Slot::RetryBackoff(_),
@@ -140,16 +138,11 @@ impl Field<'_> {
         Error::value(self.name, why)
     }
 
-    fn range(&self) -> RangeInclusive<u64> {
-        let range = &self.property.range;
-        self.property.atom_least.unwrap_or(*range.start())..=*range.end()
-    }
-
     /// In milliseconds.
     fn duration(&self, text: &str, current: Option<Slot<'_>>) -> Result<u64, Error> {
         let millis = duration::millis(text);
         let millis = millis.ok_or_else(|| self.error("it is no ISO 8601 duration"))?;
-        let range = self.range();
+        let range = self.property.cloud_range();
         let is_current = matches!(current, Some(Slot::Duration(known, _)) if *known == millis);
         if range.contains(&millis) || is_current {
             return Ok(millis);
@@ -177,7 +170,7 @@ impl Field<'_> {
     }
 
     fn count(&self, text: &str) -> Result<u32, Error> {
-        let (number, range) = (number(self.name, text)?, self.range());
+        let (number, range) = (number(self.name, text)?, self.property.cloud_range());
         let count = u32::try_from(number).ok();
         let (least, most) = (range.start(), range.end());
         count
@@ -226,7 +219,7 @@ impl Field<'_> {
             let why = "only entities of the Premium tier have a limit of their own";
             return Err(self.error(why));
         }
-        let range = self.range();
+        let range = self.property.cloud_range();
         let (least, most) = (range.start() >> 10, range.end() >> 10);
         if !(least..=most).contains(&kilobytes) {
             let name = self.name;
@@ -239,15 +232,9 @@ impl Field<'_> {
         Ok(Some(kilobytes << 10))
     }
 
-    fn status(&self, text: &str, current: Option<Slot<'_>>) -> Result<Status, Error> {
-        let is_current = |status| matches!(current, Some(Slot::Status(known)) if *known == status);
-        // Nothing is sent to a subscription.
-        let is_possible =
-            |status| self.kind != EntityKind::Subscription || status != Status::SendDisabled;
+    fn status(&self, text: &str) -> Result<Status, Error> {
         let found = entity::status_of(text).ok();
-        found
-            .filter(|status| is_possible(*status) || is_current(*status))
-            .ok_or_else(|| self.error(format!("'{text}' cannot be set here")))
+        found.ok_or_else(|| self.error(format!("'{text}' cannot be set here")))
     }
 
     fn user_metadata(&self) -> Result<Option<String>, Error> {

@@ -75,7 +75,7 @@ fn write_value(writer: &mut Writer, name: &str, value: Slot<'_>, view: View<'_>)
     match value {
         Slot::Flag(flag) => writer.boolean(name, *flag),
         Slot::Duration(millis, text) => writer.text(name, duration_text(*millis, text.as_deref())),
-        Slot::Count(count) => writer.number(name, (*count).into()),
+        Slot::Count(count) => writer.number(name, entity::shown_count(*count)),
         Slot::Megabytes(bytes) => writer.number(name, *bytes >> 20),
         Slot::Bytes(bytes) => {
             let bytes = bytes.unwrap_or(view.settings.max_message_size);

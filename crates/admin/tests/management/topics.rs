@@ -365,3 +365,15 @@ fn a_subscription_with_sessions_forwards_and_keeps_its_idle_time() {
         }
     }
 }
+
+#[test]
+fn a_subscription_takes_every_status() {
+    let mut world = World::new();
+    world.make("/t", "TopicDescription", "");
+    for status in ["Active", "Disabled", "SendDisabled", "ReceiveDisabled"] {
+        let uri = format!("/t/Subscriptions/{status}");
+        let said = format!("<Status>{status}</Status>");
+        let made = world.make(&uri, "SubscriptionDescription", &said);
+        assert_eq!(made.value("Status"), Some(status));
+    }
+}

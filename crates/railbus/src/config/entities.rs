@@ -283,6 +283,11 @@ mod tests {
             "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.MaxDeliveryCount: 0 is below the minimum of 1",
         );
         assert_eq!(
+            emulator(r#"{"Name": "a", "Properties": {"DefaultMessageTimeToLive": "PT0S"}}"#)
+                .unwrap_err(),
+            "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.DefaultMessageTimeToLive: PT0S is below the minimum of PT1S",
+        );
+        assert_eq!(
             emulator(r#"{"Name": "a", "Properties": {"RequiresSession": "yes"}}"#).unwrap_err(),
             "Config.json:3: UserConfig.Namespaces[0].Queues[0].Properties.RequiresSession: true or false is expected here",
         );

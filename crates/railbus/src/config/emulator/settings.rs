@@ -65,7 +65,7 @@ fn read(
         _ => Given::Text(member.string()?),
     };
     property
-        .set(description, given)
+        .set_as_in_cloud(description, given)
         .map_err(|refusal| match refusal {
             ValueRefusal::Value(message) => member.error(message),
             ValueRefusal::Type(expected) => member.error(format!("{expected} is expected here")),
