@@ -41,6 +41,9 @@ use crate::transactions::coordinator;
 const MAX_CBS_REQUEST: u64 = 64 << 10;
 /// A request that schedules the largest message has to fit, with all that is around it.
 const ENVELOPE: u64 = 64 << 10;
+/// So has one that schedules a few thousand small ones, whatever the largest may be. Clients wait
+/// for an answer, which a request that is too large cannot have.
+const MIN_MANAGEMENT_REQUEST: u64 = 4 << 20;
 /// Absent, 0 and 2^64-1 each break a client library (rule 7).
 const MAX_LIMIT: u64 = i64::MAX as u64;
 
@@ -143,7 +146,8 @@ impl Client {
         let (entity_ref, entity) =
             self.resolve_entity(Operation::AttachManagement.required_right(), &address)?;
         let limit = self.max_message_size(&entity);
-        let limit = limit.saturating_add(ENVELOPE).min(MAX_LIMIT);
+        let limit = limit.saturating_add(ENVELOPE);
+        let limit = limit.clamp(MIN_MANAGEMENT_REQUEST, MAX_LIMIT);
         self.attach_node(
             request,
             Operation::AttachManagement.required_right(),

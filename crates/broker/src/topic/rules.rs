@@ -13,8 +13,9 @@ use crate::context::Context;
 use crate::entities::directory::Directory;
 use crate::queue::kind::Kind;
 
-/// A page of a list ends with the rule that takes it beyond this.
-const PAGE_BYTES: usize = 512 << 10;
+/// A page of a list ends with the rule that takes it beyond this. Some clients ask for all rules at
+/// once, and take what they get for all.
+const PAGE_BYTES: usize = 16 << 20;
 
 impl Topic {
     /// Whether there is room for one more rule of this kind.

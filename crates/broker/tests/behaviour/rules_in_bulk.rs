@@ -134,21 +134,21 @@ fn a_rule_that_has_no_room_for_what_a_file_makes_of_it_stays_as_it_is() {
 #[test]
 fn a_page_of_rules_ends_with_the_one_that_takes_it_beyond_its_bytes() {
     let mut world = world();
-    for index in 0..30 {
-        add(&mut world, FIRST, rule(&format!("r{index:02}"), LARGE)).unwrap();
+    for index in 0..300 {
+        add(&mut world, FIRST, rule(&format!("r{index:03}"), LARGE)).unwrap();
     }
     let (mut seen, mut pages) = (Vec::new(), Vec::new());
     loop {
-        let page = page(&mut world, FIRST, seen.len(), 100);
+        let page = page(&mut world, FIRST, seen.len(), 1_000);
         if page.is_empty() {
             break;
         }
         pages.push(page.len());
         seen.extend(page.into_iter().map(|rule| rule.name));
     }
-    // Nine of 60 KiB are the first to be more than 512 KiB.
-    assert_eq!(pages, [9, 9, 9, 3]);
-    let names: Vec<_> = (0..30).map(|index| format!("r{index:02}")).collect();
+    // So many of 60 KiB are the first to be more than 16 MiB.
+    assert_eq!(pages, [274, 26]);
+    let names: Vec<_> = (0..300).map(|index| format!("r{index:03}")).collect();
     assert_eq!(seen, names);
     assert_eq!(page(&mut world, FIRST, 4, 2).len(), 2);
 }

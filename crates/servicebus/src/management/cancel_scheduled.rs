@@ -7,14 +7,16 @@ use broker::{Command, RequestError, RequestId};
 use super::{Body, Prepared};
 use crate::client::Client;
 use crate::links::link::EntityRef;
-use crate::message::incoming::MAX_BATCH;
 use crate::request_response::response::{self, Status};
 
 /// The cost of every number until it is answered.
 const OVERHEAD: usize = 64;
 
+/// Most numbers of one request.
+const MAX_NUMBERS: usize = 16_384;
+
 pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Error> {
-    let numbers = body.sequence_numbers(MAX_BATCH)?;
+    let numbers = body.sequence_numbers(MAX_NUMBERS)?;
     let (entity, count) = (entity_ref.id, numbers.len());
     let command = Box::new(move |request| Command::CancelScheduled {
         request,

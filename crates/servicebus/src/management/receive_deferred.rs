@@ -14,7 +14,7 @@ use crate::receiver;
 use crate::request_response::response::Status;
 
 /// The answer holds whole messages, so it is bounded by their number.
-const MAX_NUMBERS: usize = 256;
+const MAX_NUMBERS: usize = 4_096;
 /// The assumed size of a message before it is read.
 const USUAL_BYTES: usize = 256 << 10;
 /// Most bytes of the messages of one answer, unless it is a single one.
@@ -44,7 +44,7 @@ pub(super) fn read(entity_ref: &EntityRef, body: &Body) -> Result<Prepared, Erro
     Ok(Prepared {
         command,
         count,
-        answer: count * USUAL_BYTES,
+        answer: (count * USUAL_BYTES).min(MAX_BYTES),
         without_bodies: false,
     })
 }

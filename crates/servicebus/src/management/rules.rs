@@ -14,9 +14,8 @@ use crate::links::link::EntityRef;
 use crate::pending_requests::PendingOperation;
 use crate::request_response::response::{self, Status};
 
-/// Most rules of one page, and what it may take.
-const MAX_TOP: usize = 1_000;
-const MAX_BYTES: usize = 1 << 20;
+/// The assumed size of an answer before its rules are known.
+const USUAL_BYTES: usize = 1 << 20;
 
 /// Descriptors. Their widths differ. (docs/spec/amqp.md#7.4)
 const RULE: u64 = 0x0000_0137_0000_0004;
@@ -64,7 +63,7 @@ pub(super) fn read_list(entity_ref: &EntityRef, body: &Body) -> Result<Prepared,
         let text = format!("The argument '{key}' must not be negative.");
         usize::try_from(count).map_err(|_| errors::bad_argument(text))
     };
-    let (skip, top) = (count("skip", 0)?, count("top", 100)?.min(MAX_TOP));
+    let (skip, top) = (count("skip", 0)?, count("top", 100)?);
     let entity = entity_ref.id;
     let command = Box::new(move |request| Command::ListRules {
         request,
@@ -75,7 +74,7 @@ pub(super) fn read_list(entity_ref: &EntityRef, body: &Body) -> Result<Prepared,
     Ok(Prepared {
         command,
         count: top,
-        answer: MAX_BYTES,
+        answer: USUAL_BYTES,
         without_bodies: false,
     })
 }

@@ -18,11 +18,13 @@ use amqp::items::{self, Items};
 /// The message format of a batch. (docs/spec/amqp.md#4.5)
 pub(crate) const BATCH_FORMAT: u32 = 0x8001_3700;
 /// Most messages in one batch.
-pub(crate) const MAX_BATCH: usize = 16_384;
+pub(crate) const MAX_BATCH: usize = 65_536;
 /// Most characters of a message id, a session id or a partition key.
 const MAX_ID: usize = 128;
 /// Most bytes of a property's name or value.
 pub(crate) const MAX_PROPERTY: usize = 32 << 10;
+/// What stands in front of a value of that size: a constructor and its length. [AMQP 1.6.20]
+const VARIABLE_WIDTH_HEADER: usize = 5;
 /// Most bytes of all properties, annotations and the header together.
 pub(crate) const MAX_PROPERTIES: usize = 64 << 10;
 
@@ -293,7 +295,7 @@ fn check_application_properties(section: &[u8]) -> Result<(), Error> {
             )));
         }
         items::check(value).map_err(undecodable)?;
-        if key.len() > MAX_PROPERTY || value.len() > MAX_PROPERTY {
+        if key.len().max(value.len()) > MAX_PROPERTY + VARIABLE_WIDTH_HEADER {
             return Err(errors::out_of_range(
                 "A property's name or value",
                 MAX_PROPERTY,

@@ -96,6 +96,14 @@ fn a_batch_is_taken_whole_in_order_with_one_answer() {
 }
 
 #[test]
+fn a_batch_of_tens_of_thousands_of_small_messages_is_taken() {
+    let mut world = World::new();
+    let (_, sender) = world.sender("orders");
+    world.send_as(sender, BATCH, false, &batch(&vec![message(""); 20_000]));
+    assert_eq!(world.outcomes(sender), [DeliveryState::Accepted]);
+}
+
+#[test]
 fn a_batch_with_one_bad_message_leaves_nothing() {
     let mut world = World::new();
     let (_, sender) = world.sender("orders");
