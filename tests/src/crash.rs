@@ -1,13 +1,20 @@
 //! Crash: brokers on one data directory that end in the middle of their work, again and again.
 //!
-//! In each cycle clients send and complete until the broker ends: by its power, by a signal, by a
-//! call to the disk that failed, or because it is told to stop. Then a broker without faults starts
-//! on what is left, and all that it has is compared with what the clients were told.
+//! In each cycle clients send and complete, and use the broker in each other way that is one of the
+//! kinds, until the broker ends: by its power, by a signal, by a call to the disk that failed, or
+//! because it is told to stop. Then a broker without faults starts on what is left, and all that it
+//! has is compared with what the clients were told.
 //! Invariant: the same seed makes the same plan; what the threads do in between is up to them.
 
+mod backup;
 mod book;
+mod client;
 mod cycle;
 mod dice;
+mod kinds;
+mod ledger;
+mod message;
+mod survey;
 mod traffic;
 
 pub use book::Book;

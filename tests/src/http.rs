@@ -13,17 +13,22 @@ use crate::{Broker, PATIENCE, secrets};
 /// When the broker does not answer.
 #[must_use]
 pub fn exchange(address: SocketAddr, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("the broker listens");
-    stream
-        .set_read_timeout(Some(PATIENCE))
-        .expect("the socket is open");
-    stream
-        .write_all(request.as_bytes())
-        .expect("the broker reads");
+    exchange_or_end(address, request).expect("the broker listens and reads")
+}
+
+/// The same with a broker that may end; then what has come until then, or nothing.
+///
+/// # Panics
+/// When the answer is no text.
+#[must_use]
+pub fn exchange_or_end(address: SocketAddr, request: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
     // A reset after the answer is no news.
     drop(stream.read_to_end(&mut answer));
-    String::from_utf8(answer).expect("an answer is text")
+    Some(String::from_utf8(answer).expect("an answer is text"))
 }
 
 /// Asks for `path` and returns the status and the body.

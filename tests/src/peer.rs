@@ -11,7 +11,7 @@ use std::time::Instant;
 use amqp::performative::{ReceiverSettleMode, SenderSettleMode};
 use amqp::{Attach, DeliveryState, Error, Role, Source, Symbol, Target, TargetTerminus, Value};
 use bytes::{Bytes, BytesMut};
-use endpoint::{Config, Connection, Event, LinkId, Mono, Outgoing, SessionId, Side};
+use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
 
 use crate::{Credentials, PATIENCE, message};
 
@@ -223,17 +223,7 @@ impl<S: Read + Write> Peer<S> {
     /// # Panics
     /// When there is no credit.
     pub fn send_encoded(&mut self, link: LinkId, message: &[u8]) -> u128 {
-        self.cookies += 1;
-        let outgoing = Outgoing {
-            tag: &self.cookies.to_be_bytes(),
-            cookie: self.cookies,
-            ..Outgoing::default()
-        };
-        self.connection
-            .send(link, &outgoing, &[message])
-            .expect("the link has credit");
-        self.flush();
-        self.cookies
+        self.send_with_state(link, message, None)
     }
 
     /// Waits for the broker's word on a message.

@@ -41,6 +41,9 @@ fn nothing_accepted_is_lost_when_the_process_is_killed() {
         tally.accepted > tally.cycles,
         "something is sent: {tally:?}"
     );
+    let steps = site.steps();
+    println!("{steps:?}");
+    assert!(steps.iter().all(|(_, taken)| *taken > 0), "{steps:?}");
 }
 
 #[test]

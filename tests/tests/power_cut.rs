@@ -48,6 +48,9 @@ fn check(fault: Fault, default: u64) {
         tally.accepted > tally.cycles,
         "something is sent: {tally:?}"
     );
+    let steps = site.steps();
+    println!("{steps:?}");
+    assert!(steps.iter().all(|(_, taken)| *taken > 0), "{steps:?}");
 }
 
 #[test]

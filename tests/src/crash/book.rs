@@ -3,7 +3,7 @@
 //! A number is sent once. A send or a completion that had no answer leaves a message that may be
 //! there or not; the next count decides which, and from then on it is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Larger than a body that the broker writes to a file of its own. (docs/storage.md)
 const LARGE: usize = 4_300_000;
@@ -27,6 +27,16 @@ pub struct Book {
     pub accepted: u64,
     /// Completions that were confirmed.
     pub completed: u64,
+    window: Option<Window>,
+}
+
+/// What may be in a backup that is made meanwhile.
+#[derive(Debug, Default)]
+struct Window {
+    /// All that may have been there at any time of it.
+    possible: BTreeSet<u64>,
+    /// What was there all the time.
+    certain: BTreeSet<u64>,
 }
 
 impl Book {
@@ -34,6 +44,9 @@ impl Book {
     pub fn send(&mut self) -> u64 {
         self.next += 1;
         self.states.insert(self.next, State::Sent);
+        if let Some(window) = &mut self.window {
+            window.possible.insert(self.next);
+        }
         self.next
     }
 
@@ -56,6 +69,9 @@ impl Book {
     /// # Errors
     /// When it cannot have been delivered.
     pub fn begin_completion(&mut self, number: u64) -> Result<(), String> {
+        if let Some(window) = &mut self.window {
+            window.certain.remove(&number);
+        }
         match self.states.insert(number, State::Completing) {
             Some(_) => Ok(()),
             None => Err(format!(
@@ -73,6 +89,30 @@ impl Book {
     /// Everything was purged, which was confirmed.
     pub fn forget(&mut self) {
         self.states.clear();
+    }
+
+    /// From now on a backup may be made.
+    pub(super) fn open_window(&mut self) {
+        let states = self.states.iter();
+        let certain = states.filter(|(_, state)| **state == State::Stored);
+        self.window = Some(Window {
+            certain: certain.map(|(number, _)| *number).collect(),
+            possible: self.states.keys().copied().collect(),
+        });
+    }
+
+    /// The backup was made: the book of what has to be in it.
+    pub(super) fn close_window(&mut self) -> Self {
+        let window = self.window.take().unwrap_or_default();
+        let state = |number| match window.certain.contains(&number) {
+            true => State::Stored,
+            false => State::Sent,
+        };
+        let possible = window.possible.iter();
+        Self {
+            states: possible.map(|number| (*number, state(*number))).collect(),
+            ..Self::default()
+        }
     }
 
     /// How many messages may be there.
@@ -117,6 +157,11 @@ impl Book {
     }
 }
 
+/// Whether the body of `number` has a file of its own.
+pub(super) fn is_large(number: u64) -> bool {
+    number % 1_000 == 999
+}
+
 /// The body of `number`: mostly a few hundred bytes, sometimes more than a page or a segment's
 /// record, rarely one that has a file of its own.
 #[must_use]
@@ -130,7 +175,7 @@ pub fn body(number: u64) -> Vec<u8> {
         state
     };
     let size = match number % 1_000 {
-        999 => LARGE,
+        _ if is_large(number) => LARGE,
         in_thousand if in_thousand % 100 == 50 => 100_000,
         in_thousand if in_thousand % 10 == 5 => {
             4_096 + usize::try_from(next() % 9_000).unwrap_or(0)
@@ -203,6 +248,27 @@ mod tests {
         book.begin_completion(1).expect("it is there");
         assert_eq!(book.count(&[]), Ok(()));
         assert!(book.count(&[1]).is_err());
+    }
+
+    #[test]
+    fn a_backup_has_what_was_there_all_the_time() {
+        let mut book = book();
+        book.open_window();
+        assert_eq!(book.send(), 4);
+        book.accept(2);
+        assert_eq!(book.close_window().count(&[1, 4]), Ok(()));
+        let made = || {
+            let mut book = self::book();
+            book.accept(2);
+            book.open_window();
+            book.begin_completion(1).expect("it is there");
+            book.end_completion(1);
+            book.close_window()
+        };
+        assert_eq!(made().count(&[1, 2, 3]), Ok(()));
+        assert_eq!(made().count(&[2]), Ok(()));
+        assert!(made().count(&[1]).is_err());
+        assert!(made().count(&[2, 4]).is_err());
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::process::Signal;
 
+use super::backup::{self, Backup};
 use super::book::{self, Book};
 use super::dice::Dice;
+use super::kinds::{ENTITIES, Kinds};
 use super::traffic::{QUEUE, Traffic, Work};
 use crate::disk_faults::{CUT, DiskFaults, Fault, calls};
 use crate::{Broker, Peer, Setup, http};
@@ -19,15 +21,21 @@ const PART: u32 = 4_000;
 const MANY: usize = 1_000;
 /// Messages of a cycle, at most.
 const MESSAGES: u64 = 160;
+/// Messages for which each kind takes a step.
+const PER_STEP: u64 = 8;
+/// Cycles of which one makes a backup.
+const PER_BACKUP: u64 = 6;
 /// How a broker on a small memory is configured: files of the journal are small, and the index is
 /// flushed often.
-const CONFIGURATION: &str = "memory = '16MiB'\nmax-message-size = '8MiB'";
+pub(super) const CONFIGURATION: &str = "memory = '16MiB'\nmax-message-size = '8MiB'";
 
 /// A data directory, and what has to be in it.
 #[derive(Debug)]
 pub struct Site {
     setup: Setup,
     book: Book,
+    kinds: Kinds,
+    backup: Option<Backup>,
     dice: Dice,
     tally: Tally,
 }
@@ -45,6 +53,8 @@ pub struct Tally {
     pub accepted: u64,
     /// Completions that were confirmed.
     pub completed: u64,
+    /// Backups that were answered.
+    pub backups: u64,
 }
 
 impl Site {
@@ -54,8 +64,11 @@ impl Site {
         Self {
             setup: Setup::new()
                 .configure(CONFIGURATION)
+                .configure(ENTITIES)
                 .environment("RUST_LOG", "info"),
             book: Book::default(),
+            kinds: Kinds::new(),
+            backup: None,
             dice: Dice::new(seed),
             tally: Tally::default(),
         }
@@ -69,6 +82,12 @@ impl Site {
             completed: self.book.completed,
             ..self.tally
         }
+    }
+
+    /// How many steps each kind of traffic has taken, by its name.
+    #[must_use]
+    pub fn steps(&self) -> Vec<(&'static str, u64)> {
+        self.kinds.tally()
     }
 
     /// A random number that belongs to this run.
@@ -91,7 +110,8 @@ impl Site {
         self.tally.at_start += u64::from(begun.is_err());
         let (status, log) = match begun {
             Ok(broker) => {
-                self.work(&broker, work, || ())?;
+                let may_refuse = Fault::OF_CALLS.contains(&faults.fault);
+                self.work(&broker, work, may_refuse, || ())?;
                 // Unless it has ended, it is told to; that may be when it fails.
                 broker.try_signal(Signal::TERM);
                 broker.end()
@@ -115,7 +135,7 @@ impl Site {
             kill_after: Some(1 + self.dice.roll(MESSAGES)),
         };
         let broker = self.setup.start();
-        self.work(&broker, work, || broker.signal(Signal::KILL))?;
+        self.work(&broker, work, false, || broker.signal(Signal::KILL))?;
         broker.try_signal(Signal::KILL);
         drop(broker);
         self.tally.cycles += 1;
@@ -134,7 +154,7 @@ impl Site {
             messages,
             kill_after: None,
         };
-        self.work(&broker, work, || ())?;
+        self.work(&broker, work, false, || ())?;
         let memory = broker.memory("VmRSS");
         self.tally.cycles += 1;
         let status = broker.stop();
@@ -162,15 +182,39 @@ impl Site {
         &mut self,
         broker: &Broker,
         work: Work,
+        may_refuse: bool,
         kill: impl FnOnce() + Send,
     ) -> Result<(), String> {
+        let address = broker.address();
+        let book = Mutex::new(&mut self.book);
         let traffic = Traffic {
-            address: broker.address(),
-            book: Mutex::new(&mut self.book),
+            address,
+            book: &book,
             is_over: AtomicBool::new(false),
             receiver: Mutex::new(None),
         };
-        traffic.run(work, Dice::new(self.dice.roll_any()), kill)
+        let steps = work.messages / PER_STEP;
+        let name = format!("cycle-{}", self.tally.cycles);
+        let (dice, mut of_kinds) = (
+            Dice::new(self.dice.roll_any()),
+            Dice::new(self.dice.roll_any()),
+        );
+        let has_backup = self.dice.roll(PER_BACKUP) == 0;
+        let kinds = &mut self.kinds;
+        self.backup = kinds.work(address, steps, &mut of_kinds, may_refuse, |windows| {
+            std::thread::scope(|scope| {
+                let backup = has_backup.then(|| {
+                    scope.spawn(|| Backup::make(address, name, windows, &book, may_refuse))
+                });
+                traffic.run(work, dice, kill)?;
+                match backup.map(|backup| backup.join()) {
+                    Some(made) => made.map_err(|_| "the client of a backup panicked".to_owned())?,
+                    None => Ok(None),
+                }
+            })
+        })?;
+        self.tally.backups += u64::from(self.backup.is_some());
+        Ok(())
     }
 
     /// Starts a broker without faults and compares all that it has with the book. It is killed
@@ -197,9 +241,14 @@ impl Site {
             .map(|received| book::number_of(&received.body()))
             .collect();
         self.book.count(&numbers?)?;
+        self.kinds.count(broker.address())?;
         let log = broker.log();
         broker.kill();
         self.setup.forget_log();
+        if let Some(backup) = self.backup.take() {
+            backup.check(self.setup.data())?;
+        }
+        backup::remove_all(self.setup.data())?;
         if self.book.len() > MANY {
             self.empty()?;
         }

@@ -32,7 +32,7 @@ pub(super) struct Work {
 /// The clients of one broker.
 pub(super) struct Traffic<'a> {
     pub address: SocketAddr,
-    pub book: Mutex<&'a mut Book>,
+    pub book: &'a Mutex<&'a mut Book>,
     pub is_over: AtomicBool,
     /// The receiver's socket.
     pub receiver: Mutex<Option<TcpStream>>,

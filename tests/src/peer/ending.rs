@@ -5,8 +5,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use amqp::{DeliveryState, Role};
-use endpoint::{Event, LinkId, SessionId};
+use amqp::{DeliveryState, Role, Source, Symbol, Target, TargetTerminus, Value};
+use endpoint::{Event, LinkId, Outgoing, SessionId};
 
 use super::{Peer, Received};
 use crate::{Credentials, PATIENCE};
@@ -125,5 +125,143 @@ impl<S: Read + Write> Peer<S> {
             _ => None,
         });
         confirmed.unwrap_or(false)
+    }
+
+    /// Opens a receiver of one session without credit.
+    #[must_use]
+    pub fn session_receiver_or_end(&mut self, queue: &str, session: &str) -> Option<LinkId> {
+        let name = Symbol::new("com.microsoft:session-filter");
+        let source = Source {
+            address: Some(Value::from(queue)),
+            filter: Some(vec![(Value::Symbol(name), Value::from(session))]),
+            ..Source::default()
+        };
+        let target = TargetTerminus::Node(Target::default());
+        let link = self.ask_for(Role::Receiver, source, target);
+        let attached = self.wait_or_end("attach", |event| match event {
+            Event::Attached { link: l, attach } if *l == link => Some(attach.source.is_some()),
+            Event::Detached { link: l, .. } if *l == link => Some(false),
+            Event::Closed { .. } => Some(false),
+            _ => None,
+        });
+        attached
+            .filter(|is_attached| *is_attached)
+            .map(|_attached| link)
+    }
+
+    /// Opens a link to the coordinator of transactions and waits for credit.
+    #[must_use]
+    pub fn coordinator_or_end(&mut self) -> Option<LinkId> {
+        let target = TargetTerminus::Coordinator(Vec::new());
+        let link = self.ask_for(Role::Sender, Source::default(), target);
+        self.wait_or_end("credit", |event| match event {
+            Event::Credit { link: l, .. } if *l == link => Some(Some(link)),
+            Event::Detached { link: l, .. } if *l == link => Some(None),
+            Event::Closed { .. } => Some(None),
+            _ => None,
+        })?
+    }
+
+    /// Uses all credit of a receiver up and returns what has arrived.
+    #[must_use]
+    pub fn drain_or_end(&mut self, link: LinkId, credit: u32) -> Option<Vec<Received>> {
+        self.connection.set_credit(link, credit, true);
+        self.flush();
+        let mut all = Vec::new();
+        loop {
+            let next = self.wait_or_end("drain", |event| match event {
+                Event::Delivery {
+                    link: l,
+                    session,
+                    delivery_id,
+                    payload,
+                    ..
+                } if *l == link => Some(Some(Some(Received {
+                    session: *session,
+                    delivery_id: *delivery_id,
+                    payload: payload.clone(),
+                }))),
+                Event::Drained { link: l } if *l == link => Some(Some(None)),
+                Event::Detached { link: l, .. } if *l == link => Some(None),
+                Event::Closed { .. } => Some(None),
+                _ => None,
+            })??;
+            match next {
+                Some(received) => all.push(received),
+                None => return Some(all),
+            }
+        }
+    }
+
+    /// Settles a message of a link and waits for the broker's answer.
+    #[must_use]
+    pub fn settle_or_end(
+        &mut self,
+        link: LinkId,
+        received: &Received,
+        state: DeliveryState,
+    ) -> Option<DeliveryState> {
+        let (session, id) = (received.session, received.delivery_id);
+        self.connection.dispose_received(session, id, state, false);
+        self.flush();
+        self.wait_or_end("settlement", |event| match event {
+            Event::Updated {
+                link: l,
+                delivery_id,
+                state,
+                ..
+            } if *l == link && *delivery_id == id => Some(state.clone()),
+            Event::Detached { link: l, .. } if *l == link => Some(None),
+            Event::Closed { .. } => Some(None),
+            _ => None,
+        })?
+    }
+
+    /// Sends a message once there is credit, perhaps with a state; the result names it.
+    pub fn send_or_end(
+        &mut self,
+        link: LinkId,
+        message: &[u8],
+        state: Option<DeliveryState>,
+    ) -> Option<u128> {
+        while self.connection.send_credit(link) == 0 {
+            let has_more = self.wait_or_end("credit", |event| match event {
+                Event::Credit { link: l, .. } if *l == link => Some(true),
+                Event::Detached { link: l, .. } if *l == link => Some(false),
+                Event::Closed { .. } => Some(false),
+                _ => None,
+            });
+            has_more.filter(|has_more| *has_more)?;
+        }
+        Some(self.send_with_state(link, message, state))
+    }
+
+    /// Sends a message, perhaps with the state of a transaction; the result names it.
+    pub(super) fn send_with_state(
+        &mut self,
+        link: LinkId,
+        message: &[u8],
+        state: Option<DeliveryState>,
+    ) -> u128 {
+        self.cookies += 1;
+        let outgoing = Outgoing {
+            tag: &self.cookies.to_be_bytes(),
+            cookie: self.cookies,
+            state,
+            ..Outgoing::default()
+        };
+        self.connection
+            .send(link, &outgoing, &[message])
+            .expect("the link has credit");
+        self.flush();
+        self.cookies
+    }
+
+    /// Settles a message that was an answer, without waiting.
+    pub fn forget(&mut self, answer: &Received) {
+        let (session, id) = (answer.session, answer.delivery_id);
+        self.connection
+            .dispose_received(session, id, DeliveryState::Accepted, true);
+        self.flush();
     }
 }
