@@ -191,6 +191,21 @@ pub const TASKS: &[Task] = &[
         }),
     ),
     task(
+        "bit-flips-worked",
+        "flips",
+        100,
+        10_000,
+        Action::Test(Test {
+            folder: "rocks",
+            package: "rocks",
+            program: "lib",
+            filter: "worked_on",
+            seed: Some("RAILBUS_FLIP_SEED"),
+            amount: Amount::Count("RAILBUS_FLIP_COUNT"),
+            counted: Some("flips"),
+        }),
+    ),
+    task(
         "mutated",
         "connections",
         5_000,

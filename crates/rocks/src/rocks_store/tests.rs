@@ -84,13 +84,16 @@ fn new_directory() -> TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-fn try_open(path: &Path, durability: Durability) -> Result<RocksStore, StoreError> {
-    let options = Options {
+fn options(durability: Durability) -> Options {
+    Options {
         durability,
         memory_bytes: 24 << 20,
         ..Options::default()
-    };
-    RocksStore::open(path, options, Arc::new(|| ()))
+    }
+}
+
+fn try_open(path: &Path, durability: Durability) -> Result<RocksStore, StoreError> {
+    RocksStore::open(path, options(durability), Arc::new(|| ()))
 }
 
 fn open(path: &Path) -> RocksStore {

@@ -18,6 +18,8 @@ pub(super) enum Outcome {
     Heard(StoreError),
     /// Something is missing, wrong or too much, without an error.
     Silent(String),
+    /// It was opened, and stopped or was refused later: RocksDB had to rewrite what is damaged.
+    Stopped(String),
 }
 
 impl Outcome {
@@ -27,6 +29,7 @@ impl Outcome {
             Self::Healed => 1,
             Self::Heard(_) => 2,
             Self::Silent(_) => 3,
+            Self::Stopped(_) => 4,
         }
     }
 }
@@ -34,8 +37,12 @@ impl Outcome {
 impl Outcome {
     /// A refusal has to say where the damage is.
     pub fn check_text(&self, flip: &Flip) {
-        if let Self::Refused(error) = self {
-            let text = error.to_string();
+        let refusal = match self {
+            Self::Refused(error) => Some(error.to_string()),
+            Self::Stopped(why) => Some(why.clone()),
+            _ => None,
+        };
+        if let Some(text) = refusal {
             let names_file = text.contains('/') || text.contains("the format file");
             assert!(names_file, "{flip:?}: no file is named in: {text}");
         }
@@ -49,6 +56,7 @@ impl fmt::Display for Outcome {
             Self::Healed => formatter.write_str("healed"),
             Self::Heard(error) => write!(formatter, "heard: {error}"),
             Self::Silent(what) => write!(formatter, "silent: {what}"),
+            Self::Stopped(why) => write!(formatter, "stopped: {why}"),
         }
     }
 }

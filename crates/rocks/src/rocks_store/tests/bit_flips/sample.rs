@@ -9,8 +9,8 @@ use store::{BodyPointer, Entry, EntryKey, Head, Index, Write};
 use super::*;
 use crate::restore;
 
-const TOPIC: EntityId = EntityId(2);
-const SUBSCRIPTIONS: [EntityId; 2] = [EntityId(3), EntityId(4)];
+pub(super) const TOPIC: EntityId = EntityId(2);
+pub(super) const SUBSCRIPTIONS: [EntityId; 2] = [EntityId(3), EntityId(4)];
 
 /// In what state the files of a store are found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -153,12 +153,16 @@ fn commit(store: &mut RocksStore, set: WriteSet) {
     store.progress.wait_for(id).expect("committed");
 }
 
+/// The size of the messages of a thousand.
+pub(super) fn size_in(thousand: u64) -> usize {
+    80 + usize::try_from(thousand).expect("small") * 3
+}
+
 /// Commits a thousand messages for each of some thousands, and settles a few of them.
 fn fill_with_many(store: &mut RocksStore, thousands: std::ops::Range<u64>) {
     for thousand in thousands {
         let first = 10_000 + thousand * 1_000;
-        let size = 80 + usize::try_from(thousand).expect("small") * 3;
-        let id = send(store, first..first + 1_000, size);
+        let id = send(store, first..first + 1_000, size_in(thousand));
         store.progress.wait_for(id).expect("committed");
         let id = settle(store, (first..first + 1_000).step_by(23));
         store.progress.wait_for(id).expect("committed");
