@@ -62,6 +62,7 @@ impl fmt::Debug for Event {
                     settled = settled, state = state,
                 )
             }
+            Self::Missed { session, state } => show!(f, "Missed", session = session, state = state),
             Self::Updated { link, delivery_id, settled, state } => {
                 show!(f, "Updated", link = link, delivery_id = delivery_id, settled = settled, state = state)
             }

@@ -78,6 +78,12 @@ pub enum Event {
         settled: bool,
         state: Option<DeliveryState>,
     },
+    /// The peer gave an outcome to deliveries of ours of which some are forgotten, since their link
+    /// was detached and there was no room to keep them.
+    Missed {
+        session: SessionId,
+        state: Option<DeliveryState>,
+    },
     /// The sender changed the state of a delivery that we received (clients: the answer to our
     /// disposition).
     Updated {

@@ -8,6 +8,7 @@ pub mod begin;
 pub mod dispose;
 pub mod disposition_range;
 pub mod flow;
+pub mod forgotten;
 pub mod unsettled;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use crate::handles::Handles;
 use crate::link::detached_handles::DetachedHandles;
 use crate::serial;
 use crate::session::disposition_range::DispositionRange;
+use crate::session::forgotten::Forgotten;
 use crate::session::unsettled::Unsettled;
 
 /// Our first transfer-id (docs/spec/amqp.md#1.5).
@@ -52,6 +54,7 @@ pub(crate) struct Session {
     /// The id of the newest delivery that came in.
     pub(crate) newest_incoming: Option<u32>,
     pub(crate) outgoing: Unsettled<u128>,
+    pub(crate) forgotten: Forgotten,
     pub(crate) incoming: Unsettled<()>,
     /// Deliveries that repeated an id, on links that may: the id and the link's key.
     pub(crate) repeated: Vec<(u32, u32)>,
@@ -113,6 +116,7 @@ impl Session {
             next_delivery_id: 0,
             newest_incoming: None,
             outgoing: Unsettled::new(),
+            forgotten: Forgotten::default(),
             incoming: Unsettled::new(),
             repeated: Vec::new(),
             waiting: VecDeque::new(),

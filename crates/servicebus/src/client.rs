@@ -217,6 +217,7 @@ impl Client {
                     state,
                 });
             }
+            Event::Missed { state, .. } => self.handle_missed(state.as_ref()),
             Event::Credit { link, limit, drain } => self.handle_any_credit(link, limit, drain),
             Event::AttachRequested {
                 link,
@@ -393,11 +394,7 @@ impl Dialect for Client {
     }
 
     fn deadline(&self) -> Option<Mono> {
-        let claims = if self.ended {
-            None
-        } else {
-            self.claims.deadline()
-        };
+        let claims = self.claims.deadline().filter(|_| !self.ended);
         let deadlines = [
             self.connection.deadline(),
             claims,

@@ -234,10 +234,14 @@ impl Client {
     pub(crate) fn handle_disposed(&mut self, disposition: &ReceivedDisposition) {
         let token = LockToken(disposition.cookie);
         let enlisted_in = self.transactions.of(token);
+        let named = transactions::of_state(disposition.state.as_ref());
         let Some(receiver) = self.settling_receiver(disposition.link) else {
+            // One that is part of the transaction already is not missed there.
+            if enlisted_in.is_none() || enlisted_in != named {
+                self.handle_missed(disposition.state.as_ref());
+            }
             return;
         };
-        let named = transactions::of_state(disposition.state.as_ref());
         if disposition.settled && named.is_some() && enlisted_in == named {
             // Nothing new: the client forgets a delivery that it has put into the transaction. Any
             // other outcome applies if that is rolled back. (docs/spec/amqp.md#8.1)

@@ -207,16 +207,20 @@ impl Connection {
             return;
         }
         let session_key = link.session;
-        let mut keeps_deliveries = link.keeps_deliveries(&reason);
+        let lasts = link.keeps_deliveries(&reason);
         let mut unsettled = Vec::new();
         let mut unsent = std::mem::take(&mut link.unsent);
         // What is kept must leave room for the links that are attached.
         let most = self.config.max_unsettled / 4;
         let session = self.sessions.get_mut(session_key);
-        keeps_deliveries &= session.as_ref().is_some_and(|it| it.outgoing.len() <= most);
+        let has_room = session.as_ref().is_some_and(|it| it.outgoing.len() <= most);
         if let Some(session) = session
-            && !keeps_deliveries
+            && !(lasts && has_room)
         {
+            if lasts {
+                let ids = session.outgoing.ids().filter(|(_, link)| *link == key);
+                session.forgotten.add(ids.map(|(id, _)| id));
+            }
             session.incoming.remove_link(key);
             session.repeated.retain(|(_, link)| *link != key);
             unsettled = session.outgoing.remove_link(key);

@@ -61,6 +61,8 @@ impl Connection {
         let settled = disposition.settled;
         if let Some(session) = self.sessions.get_mut(key) {
             let first = disposition.first;
+            let has_missed = is_outcome(disposition.state.as_ref())
+                && session.forgotten.is_in(first, last, &session.outgoing);
             let visit = |delivery_id, link, cookie| {
                 events.push_back(Event::Disposed {
                     link: LinkId(link),
@@ -72,6 +74,12 @@ impl Connection {
             };
             let once = is_outcome(disposition.state.as_ref());
             session.outgoing.visit(first, last, settled, once, visit);
+            if has_missed {
+                events.push_back(Event::Missed {
+                    session: SessionId(key),
+                    state: disposition.state.clone(),
+                });
+            }
         }
         if settled {
             self.notify_starved_senders(key);

@@ -97,6 +97,12 @@ impl<T: Copy> Unsettled<T> {
         self.range(first, last).len()
     }
 
+    /// How many deliveries there are from `first` to `last`.
+    pub(crate) fn count_unsettled(&self, first: u32, last: u32) -> usize {
+        let entries = self.entries.range(self.range(first, last));
+        entries.filter(|entry| entry.link != NONE).count()
+    }
+
     /// The last received state is answered without settling: another may come.
     pub(crate) fn expect_another(&mut self, id: u32) {
         if let Some(index) = self.position(id) {

@@ -1,8 +1,10 @@
 //! Disposition: outcomes and settlement in both directions. [AMQP 2.6.12, 2.7.6, 3.4]
 
+use endpoint::Config;
 use expect_test::expect;
 
-use super::support::{Start, check};
+use super::support::script::config;
+use super::support::{Start, check, check_with};
 
 #[test]
 fn accepted_is_carried_through_both_ways() {
@@ -647,6 +649,50 @@ fn deliveries_of_a_link_that_is_detached_and_not_closed_can_be_settled() {
               < 0: disposition receiver first=0 last=0 settled state=accepted
               < 0: detach h=0
             dispose 1 accepted
+        "#]],
+    );
+}
+
+#[test]
+fn an_outcome_of_a_delivery_that_a_detach_had_no_room_to_keep_is_reported() {
+    // docs/spec/amqp.md#3.8
+    let config = Config {
+        max_unsettled: 8,
+        ..config()
+    };
+    check_with(
+        config,
+        Start::Sending,
+        "
+        send out body=1
+        send out body=2
+        send out body=3
+        > 0: disposition first=2 settled state=accepted
+        send out body=4
+        > 0: detach h=0
+        > 0: disposition first=1 state=transactional
+        > 0: disposition first=1 state=received
+        > 0: disposition first=4 state=accepted",
+        &expect![[r#"
+            send out body=1
+              < 0: transfer h=0 id=0 tag=t format=0 unsettled body=1
+            send out body=2
+              < 0: transfer h=0 id=1 tag=t format=0 unsettled body=2
+            send out body=3
+              < 0: transfer h=0 id=2 tag=t format=0 unsettled body=3
+            > 0: disposition first=2 settled state=accepted
+              * Disposed 2 cookie=103 settled state=accepted
+              * Credit limit=9
+            send out body=4
+              < 0: transfer h=0 id=3 tag=t format=0 unsettled body=4
+            > 0: detach h=0
+              * Detached unsettled=[101, 102, 104]
+              * Credit limit=10
+              < 0: detach h=0
+            > 0: disposition first=1 state=transactional
+              * Missed state=transactional(state=accepted)
+            > 0: disposition first=1 state=received
+            > 0: disposition first=4 state=accepted
         "#]],
     );
 }

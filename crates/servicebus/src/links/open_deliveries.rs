@@ -2,7 +2,8 @@
 //!
 //! Their deliveries can still be settled until the session ends. Only those that were detached last
 //! are remembered, so that a client which attaches and detaches for ever takes no more memory;
-//! dispositions for the deliveries of older ones are ignored, and their locks run out.
+//! dispositions for the deliveries of older ones only fail their transaction, and their locks run
+//! out.
 //! Invariant: each receiver is in the order in which they were detached, once.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,6 @@
 //! Enlist: makes commands and dispositions part of a transaction. (docs/spec/amqp.md#8)
 
+use amqp::DeliveryState;
 use broker::{
     Command, LockToken, Operation, Outcome, RefusalReport, SettleError, SubqueueId,
     TransactionError, TransactionId,
@@ -13,7 +14,10 @@ use crate::errors;
 use crate::pending_requests::{EnlistedDisposition, PendingRequest};
 use crate::receiver::SETTLEMENT;
 use crate::receiver::disposition::Settlement;
-use crate::transactions::transactional_state;
+use crate::transactions::{self, transactional_state};
+
+/// Why a transaction fails with a delivery that is not known any more.
+const NOT_REMEMBERED: &str = "it has a delivery that its link and the broker have forgotten";
 
 /// A request's command as part of a transaction, if it is one that takes part; all others are done
 /// at once. (docs/spec/amqp.md#8)
@@ -118,6 +122,24 @@ impl Client {
                 RefusalReport::Reported
             },
         });
+    }
+
+    /// Handles an outcome of a delivery that is not remembered, as the broker has detached its
+    /// link, or the client has and there are too many of those: a transaction with it cannot be
+    /// committed.
+    /// (docs/spec/amqp.md#8.1)
+    pub(crate) fn handle_missed(&mut self, state: Option<&DeliveryState>) {
+        if let Some(DeliveryState::Transactional {
+            txn_id,
+            outcome: Some(_),
+        }) = state
+        {
+            self.command(Command::FailTransaction {
+                connection: self.id,
+                transaction: transactions::parse_id(txn_id),
+                reason: NOT_REMEMBERED.to_owned(),
+            });
+        }
     }
 
     /// A delivery in a transaction stays unsettled until the commit. A refusal is sent

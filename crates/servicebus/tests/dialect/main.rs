@@ -45,6 +45,7 @@ mod tracking;
 mod transaction_scopes;
 mod transactional_states;
 mod transactions;
+mod transactions_detached;
 mod transactions_settled;
 
 /// The connection of a test; no other dialect has links here.

@@ -108,6 +108,8 @@ pub(super) struct Transaction {
     coordinator: u32,
     stage: Stage,
     parts: Vec<Part>,
+    /// Its connection has said that it lacks something.
+    failed: bool,
     /// Its time is not up before this, if it has begun.
     until: Option<Mono>,
     /// The least that the wall clock has shown since it was to be committed.
@@ -168,6 +170,7 @@ impl Ledger {
             coordinator,
             stage: if gone { Stage::Over } else { Stage::Open },
             parts: Vec::new(),
+            failed: false,
             until: None,
             asked: Wall(u64::MAX),
             commit: None,
@@ -175,6 +178,18 @@ impl Ledger {
         match self.transactions.all.insert(*id, transaction) {
             None => Ok(()),
             Some(_) => Err(wrong(format!("{id:?} was declared twice"))),
+        }
+    }
+
+    /// A transaction lacks an operation that its client may take for done: it must not be
+    /// committed.
+    pub(super) fn observe_failure(&mut self, connection: ConnectionId, id: TransactionId) {
+        let transaction = self.transactions.all.get_mut(&id);
+        if let Some(transaction) = transaction
+            && transaction.stage == Stage::Open
+            && transaction.connection == connection
+        {
+            transaction.failed = true;
         }
     }
 
@@ -239,6 +254,9 @@ impl Ledger {
                     let stage = transaction.stage;
                     return Err(wrong(format!("{id:?} was committed and is {stage:?}")));
                 }
+                if transaction.failed {
+                    return Err(wrong(format!("{id:?} was committed and lacks something")));
+                }
                 if transaction.commit.is_some_and(|commit| commit > durable) {
                     let what = format!("{id:?} was answered before it was durable");
                     return Err(Violation::new("I1", what));
@@ -291,7 +309,7 @@ impl Ledger {
         }
         let full = error.to_string().contains("nearly full");
         let can_fail = |part: &Part| !part.is_certain() || !matches!(part.work, Work::Send { .. });
-        let reason = full || transaction.parts.iter().any(can_fail);
+        let reason = full || transaction.failed || transaction.parts.iter().any(can_fail);
         match error {
             TransactionError::TimedOut
                 if transaction.stage == (Stage::Committing { late: false }) =>

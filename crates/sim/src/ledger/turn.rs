@@ -266,8 +266,12 @@ impl Ledger {
                 request,
                 publication,
             } => self.observe_publish(*request, publication),
-            Command::FailTransaction { .. }
-            | Command::CreateNode { .. }
+            Command::FailTransaction {
+                connection,
+                transaction,
+                ..
+            } => self.observe_failure(*connection, *transaction),
+            Command::CreateNode { .. }
             | Command::OpenNode { .. }
             | Command::CloseNode { .. }
             | Command::ListRules { .. }

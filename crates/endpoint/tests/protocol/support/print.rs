@@ -205,6 +205,7 @@ pub fn event(event: &Event) -> String {
             flag(&mut line, "settled", *settled);
             line + &self::state(state.as_ref())
         }
+        Event::Missed { state, .. } => format!("Missed{}", self::state(state.as_ref())),
         Event::Updated {
             delivery_id,
             settled,

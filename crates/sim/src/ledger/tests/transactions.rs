@@ -1,4 +1,4 @@
-//! Transactions: what is taken in is about one entity.
+//! Transactions: what is taken in is about one entity, and a commit lacks nothing.
 
 use broker::{
     Command, Incoming, Operation, Output, RefusalReport, RequestId, SendError, TransactionError,
@@ -6,9 +6,10 @@ use broker::{
 };
 use store::{EntityId, SequenceNumber};
 
-use super::fake_broker::{FakeBroker, QUEUE, check};
+use super::fake_broker::{CONNECTION, FakeBroker, QUEUE, check};
 use crate::message::{self, SendOptions};
 use crate::rng::Rng;
+use crate::violation::Violation;
 
 const ONE: TransactionId = TransactionId(1);
 
@@ -82,4 +83,31 @@ fn an_operation_about_another_entity_may_be_refused_and_its_transaction_goes_on(
     fake.turn(&[second], vec![], &[refused]).unwrap();
     let (request, third) = enlist(&mut fake, 1);
     fake.turn(&[third], vec![], &[taken(request)]).unwrap();
+}
+
+/// A transaction without anything, or with what its client is missing, is discharged.
+fn commit(failed: bool, result: Result<(), TransactionError>) -> Result<(), Violation> {
+    let mut fake = declared();
+    let request = fake.request();
+    let discharge = Command::Discharge {
+        request,
+        transaction: ONE,
+        fail: false,
+    };
+    let failure = failed.then(|| Command::FailTransaction {
+        connection: CONNECTION,
+        transaction: ONE,
+        reason: String::new(),
+    });
+    let told: Vec<_> = failure.into_iter().chain([discharge]).collect();
+    fake.turn(&told, vec![], &[Output::Discharged { request, result }])
+}
+
+#[test]
+fn only_a_transaction_that_lacks_something_is_refused_and_it_has_to_be() {
+    let refused = || Err(TransactionError::RolledBack(String::new()));
+    commit(false, Ok(())).unwrap();
+    check(commit(false, refused()), "I7");
+    commit(true, refused()).unwrap();
+    check(commit(true, Ok(())), "I7");
 }
