@@ -10,6 +10,7 @@ pub mod closing;
 pub mod dispatch;
 pub mod fault;
 pub mod handshake;
+pub mod obstacle;
 pub mod phase;
 pub mod sasl;
 pub mod shed;

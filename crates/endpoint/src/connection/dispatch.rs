@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::connection::Connection;
 use crate::connection::fault::Fault;
 use crate::connection::phase::Phase;
+use crate::connection::waiting_frame::Effect;
 use crate::link::DetachReason;
 
 /// The largest frame body that is decoded, payloads of transfers not counted.
@@ -66,18 +67,16 @@ impl Connection {
     }
 
     /// Takes a frame that has waited behind what came before it.
-    pub(crate) fn handle_waiting(
-        &mut self,
-        channel: u16,
-        performative: Performative,
-        payload: Bytes,
-    ) {
-        let taken = match (self.phase, performative) {
-            (Phase::Opened, Performative::Transfer(transfer)) => {
+    pub(crate) fn handle_waiting(&mut self, channel: u16, effect: Effect) {
+        let taken = match (self.phase, effect) {
+            (Phase::Opened, Effect::Fault(fault)) => return self.end_by_fault(channel, fault),
+            (Phase::Opened, Effect::Frame(Performative::Transfer(transfer), payload)) => {
                 self.handle_transfer(channel, transfer, payload)
             }
-            (Phase::Opened, performative) => self.handle_when_opened(channel, performative),
-            (Phase::Closing, Performative::Close(close)) => {
+            (Phase::Opened, Effect::Frame(performative, _)) => {
+                self.handle_when_opened(channel, performative)
+            }
+            (Phase::Closing, Effect::Frame(Performative::Close(close), _)) => {
                 self.handle_close(close);
                 Ok(())
             }
@@ -113,7 +112,14 @@ impl Connection {
         }
     }
 
+    /// Ends what a wrong frame ends, behind all that came before it.
     pub(crate) fn handle_fault(&mut self, channel: u16, fault: Fault) {
+        if let Some(fault) = self.hold_fault(channel, fault) {
+            self.end_by_fault(channel, fault);
+        }
+    }
+
+    fn end_by_fault(&mut self, channel: u16, fault: Fault) {
         match fault {
             Fault::Connection(error) => self.fail(error),
             Fault::Session(error) => self.break_session(channel, error),

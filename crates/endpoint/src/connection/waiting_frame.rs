@@ -4,35 +4,42 @@
 //! Before a detach, end or close the owner takes the events of the frames ahead of it, attaches
 //! included. Then the deliveries that it would cut off are answered, for which there are two
 //! seconds. Those behind an attach without an answer are taken first, however long that takes, as a
-//! settled one would be lost. A transfer waits as long as another link has such deliveries. Input
-//! behind the frame waits as well, and the owner should read no more meanwhile.
+//! settled one would be lost. A transfer waits as long as another link has such deliveries. What is
+//! wrong with a frame waits as the end does that it brings about; a fault of the connection for
+//! attaches alone, since its close waits for answers itself. Input behind the frame waits as well,
+//! and the owner should read no more meanwhile.
 
 use amqp::{Performative, Transfer};
 use bytes::Bytes;
 
 use crate::config::Side;
 use crate::connection::Connection;
+use crate::connection::fault::Fault;
 use crate::connection::phase::Phase;
 use crate::connection::timers::{LINGER, later};
 use crate::id::Mono;
-use crate::link::receiver::Receiver;
-use crate::link::{End, Stage};
 
 /// A frame that has something ahead of it.
 pub(crate) struct WaitingFrame {
     channel: u16,
-    performative: Performative,
-    /// Of a transfer.
-    payload: Bytes,
+    effect: Effect,
     /// When it takes effect without the answers. Nothing while it waits for an attach.
     pub(crate) deadline: Option<Mono>,
     /// What it has to wait for, of all that there may be. Nothing if that is not known yet.
     obstacle: Option<Obstacle>,
 }
 
+/// What a frame does once it need not wait any longer.
+pub(crate) enum Effect {
+    /// What it says, with the payload of a transfer.
+    Frame(Performative, Bytes),
+    /// It is wrong.
+    Fault(Fault),
+}
+
 /// What would be cut off, or overtaken.
 #[derive(Clone, Copy)]
-enum Obstacle {
+pub(crate) enum Obstacle {
     /// A whole delivery of a session that has no answer.
     Delivery { session: u32, id: u32 },
     /// A link that is not answered and has deliveries.
@@ -59,21 +66,38 @@ impl Connection {
         channel: u16,
         performative: Performative,
     ) -> Option<Performative> {
-        if self.side != Side::Server || !is_end(&performative) {
+        if self.side != Side::Server || !self.is_end(&performative) {
             return Some(performative);
         }
+        match self.hold(channel, Effect::Frame(performative, Bytes::new())) {
+            Some(Effect::Frame(performative, _)) => Some(performative),
+            Some(Effect::Fault(_)) | None => None,
+        }
+    }
+
+    /// Keeps a fault if the end that it brings about has to wait, and returns it if not.
+    pub(crate) fn hold_fault(&mut self, channel: u16, fault: Fault) -> Option<Fault> {
+        if self.side != Side::Server || self.phase != Phase::Opened {
+            return Some(fault);
+        }
+        match self.hold(channel, Effect::Fault(fault)) {
+            Some(Effect::Fault(fault)) => Some(fault),
+            Some(Effect::Frame(..)) | None => None,
+        }
+    }
+
+    fn hold(&mut self, channel: u16, effect: Effect) -> Option<Effect> {
         // Its obstacle is looked for once the owner has taken the events.
         let obstacle = match self.events.is_empty() {
-            true => self.obstacle(channel, &performative, true),
+            true => self.obstacle(channel, &effect, true),
             false => None,
         };
         if self.events.is_empty() && obstacle.is_none() {
-            return Some(performative);
+            return Some(effect);
         }
         self.waiting_frame = Some(WaitingFrame {
             channel,
-            performative,
-            payload: Bytes::new(),
+            effect,
             deadline: Some(later(self.timers.now, LINGER)),
             obstacle,
         });
@@ -90,8 +114,7 @@ impl Connection {
     ) {
         self.waiting_frame = Some(WaitingFrame {
             channel,
-            performative: Performative::Transfer(transfer),
-            payload,
+            effect: Effect::Frame(Performative::Transfer(transfer), payload),
             deadline: None,
             obstacle: Some(Obstacle::Link(holding)),
         });
@@ -117,7 +140,7 @@ impl Connection {
         if self.phase == Phase::Opened {
             let counts = |it: &Obstacle| self.is_there(*it) && !(is_due && it.is_delivery());
             let same = frame.obstacle.filter(counts);
-            let other = || self.obstacle(frame.channel, &frame.performative, !is_due);
+            let other = || self.obstacle(frame.channel, &frame.effect, !is_due);
             if let Some(obstacle) = same.or_else(other) {
                 frame.deadline = frame.deadline.filter(|_| obstacle.is_delivery());
                 frame.obstacle = Some(obstacle);
@@ -125,7 +148,7 @@ impl Connection {
                 return false;
             }
         }
-        self.handle_waiting(frame.channel, frame.performative, frame.payload);
+        self.handle_waiting(frame.channel, frame.effect);
         true
     }
 
@@ -143,93 +166,17 @@ impl Connection {
     /// before the end of the stream.
     pub(crate) fn take_held_input(&mut self) {
         while let Some(frame) = self.waiting_frame.take() {
-            self.handle_waiting(frame.channel, frame.performative, frame.payload);
+            self.handle_waiting(frame.channel, frame.effect);
             self.resume();
         }
     }
 
-    /// A delivery that would be left without an answer, if those count, or a link whose deliveries
-    /// would not have been taken.
-    fn obstacle(
-        &self,
-        channel: u16,
-        performative: &Performative,
-        answers: bool,
-    ) -> Option<Obstacle> {
-        let key = self.remote_channels.get(channel.into());
+    /// Whether a frame cuts a link off: by a detach, end or close, or by an attach of its name.
+    fn is_end(&self, performative: &Performative) -> bool {
         match performative {
-            Performative::Transfer(transfer) => {
-                let holding = self.holding_link(channel, transfer.handle);
-                holding.map(Obstacle::Link)
-            }
-            Performative::Detach(detach) => {
-                let handles = &self.sessions.get(key?)?.remote_handles;
-                let link = handles.get(detach.handle)?;
-                self.obstacle_in(key?, answers, |key| key == link)
-            }
-            Performative::End(_) => self.obstacle_in(key?, answers, |_| true),
-            _ => {
-                let mut sessions = self.sessions.keys();
-                sessions.find_map(|key| self.obstacle_in(key, answers, |_| true))
-            }
+            Performative::Detach(_) | Performative::End(_) | Performative::Close(_) => true,
+            Performative::Attach(attach) => self.stolen_by(attach).is_some(),
+            _ => false,
         }
     }
-
-    fn obstacle_in(
-        &self,
-        key: u32,
-        answers: bool,
-        is_chosen: impl Fn(u32) -> bool,
-    ) -> Option<Obstacle> {
-        let session = self.sessions.get(key)?;
-        let is_owed =
-            |(id, link): &(u32, u32)| answers && is_chosen(*link) && self.is_owed(*link, *id);
-        let repeated = session.repeated.iter().copied();
-        let delivery = session.incoming.ids().chain(repeated).find(is_owed);
-        let delivery = delivery.map(|(id, _)| Obstacle::Delivery { session: key, id });
-        let holds = |link: &&u32| is_chosen(**link) && self.holds_deliveries(**link);
-        let link = || session.links.iter().find(holds);
-        delivery.or_else(|| link().map(|link| Obstacle::Link(*link)))
-    }
-
-    fn is_there(&self, obstacle: Obstacle) -> bool {
-        match obstacle {
-            Obstacle::Delivery { session, id } => {
-                let session = self.sessions.get(session);
-                session.is_some_and(|session| session.has_incoming(id))
-            }
-            Obstacle::Link(link) => self.holds_deliveries(link),
-        }
-    }
-
-    /// Whether the owner has still to answer an unsettled delivery of a link: it is whole, and the
-    /// link is attached.
-    fn is_owed(&self, link: u32, id: u32) -> bool {
-        let receiver = self.receiver(link, Stage::Attached);
-        receiver.is_some_and(|receiver| {
-            let partial = receiver.partial.as_ref();
-            !partial.is_some_and(|partial| partial.waits && partial.delivery_id == id)
-        })
-    }
-
-    /// Whether a link waits for its own answer, with deliveries behind it.
-    fn holds_deliveries(&self, link: u32) -> bool {
-        let receiver = self.receiver(link, Stage::Requested);
-        receiver.is_some_and(|receiver| !receiver.held.is_empty())
-    }
-
-    fn receiver(&self, link: u32, stage: Stage) -> Option<&Receiver> {
-        let link = self.links.get(link).filter(|link| link.stage == stage)?;
-        match &link.end {
-            End::Receiver(receiver) => Some(receiver),
-            End::Sender(_) => None,
-        }
-    }
-}
-
-fn is_end(performative: &Performative) -> bool {
-    matches!(
-        performative,
-        Performative::Detach(_) | Performative::End(_) | Performative::Close(_)
-    )
 }

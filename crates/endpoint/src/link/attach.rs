@@ -48,7 +48,7 @@ impl Connection {
     fn match_name(&mut self, session: u32, attach: Box<Attach>) -> Result<(), Fault> {
         let name = (attach.role == Role::Receiver, attach.name.clone());
         let shares_name = (self.config.shares_name)(&attach);
-        if let Some(&existing) = self.names.get(&name).filter(|_| !shares_name) {
+        if let Some(existing) = self.named_by(&attach) {
             let answers = self
                 .links
                 .get(existing)
@@ -68,6 +68,20 @@ impl Connection {
             self.names.insert(name, key);
         }
         self.request(key, session, attach)
+    }
+
+    /// The link that has the name and role of an attach.
+    fn named_by(&self, attach: &Attach) -> Option<u32> {
+        let name = (attach.role == Role::Receiver, attach.name.clone());
+        let existing = self.names.get(&name).copied();
+        existing.filter(|_| !(self.config.shares_name)(attach))
+    }
+
+    /// The link that an attach of the peer detaches, as it has its name.
+    pub(crate) fn stolen_by(&self, attach: &Attach) -> Option<u32> {
+        let existing = self.named_by(attach)?;
+        let link = self.links.get(existing)?;
+        (!link.awaits_attach()).then_some(existing)
     }
 
     /// The same name and role again: the older link goes. [AMQP 2.6.1]

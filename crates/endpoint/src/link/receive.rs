@@ -159,9 +159,14 @@ impl IncomingTransfer<'_> {
             return Err(Fault::link(self.link, condition::INVALID_FIELD, text));
         }
         let partial = match self.receiver.partial.take() {
-            Some(partial) => {
+            Some(mut partial) => {
                 *self.partial_bytes -= partial.cost();
-                continue_partial(self.link, partial, &mut transfer)?
+                if let Err(fault) = check_later_frame(self.link, &partial, &transfer) {
+                    self.forget(&partial);
+                    return Err(fault);
+                }
+                partial.continue_with(&mut transfer);
+                partial
             }
             None => self.start(&mut transfer)?,
         };
@@ -246,11 +251,16 @@ impl IncomingTransfer<'_> {
 
     /// Aborted deliveries count, and count as settled. [AMQP 2.7.5]
     fn abort(&mut self, partial: &Partial) {
+        self.forget(partial);
+        self.receiver.count();
+        self.report_drained();
+    }
+
+    /// A delivery will not become whole, so no answer to it is owed.
+    fn forget(&mut self, partial: &Partial) {
         if partial.waits {
             self.session.settle_incoming(partial.delivery_id);
         }
-        self.receiver.count();
-        self.report_drained();
     }
 
     /// Keeps a frame's payload until the delivery is whole.
@@ -309,11 +319,7 @@ impl IncomingTransfer<'_> {
 }
 
 /// A later frame, which may repeat what the first one said but not contradict it. [AMQP 2.7.5]
-fn continue_partial(
-    key: u32,
-    mut partial: Partial,
-    transfer: &mut Transfer,
-) -> Result<Partial, Fault> {
+fn check_later_frame(key: u32, partial: &Partial, transfer: &Transfer) -> Result<(), Fault> {
     let other_id = transfer
         .delivery_id
         .is_some_and(|id| id != partial.delivery_id);
@@ -331,8 +337,7 @@ fn continue_partial(
         let text = "a later transfer of a delivery has another message-format than the first";
         return Err(Fault::link(key, condition::INVALID_FIELD, text));
     }
-    partial.continue_with(transfer);
-    Ok(partial)
+    Ok(())
 }
 
 /// Whether an unsettled transfer asks for more than its link may have agreed on. [AMQP 2.7.5]

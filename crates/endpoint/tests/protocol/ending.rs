@@ -1,4 +1,4 @@
-//! Ends and transfers that come right behind deliveries: they take effect after them.
+//! Ends, faults and transfers that come right behind deliveries: they take effect after them.
 //! (docs/spec/amqp.md#3.3)
 
 use expect_test::expect;
@@ -268,6 +268,191 @@ fn answers_have_their_time_from_the_answer_to_the_attach() {
             wait 1
               * Detached closed
               < 0: detach h=0 closed
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_are_answered_before_the_end_of_a_session_for_a_fault() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: transfer h=7 id=1 tag=b body=2
+        > 0: transfer h=0 id=2 tag=c body=3
+        wait 1999
+        dispose 0 accepted",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: transfer h=7 id=1 tag=b body=2
+            > 0: transfer h=0 id=2 tag=c body=3
+            wait 1999
+            dispose 0 accepted
+              * Detached closed error=amqp:session:unattached-handle
+              * Ended s0 error=amqp:session:unattached-handle
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: end error=amqp:session:unattached-handle
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_are_answered_before_the_detach_of_their_link_for_a_fault() {
+    check(
+        Start::Receiving,
+        "
+        > 0: attach other h=1 sender
+        accept other
+        > 0: transfer h=1 id=0 tag=a body=1
+        > 0: transfer h=0 id=1 tag=b body=2
+        > 0: transfer h=0 resume id=2 tag=c body=3 > 0: transfer h=1 id=3 tag=d body=4
+        dispose 1 accepted",
+        &expect![[r#"
+            > 0: attach other h=1 sender
+              * AttachRequested other sender
+            accept other
+              < 0: attach other h=1 receiver
+            > 0: transfer h=1 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: transfer h=0 id=1 tag=b body=2
+              * Delivery 1 body=2
+            > 0: transfer h=0 resume id=2 tag=c body=3 > 0: transfer h=1 id=3 tag=d body=4
+            dispose 1 accepted
+              * Detached closed error=amqp:not-implemented
+              * Delivery 3 body=4
+              < 0: disposition receiver first=1 last=1 settled state=accepted
+              < 0: detach h=0 closed error=amqp:not-implemented
+        "#]],
+    );
+}
+
+#[test]
+fn a_fault_takes_effect_without_answers_that_take_too_long() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: transfer h=0 resume id=1 tag=b body=2
+        wait 1999
+        wait 1
+        dispose 0 accepted",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: transfer h=0 resume id=1 tag=b body=2
+            wait 1999
+            wait 1
+              * Detached closed error=amqp:not-implemented
+              < 0: detach h=0 closed error=amqp:not-implemented
+            dispose 0 accepted
+        "#]],
+    );
+}
+
+#[test]
+fn a_fault_does_not_wait_for_an_unfinished_delivery() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a more body=1
+        > 0: transfer h=0 id=1 tag=b body=2",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a more body=1
+            > 0: transfer h=0 id=1 tag=b body=2
+              * Detached closed error=amqp:invalid-field
+              < 0: detach h=0 closed error=amqp:invalid-field
+        "#]],
+    );
+}
+
+#[test]
+fn a_fault_waits_for_the_answer_to_an_attach_with_deliveries() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a settled body=1 \
+         > 0: transfer h=7 id=1 tag=b body=2
+        wait 5000
+        accept in",
+        &expect![[r#"
+            > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a settled body=1 > 0: transfer h=7 id=1 tag=b body=2
+              * AttachRequested in sender
+            wait 5000
+            accept in
+              * Delivery 0 settled body=1
+              * Detached closed error=amqp:session:unattached-handle
+              * Ended s0 error=amqp:session:unattached-handle
+              < 0: attach in h=0 receiver
+              < 0: end error=amqp:session:unattached-handle
+        "#]],
+    );
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a settled body=1 > 5: end
+        wait 5000
+        accept in",
+        &expect![[r#"
+            > 0: attach in h=0 sender > 0: transfer h=0 id=0 tag=a settled body=1 > 5: end
+              * AttachRequested in sender
+            wait 5000
+            accept in
+              * Delivery 0 settled body=1
+              * Closed error=amqp:illegal-state
+              < 0: attach in h=0 receiver
+              < close error=amqp:illegal-state
+        "#]],
+    );
+}
+
+#[test]
+fn deliveries_are_answered_before_their_link_is_stolen() {
+    check(
+        Start::Receiving,
+        "
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: attach in h=1 sender
+        dispose 0 accepted
+        accept in",
+        &expect![[r#"
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: attach in h=1 sender
+            dispose 0 accepted
+              * Detached closed error=amqp:link:stolen
+              * AttachRequested in sender
+              < 0: disposition receiver first=0 last=0 settled state=accepted
+              < 0: detach h=0 closed error=amqp:link:stolen
+            accept in
+              < 0: attach in h=1 receiver
+        "#]],
+    );
+}
+
+#[test]
+fn the_stream_ends_at_once_with_a_fault_that_waits() {
+    check(
+        Start::Receiving,
+        "
+        > 0: attach other h=1 sender
+        accept other
+        > 0: transfer h=0 id=0 tag=a body=1
+        > 0: transfer h=0 resume id=1 tag=b body=2 > 0: transfer h=1 id=2 tag=c settled body=3
+        eof",
+        &expect![[r#"
+            > 0: attach other h=1 sender
+              * AttachRequested other sender
+            accept other
+              < 0: attach other h=1 receiver
+            > 0: transfer h=0 id=0 tag=a body=1
+              * Delivery 0 body=1
+            > 0: transfer h=0 resume id=1 tag=b body=2 > 0: transfer h=1 id=2 tag=c settled body=3
+            eof
+              * Detached closed error=amqp:not-implemented
+              * Delivery 2 settled body=3
+              * Closed
+              < 0: detach h=0 closed error=amqp:not-implemented
         "#]],
     );
 }

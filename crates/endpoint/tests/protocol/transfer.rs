@@ -514,14 +514,17 @@ fn a_delivery_of_several_frames_repeats_no_id() {
         "
         repeats in
         > 0: transfer h=0 id=5 tag=a body=1
-        > 0: transfer h=0 id=5 tag=a more body=2",
+        > 0: transfer h=0 id=5 tag=a more body=2
+        dispose 5 accepted",
         &expect![[r#"
             repeats in
             > 0: transfer h=0 id=5 tag=a body=1
               * Delivery 5 body=1
             > 0: transfer h=0 id=5 tag=a more body=2
+            dispose 5 accepted
               * Detached closed error=amqp:invalid-field
               * Ended s0 error=amqp:invalid-field
+              < 0: disposition receiver first=5 last=5 settled state=accepted
               < 0: end error=amqp:invalid-field
         "#]],
     );
@@ -533,13 +536,16 @@ fn an_id_is_repeated_only_on_a_link_that_lets_it() {
         Start::Receiving,
         "
         > 0: transfer h=0 id=5 tag=a body=1
-        > 0: transfer h=0 id=5 tag=a body=2",
+        > 0: transfer h=0 id=5 tag=a body=2
+        dispose 5 accepted",
         &expect![[r#"
             > 0: transfer h=0 id=5 tag=a body=1
               * Delivery 5 body=1
             > 0: transfer h=0 id=5 tag=a body=2
+            dispose 5 accepted
               * Detached closed error=amqp:invalid-field
               * Ended s0 error=amqp:invalid-field
+              < 0: disposition receiver first=5 last=5 settled state=accepted
               < 0: end error=amqp:invalid-field
         "#]],
     );
@@ -748,13 +754,15 @@ fn a_client_may_overrun_the_unsettled_bound_no_further() {
         "
         > 0: transfer h=0 id=0 tag=a body=1
         > 0: transfer h=0 id=1 tag=b body=2
-        > 0: transfer h=0 id=2 tag=c body=3",
+        > 0: transfer h=0 id=2 tag=c body=3
+        wait 2000",
         &expect![[r#"
             > 0: transfer h=0 id=0 tag=a body=1
               * Delivery 0 body=1
             > 0: transfer h=0 id=1 tag=b body=2
               * Delivery 1 body=2
             > 0: transfer h=0 id=2 tag=c body=3
+            wait 2000
               * Detached closed error=amqp:link:transfer-limit-exceeded
               < 0: detach h=0 closed error=amqp:link:transfer-limit-exceeded
         "#]],
@@ -772,6 +780,7 @@ fn a_later_frame_does_not_change_the_message_format() {
         > 0: transfer h=0 format=1 body=3
         > 0: transfer h=0 id=1 tag=b more body=1
         > 0: transfer h=0 format=7 body=2
+        acts dispose 0 accepted & dispose 1 accepted
         > 0: transfer h=0 id=2 tag=c format=1 more body=1
         > 0: transfer h=0 format=0 body=2",
         &expect![[r#"
@@ -782,6 +791,8 @@ fn a_later_frame_does_not_change_the_message_format() {
             > 0: transfer h=0 id=1 tag=b more body=1
             > 0: transfer h=0 format=7 body=2
               * Delivery 1 body=12
+            acts dispose 0 accepted & dispose 1 accepted
+              < 0: disposition receiver first=0 last=1 settled state=accepted
             > 0: transfer h=0 id=2 tag=c format=1 more body=1
             > 0: transfer h=0 format=0 body=2
               * Detached closed error=amqp:invalid-field

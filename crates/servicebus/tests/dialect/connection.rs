@@ -8,6 +8,7 @@ use dialect::{Dialect, ForcedClose, RefusedCredentials};
 use endpoint::Event;
 
 use crate::cbs::{anonymous, put};
+use crate::client_frames::transfer;
 use crate::tracking::text;
 use crate::world::{KEY, Login, Request, World, message, token};
 
@@ -295,4 +296,28 @@ fn what_came_before_a_broken_frame_is_accepted_before_the_close() {
     let framing_error = "amqp:connection:framing-error";
     assert_eq!(closed(&world).as_deref(), Some(framing_error));
     assert_eq!(disconnects(&world), 1);
+}
+
+/// The same where a frame ends a session or a link only.
+#[test]
+fn what_came_before_a_wrong_frame_is_accepted_before_its_link_or_session_ends() {
+    for ends_session in [true, false] {
+        let mut world = World::new();
+        let (_, link) = world.sender("orders");
+        world.broker_stalls = true;
+        for _ in 0..3 {
+            world.send(link, &message("x"));
+        }
+        // On a handle that is not attached, or a delivery before the end of another.
+        let mut wrong = transfer(if ends_session { 9 } else { 0 }, 3, None, true, b"");
+        wrong.unsplit(transfer(0, 4, None, false, &message("y")));
+        world.server.handle_input(world.clock_reading(), &mut wrong);
+        world.pump();
+        assert!(world.client.is_attached(link));
+        world.broker_stalls = false;
+        world.pump();
+        assert_eq!(world.outcomes(link), vec![DeliveryState::Accepted; 3]);
+        assert!(!world.client.is_attached(link), "{ends_session}");
+        assert_eq!(closed(&world), None);
+    }
 }
