@@ -73,9 +73,13 @@ pub trait Dialect: Send + 'static {
     /// reading the socket at its limit of them.
     fn unanswered_bytes(&self) -> usize;
 
-    /// Whether a client has ended something whose deliveries are to be answered first. The owner
-    /// does not read the socket meanwhile, which is for two seconds at most.
+    /// Whether a client has ended something whose deliveries are to be answered first, or has sent
+    /// what would overtake those behind an attach. The owner does not read the socket meanwhile.
     fn holds_input(&self) -> bool;
+
+    /// Whether something that was read has not taken effect, as it waits for the broker. The owner
+    /// does not tell the end of the stream before.
+    fn has_untaken_input(&self) -> bool;
 
     /// Bytes of messages that have arrived in part.
     fn partial_bytes(&self) -> usize;

@@ -6,7 +6,7 @@
 //! [`staging`](crate::shard::staging)). Writing never waits, so a peer that does not read still has
 //! its settlements and time-outs handled. The broker's output buffer and the limits that pause
 //! reading bound the output that piles up for it. The end of the input counts once the bytes before
-//! it are read.
+//! it are read and have taken effect.
 //!
 //! When the server stops or the input has ended, the connection *drains* first: it reads no more,
 //! and writes the answers to all that it gave to the shard. So no message is stored whose
@@ -288,7 +288,13 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
         let Phase::Draining(until, reason) = self.phase else {
             return;
         };
-        let is_answered = self.client.unanswered_bytes() == 0 && self.staging.is_idle();
+        let has_untaken = self.client.has_untaken_input();
+        if has_untaken && matches!(reason, DrainReason::InputEnded) {
+            // However long that takes, as before a close; then the answers have their time.
+            return self.drain(reason);
+        }
+        let is_given = !has_untaken && self.staging.is_idle();
+        let is_answered = is_given && self.client.unanswered_bytes() == 0;
         if (is_answered && self.unwritten == 0) || Instant::now() >= until {
             let now = self.server.clock.moment();
             match reason {

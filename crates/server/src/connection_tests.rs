@@ -25,6 +25,15 @@ use crate::shard::placement::Placement;
 use crate::transport::connection_limiter::ConnectionLimiter;
 
 const ID: ConnectionId = ConnectionId(3);
+const NO_ONE: broker::ReceiverId = broker::ReceiverId {
+    connection: ID,
+    link: 0,
+};
+/// What it commands once what it has read takes effect.
+const TAKEN: Command = Command::Written {
+    connection: ID,
+    bytes: 1_000,
+};
 
 /// Takes no link, reports every byte that it reads to the broker, and refuses it as a credential.
 struct Minimal {
@@ -35,6 +44,8 @@ struct Minimal {
     directory: Directory,
     /// Whether it is opened with a credential from the start, and never gets an answer.
     is_opened: bool,
+    /// Whether what it reads takes effect with the first output only.
+    is_untaken: bool,
 }
 
 impl Dialect for Minimal {
@@ -48,7 +59,10 @@ impl Dialect for Minimal {
         while self.endpoint.poll_event().is_some() {}
     }
 
-    fn handle_output(&mut self, _now: ClockReading, _output: Output) {}
+    fn handle_output(&mut self, _now: ClockReading, _output: Output) {
+        self.is_untaken = false;
+        self.commands.push(TAKEN);
+    }
 
     fn handle_timeout(&mut self, now: ClockReading) {
         self.endpoint.handle_timeout(now.mono);
@@ -56,6 +70,7 @@ impl Dialect for Minimal {
 
     fn handle_eof(&mut self, _now: ClockReading) {
         self.endpoint.handle_eof();
+        self.commands.push(Command::Disconnect { connection: ID });
     }
 
     fn set_directory(&mut self, _now: ClockReading, _directory: Arc<Directory>) {}
@@ -130,6 +145,10 @@ impl Dialect for Minimal {
         false
     }
 
+    fn has_untaken_input(&self) -> bool {
+        self.is_untaken
+    }
+
     fn is_finished(&self) -> bool {
         self.endpoint.is_finished()
     }
@@ -191,14 +210,21 @@ fn server(inbox: mpsc::Sender<Message>, stopping: watch::Receiver<bool>) -> Serv
 
 /// A connection in the default namespace without a credential, and its peer.
 async fn connect(server: &Arc<ServerState>) -> (JoinHandle<()>, TcpStream) {
-    connect_to(server, Directory::default(), false).await
+    let (running, peer, _) = connect_to(server, Directory::default(), false, false).await;
+    (running, peer)
 }
 
+/// The same, and where the shard's outputs go in.
 async fn connect_to(
     server: &Arc<ServerState>,
     directory: Directory,
     is_opened: bool,
-) -> (JoinHandle<()>, TcpStream) {
+    is_untaken: bool,
+) -> (
+    JoinHandle<()>,
+    TcpStream,
+    mpsc::UnboundedSender<Vec<Output>>,
+) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap())
         .await
@@ -216,17 +242,19 @@ async fn connect_to(
             read: 0,
             directory,
             is_opened,
+            is_untaken,
         },
         outputs,
         server.directory_receiver.clone(),
         (address, ID),
         Arc::clone(server),
     );
+    let shard = outputs_of_shard.clone();
     let running = tokio::spawn(async move {
         connection.run().await;
         drop(outputs_of_shard);
     });
-    (running, peer)
+    (running, peer, shard)
 }
 
 fn run(test: impl Future<Output = ()>) {
@@ -274,6 +302,43 @@ fn a_connection_with_a_delayed_refusal_stays_when_its_peer_leaves() {
     });
 }
 
+#[test]
+fn the_end_of_the_stream_is_told_once_what_came_before_it_has_taken_effect() {
+    run(async {
+        let (sender, mut inbox) = mpsc::channel(8);
+        let (_stop, stopping) = watch::channel(false);
+        let server = server(sender, stopping);
+        let limits = Limits {
+            shutdown_grace: Duration::ZERO,
+            ..Limits::default()
+        };
+        server
+            .live_settings
+            .send_modify(|live| live.limits = Arc::new(limits));
+        let server = Arc::new(server);
+        let connected = connect_to(&server, Directory::default(), false, true).await;
+        let (running, mut peer, shard) = connected;
+        peer.write_all(b"AMQP\x00\x01\x00\x00").await.unwrap();
+        drop(peer);
+        let mut commands = Vec::new();
+        while let Some(Message::Commands(some)) = inbox.recv().await {
+            commands.extend(some);
+            match &commands[..] {
+                [_] => shard
+                    .send(vec![Output::Drained { receiver: NO_ONE }])
+                    .unwrap(),
+                [.., Command::Disconnect { .. }] => break,
+                _ => {}
+            }
+        }
+        running.await.unwrap();
+        let taken = commands.iter().map(|it| format!("{it:?}"));
+        let taken = taken.skip(1).collect::<Vec<_>>();
+        let disconnect = Command::Disconnect { connection: ID };
+        assert_eq!(taken, [format!("{TAKEN:?}"), format!("{disconnect:?}")]);
+    });
+}
+
 /// Waiting for the answers to what was never given to the shard would take days here.
 #[test]
 fn a_connection_beyond_the_limit_of_its_namespace_waits_for_no_answers() {
@@ -306,7 +371,7 @@ fn a_connection_beyond_the_limit_of_its_namespace_waits_for_no_answers() {
         let _taken = server.namespaces.admit(id).unwrap();
         let server = Arc::new(server);
         let directory = Directory::of(id, access::AccessRules::default());
-        let (running, mut peer) = connect_to(&server, directory, true).await;
+        let (running, mut peer, _) = connect_to(&server, directory, true, false).await;
         peer.write_all(b"AMQP\x00\x01\x00\x00").await.unwrap();
         // Until the close performative is there.
         let mut answer = Vec::new();

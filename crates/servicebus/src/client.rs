@@ -454,6 +454,10 @@ impl Dialect for Client {
         self.connection.holds_input()
     }
 
+    fn has_untaken_input(&self) -> bool {
+        self.connection.has_untaken_input()
+    }
+
     fn is_finished(&self) -> bool {
         self.connection.is_finished()
     }

@@ -60,6 +60,14 @@ impl Connection {
         self.waiting_frame.is_some() && self.phase == Phase::Opened
     }
 
+    /// Whether something that was read has not taken effect: deliveries behind an attach without an
+    /// answer, or input that waits behind a frame. The end of the stream should not be told before.
+    #[must_use]
+    pub fn has_untaken_input(&self) -> bool {
+        let holds = self.holding.is_some_and(|link| self.holds_deliveries(link));
+        self.phase == Phase::Opened && (holds || self.waiting_frame.is_some())
+    }
+
     /// Keeps a frame if it has to wait, and returns it if not.
     pub(crate) fn hold_ending(
         &mut self,

@@ -456,3 +456,47 @@ fn the_stream_ends_at_once_with_a_fault_that_waits() {
         "#]],
     );
 }
+
+#[test]
+fn input_is_untaken_until_the_attach_before_it_is_answered() {
+    check(
+        Start::Begun,
+        "
+        > 0: attach in h=0 sender
+        untaken
+        > 0: transfer h=0 id=0 tag=a settled body=1
+        untaken
+        accept in
+        untaken
+        > 0: transfer h=0 id=1 tag=b body=2
+        > 0: detach h=0 closed
+        untaken
+        dispose 1 accepted
+        untaken",
+        &expect![[r#"
+            > 0: attach in h=0 sender
+              * AttachRequested in sender
+            untaken
+              = untaken=false
+            > 0: transfer h=0 id=0 tag=a settled body=1
+            untaken
+              = untaken=true
+            accept in
+              * Delivery 0 settled body=1
+              < 0: attach in h=0 receiver
+            untaken
+              = untaken=false
+            > 0: transfer h=0 id=1 tag=b body=2
+              * Delivery 1 body=2
+            > 0: detach h=0 closed
+            untaken
+              = untaken=true
+            dispose 1 accepted
+              * Detached closed
+              < 0: disposition receiver first=1 last=1 settled state=accepted
+              < 0: detach h=0 closed
+            untaken
+              = untaken=false
+        "#]],
+    );
+}

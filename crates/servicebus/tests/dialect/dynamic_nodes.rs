@@ -391,12 +391,15 @@ fn transfers_that_come_before_the_answer_wait_for_it() {
     let consumer = world.receiver(&address, UNSETTLED, 10);
     world.broker_stalls = true;
     let link = world.attach(session, sender(&address));
+    assert!(!world.server.has_untaken_input());
     let mut bytes = transfer(0, 0, None, false, &message("a"));
     world.server.handle_input(world.clock_reading(), &mut bytes);
     world.pump();
     assert!(!world.client.is_attached(link));
+    assert!(world.server.has_untaken_input());
     world.broker_stalls = false;
     world.pump();
+    assert!(!world.server.has_untaken_input());
     // The client may end its session afterwards: its endpoint has sent no transfer.
     world.reply(link);
     assert_eq!(world.received(consumer).len(), 1);

@@ -231,6 +231,10 @@ impl Runner {
             "shed" => self
                 .connection
                 .shed_partials(name.parse().expect("a number of bytes")),
+            "untaken" => {
+                let untaken = self.connection.has_untaken_input();
+                self.printed += &format!("  = untaken={untaken}\n");
+            }
             "partial" => {
                 self.printed += &format!("  = {} bytes\n", self.connection.partial_bytes());
             }
