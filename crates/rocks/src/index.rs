@@ -1,14 +1,8 @@
-//! Index: applies durable groups to RocksDB, and drops what they have settled.
+//! Index: RocksDB as the tables of the index, and the thread that applies durable groups.
 
 pub mod database;
-pub mod image;
 pub mod indexer;
-pub mod merge;
-pub mod range_reclaim;
-pub mod recovery;
-pub mod removal;
-pub mod settled;
-pub mod shares;
+mod tables;
 pub mod unapplied;
 pub mod writer_lock;
 pub mod yield_filter;

@@ -10,12 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use index::liveness::{each_location, is_needed};
+use index::{Batch, Catchup, Family, Index, Limits, Tables, opening, range_reclaim, recovery};
 use journal::directory::{Directory, Layout, check_version, io_error, sync_directory};
-use journal::key::{self, KeyKind, single};
+use journal::key::{self, single};
 use journal::value::{self, FORMAT};
 use journal::witness::{Witness, WitnessState};
 use journal::{FileSystem, Files, JournalLocation, Moves, Removal, SealedSegment};
-use rocksdb::{ReadOptions, WriteBatch};
 use store::{BodyPointer, StoreError};
 
 use crate::damage::loss;
@@ -23,20 +24,12 @@ use crate::damage::manifest;
 use crate::damage::rescue::Rescue;
 use crate::disk_space::{self, Reserve};
 use crate::index::database::Database;
-use crate::index::indexer::Index;
-use crate::index::merge::Merger;
-use crate::index::range_reclaim;
-use crate::index::recovery;
 use crate::options::Options;
-use crate::reader::scan::Scan;
-use crate::retention::{is_needed, location_of};
 
-/// The most bodies with rows of their own, and the most deletions before the next of them, that an
-/// opening checks.
-const MAX_ROWS_CHECKED: usize = 4_096;
-const MAX_SKIPPED: u64 = 100_000;
 /// Writes of the journal that are applied at once.
 const WRITES_AT_ONCE: usize = 32_768;
+/// A copy is written in batches of about this.
+const COPY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 8 << 20 };
 
 /// An open index and journal in their locked directory.
 pub(crate) struct OpenStore {
@@ -53,7 +46,7 @@ pub(crate) struct OpenStore {
 pub(crate) struct Recovered {
     /// The position of the newest group.
     pub position: u64,
-    pub index: Index,
+    pub index: Index<Database>,
     /// Segments that have something in them.
     pub sealed: Vec<SealedSegment>,
     /// The least id for a new segment.
@@ -108,8 +101,8 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(OpenStore, Recover
     // time.
     directory.write_format()?;
     let mut recovered = replay(&database, &files, witness_state, layout, (rescue, options))?;
-    let has_pending = remove_pending_bodies(&database)?;
-    range_reclaim::recover(&database)?;
+    let has_pending = opening::remove_pending_bodies(&*database)?;
+    range_reclaim::recover(&*database)?;
     if recovered.was_read || has_pending {
         // Before anything is added: what the journal has beyond its end, and what was pending, must
         // not be seen again with another eye once there is more.
@@ -139,48 +132,27 @@ fn replay(
     layout: &Layout,
     (rescue, options): (Rescue, &Options),
 ) -> Result<Recovered, StoreError> {
-    let mut known = known_segments(database)?;
+    let mut known = opening::known_segments(&**database)?;
     files.staged.skip(known.keys().copied());
-    let mut index = Index {
-        database: database.clone(),
-        merger: Merger::new(
-            recovery::last_entity(database)?,
-            has_large_bodies(database)?,
-            is_inline_only(database)?,
-        ),
+    let limits = Limits {
+        copy_bytes: COPY_BYTES,
+        ..Limits::default()
     };
+    let mut index = Index::open(database.clone(), limits)?;
     let from = journal::ReplayStart {
         position: database.position()?,
         known: &known.keys().copied().collect(),
         witnessed: witness_state.position(),
     };
-    let (mut sets, mut writes, mut until) = (Vec::new(), 0, 0);
+    let mut catchup = Catchup::new(&mut index, WRITES_AT_ONCE);
     let mut found = journal::replay(files, &from, |position, set, moves| {
-        let has_copy = set.has_copy();
-        if has_copy && !sets.is_empty() {
-            // What it copies is read from the index.
-            index.apply(&sets, &Moves::new(), until, &[]).map(drop)?;
-            sets.clear();
-            writes = 0;
-        }
-        writes += set.as_slice().len();
-        sets.push(set);
-        until = position;
-        if writes < WRITES_AT_ONCE && moves.is_empty() && !has_copy {
-            return Ok(());
-        }
-        index.apply(&sets, &moves, until, &[]).map(drop)?;
-        sets.clear();
-        writes = 0;
-        Ok(())
+        catchup.add(position, set, &moves)
     })?;
-    if !sets.is_empty() {
-        index.apply(&sets, &Moves::new(), until, &[])?;
-    }
+    catchup.finish()?;
     let accepted = examine((layout, files), witness_state, &found, options, rescue)?;
     if accepted {
         let acknowledged = found.acknowledged(witness_state);
-        let entities = recovery::load_entities(database)?;
+        let entities = recovery::load_entities(&**database)?;
         loss::report((found.position, acknowledged), &found.beyond, &entities);
         keep_segments(layout, files, &found)?;
     }
@@ -211,22 +183,6 @@ fn know_staged(known: &mut BTreeMap<u64, SealedSegment>, named: &BTreeMap<u64, S
     }
 }
 
-/// The segments that had ended, as the index knows them.
-pub(crate) fn known_segments(
-    database: &Database,
-) -> Result<BTreeMap<u64, SealedSegment>, StoreError> {
-    let (from, until) = KeyKind::Segment.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
-    let mut known = BTreeMap::new();
-    while let Some((key, value)) = scan.next()? {
-        let sealed = key::parse_segment(key).and_then(|id| SealedSegment::decode(id, value));
-        let damaged = || value::damaged("what is known of a segment", format!("{key:02x?}"));
-        let sealed = sealed.ok_or_else(damaged)?;
-        known.insert(sealed.id, sealed);
-    }
-    Ok(known)
-}
-
 /// Looks for bodies in the parts of segments that could not be read, and in those without a record
 /// that counts, which are about to go: a damaged record must not take along what is behind it.
 fn check_doubtful(
@@ -247,34 +203,28 @@ fn check_doubtful(
         return Ok(());
     }
     doubtful.extend(found.unnamed.iter().map(|id| (*id, 0)));
-    let families = database.families();
     let mut kept: BTreeMap<u64, u64> = BTreeMap::new();
-    for family in [families.message, families.body] {
-        let mut scan = Scan::new(&database.db, family, [0], [u8::MAX; 21]);
-        while let Some((key, value)) = scan.next()? {
-            let Some((pointer, location)) = location_of(key, value)? else {
-                continue;
-            };
-            if doubtful
-                .get(&location.segment)
-                .is_none_or(|end| !location.reaches(*end))
-            {
-                continue;
-            }
-            if !options.repair {
-                let path = files.path(location.segment);
-                let end = doubtful.get(&location.segment).copied().unwrap_or(0);
-                let detail = format!(
-                    "{} cannot be read from byte {end} on, and the index has bodies there. \
-                     Restore a backup, or start with --repair",
-                    path.display()
-                );
-                return Err(value::damaged("the journal", detail));
-            }
-            *kept.entry(location.segment).or_default() += 1;
-            found.keep_for(location.segment, pointer);
+    each_location(database, |pointer, location| {
+        if doubtful
+            .get(&location.segment)
+            .is_none_or(|end| !location.reaches(*end))
+        {
+            return Ok(());
         }
-    }
+        if !options.repair {
+            let path = files.path(location.segment);
+            let end = doubtful.get(&location.segment).copied().unwrap_or(0);
+            let detail = format!(
+                "{} cannot be read from byte {end} on, and the index has bodies there. \
+                 Restore a backup, or start with --repair",
+                path.display()
+            );
+            return Err(value::damaged("the journal", detail));
+        }
+        *kept.entry(location.segment).or_default() += 1;
+        found.keep_for(location.segment, pointer);
+        Ok(())
+    })?;
     for (id, bodies) in kept {
         let path = files.path(id);
         let path = path.display();
@@ -296,7 +246,7 @@ fn forget_missing(
     let listing = |error| io_error("listing", &files.path(0), &error);
     let mut there = files.segments().map_err(listing)?;
     there.extend(files.staged().map_err(listing)?);
-    let mut batch = WriteBatch::default();
+    let mut batch = database.batch(0);
     for (id, sealed) in known.extract_if(.., |id, _| there.binary_search(id).is_err()) {
         if is_needed(&sealed, database)? {
             let path = files.path(id);
@@ -313,7 +263,7 @@ fn forget_missing(
                  their receivers"
             );
         }
-        batch.delete_cf(database.families().state, key::segment(id));
+        batch.delete(Family::State, key::segment(id));
     }
     database.write(batch)
 }
@@ -405,75 +355,8 @@ fn check_format(database: &Database) -> Result<(), StoreError> {
 
 /// Notes our layout in the index too.
 fn note_format(database: &Database) -> Result<(), StoreError> {
-    let mut batch = WriteBatch::default();
-    let state = database.families().state;
-    batch.put_cf(state, single::FORMAT, FORMAT.to_be_bytes());
+    let mut batch = database.batch(0);
+    batch.put(Family::State, single::FORMAT, FORMAT.to_be_bytes());
     // The format file has it too, and is durable.
     database.write(batch)
-}
-
-/// Removes chunks whose message never came: in format 1 a crash could fall between them and
-/// their set. Returns whether there were any.
-fn remove_pending_bodies(database: &Database) -> Result<bool, StoreError> {
-    let families = database.families();
-    let (from, until) = KeyKind::PendingBody.bounds();
-    let mut scan = Scan::new(&database.db, families.state, from, until);
-    let mut batch = WriteBatch::default();
-    while let Some((found, _)) = scan.next()? {
-        let (home, number) = key::parse_of_number(KeyKind::PendingBody, found)
-            .ok_or_else(|| value::damaged("a pending body's key", format!("{found:02x?}")))?;
-        let pointer = BodyPointer { home, number };
-        let next = BodyPointer {
-            number: key::after_number(pointer.number),
-            ..pointer
-        };
-        batch.delete_range_cf(families.body, key::body(pointer, 0), key::body(next, 0));
-        batch.delete_cf(families.state, found);
-    }
-    let had_some = !batch.is_empty();
-    database.write(batch)?;
-    Ok(had_some)
-}
-
-/// Whether no body whose row still exists has a row of its own, see [`single::INLINE_ONLY`]. In a
-/// store of an earlier format that is true once the messages of that time are gone.
-fn is_inline_only(database: &Database) -> Result<bool, StoreError> {
-    if database.single(single::INLINE_ONLY)?.is_some() {
-        return Ok(true);
-    }
-    let is_so = has_no_paired_rows(database);
-    if is_so {
-        let mut batch = WriteBatch::default();
-        batch.put_cf(database.families().state, single::INLINE_ONLY, []);
-        database.write(batch)?;
-    }
-    Ok(is_so)
-}
-
-/// Whether no body with a row of its own still has the row that it came with. Returns false if that
-/// takes long to find out, or cannot be found out.
-fn has_no_paired_rows(database: &Database) -> bool {
-    let families = database.families();
-    let mut options = ReadOptions::default();
-    options.set_max_skippable_internal_keys(MAX_SKIPPED);
-    let mut scan = Scan::with(&database.db, families.body, [0], [u8::MAX; 21], options);
-    for _row in 0..MAX_ROWS_CHECKED {
-        let Ok(found) = scan.next() else { return false };
-        let Some((key, _)) = found else { return true };
-        let Some((pointer, _)) = key::parse_body(key) else {
-            return false;
-        };
-        let row = key::own_row(pointer);
-        let row = database.db.get_pinned_cf(families.message, row);
-        if !matches!(row, Ok(None)) {
-            return false;
-        }
-    }
-    false
-}
-
-fn has_large_bodies(database: &Database) -> Result<bool, StoreError> {
-    let (from, until) = KeyKind::LargeBody.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
-    Ok(scan.next()?.is_some())
 }

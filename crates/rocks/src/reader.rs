@@ -5,7 +5,6 @@
 
 mod bodies;
 pub mod entries;
-pub mod key_search;
 pub mod scan;
 mod view;
 

@@ -6,23 +6,20 @@
 //! body that was still there is remembered for each segment; one look at it usually shows that the
 //! segment stays. The same goes for the file of a staged body, but that is never moved.
 
-mod liveness;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use index::key_search::unless_damaged;
+use index::liveness::{LivenessCheck, ScanStart};
+use index::settled::SettledRanges;
+use index::{Batch, Family, Tables};
 use journal::key;
 use journal::{Files, JournalLocation, Moves, SealedSegment, is_staged};
-use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::index::database::Database;
-use crate::index::settled::SettledRanges;
 use crate::index::writer_lock::WriterLock;
-use crate::reader::key_search::unless_damaged;
-use liveness::{LivenessCheck, ScanStart};
-pub(crate) use liveness::{is_needed, location_of};
 
 /// Rows of the index that are checked for one segment at a time.
 const MAX_ROWS: usize = 4_096;
@@ -180,8 +177,8 @@ impl Retention {
         }
         self.looked_at = Instant::now();
         let permanent = self.database.permanent_position()?;
-        let database = &self.database;
-        let check = LivenessCheck { database, settled };
+        let tables = &*self.database;
+        let check = LivenessCheck { tables, settled };
         let mut staged = 0;
         let looked_at = std::mem::take(&mut self.staged_until);
         for (id, retained) in &mut self.segments {
@@ -250,8 +247,8 @@ impl Retention {
             return Ok(Moves::new());
         };
         self.counted = (retained.sealed.id, Instant::now());
-        let database = &self.database;
-        let left = LivenessCheck { database, settled }.left_in(&retained.sealed);
+        let tables = &*self.database;
+        let left = LivenessCheck { tables, settled }.left_in(&retained.sealed);
         let left = unless_damaged(left)?.unwrap_or_default();
         if left.is_empty() {
             retained.left = (0, Instant::now());
@@ -291,7 +288,7 @@ impl Retention {
         let Some(_files) = self.writer_lock.try_acquire(&self.database.files) else {
             return Ok(());
         };
-        let mut batch = WriteBatch::default();
+        let mut batch = self.database.batch(0);
         let mut count = 0;
         let may_go = |_: &u64, retained: &mut RetainedFile| {
             let goes = is_gone(retained) && count < MAX_RELEASED;
@@ -301,7 +298,7 @@ impl Retention {
         for (id, _) in self.segments.extract_if(.., may_go) {
             let released = self.files.release(id, self.segment_bytes);
             released.map_err(|error| StoreError::Io(format!("giving up segment {id}: {error}")))?;
-            batch.delete_cf(self.database.families().state, key::segment(id));
+            batch.delete(Family::State, key::segment(id));
         }
         self.database.write(batch)
     }

@@ -5,13 +5,15 @@
 //! RocksDB later: at the latest when a reader needs it, so that readers see all that was submitted.
 //! (docs/storage.md)
 
-use journal::Writer;
-use journal::directory::io_error;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use index::range_reclaim::PendingReclaims;
+use index::{image, recovery};
+use journal::Writer;
+use journal::directory::io_error;
 use journal::witness::Witness;
 use store::{
     Backup, CallerLoad, CommitId, Image, Reader, Recovery, Stager, Store, StoreError, WriteSet,
@@ -26,10 +28,8 @@ use crate::commit::submitter::{CommitLock, Submitter};
 use crate::damage::damage_log::DamageLog;
 use crate::damage::scrubber::{Scrubber, StopScrub};
 use crate::disk_space::DiskSpace;
-use crate::index::image;
 use crate::index::indexer;
 use crate::index::indexer::Indexer;
-use crate::index::recovery;
 use crate::index::unapplied::Unapplied;
 use crate::index::writer_lock::WriterLock;
 use crate::log::CommitLog;
@@ -96,7 +96,7 @@ impl RocksStore {
             progress: progress.clone(),
             wake: wake.clone(),
             submissions: Arc::downgrade(&submissions),
-            pending_reclaims: Vec::new(),
+            pending_reclaims: PendingReclaims::default(),
             writer_lock: WriterLock::new(indexer::READER_PRIORITY),
             flush_after: options.log_cap(),
             since_flush: 0,
@@ -187,8 +187,10 @@ impl RocksStore {
     pub fn image(&self) -> Result<Image, StoreError> {
         self.wait_until_applied()?;
         let _files = self.open_store.database.files.read();
-        let recovery = recovery::load(&self.open_store.database)?;
-        image::read(&self.open_store, recovery)
+        let recovery = recovery::load(&*self.open_store.database)?;
+        image::read(&*self.open_store.database, recovery, |pointer, location| {
+            self.open_store.read_body(pointer, location)
+        })
     }
 
     fn finish(&mut self) {
@@ -271,7 +273,7 @@ impl Store for RocksStore {
 
     fn recover(&mut self) -> Result<Recovery, StoreError> {
         self.wait_until_applied()?;
-        recovery::load(&self.open_store.database)
+        recovery::load(&*self.open_store.database)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {

@@ -25,7 +25,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("entity", &["broker", "filter", "amqp"]),
     ("admin", &["entity", "broker", "amqp"]),
     ("journal", &["store"]),
-    ("rocks", &["journal", "store"]),
+    ("index", &["journal", "store"]),
+    ("rocks", &["index", "journal", "store"]),
     (
         "server",
         &[
@@ -51,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "servicebus",
             "endpoint",
             "broker",
+            "index",
             "journal",
             "store",
             "amqp",
@@ -73,6 +75,7 @@ const OURS: &[&str] = &[
     "entity",
     "admin",
     "journal",
+    "index",
     "rocks",
     "server",
     "sim",
@@ -93,6 +96,7 @@ const PURE: &[&str] = &[
     "entity",
     "admin",
     "store",
+    "index",
     "sim",
 ];
 

@@ -10,12 +10,12 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use index::recovery;
 use journal::directory::{Layout, sync_directory};
 use journal::file_system::OsFileSystem;
 use store::StoreError;
 
 use crate::damage::contents::{Contents, read_contents};
-use crate::index::recovery;
 use crate::open_store;
 use crate::options::Options;
 
@@ -149,7 +149,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 fn read_through(copy: &Layout, options: &Options, source: &Path) -> Result<Contents, RestoreError> {
     let read = || {
         let (open_store, recovered) = open_store::open(copy.root(), options)?;
-        let recovery = recovery::load(&open_store.database)?;
+        let recovery = recovery::load(&*open_store.database)?;
         let contents = read_contents(&open_store, &recovery)?;
         let position = recovered.position;
         // What was read from the journal is the next opening's to read again.

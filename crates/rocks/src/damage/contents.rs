@@ -6,16 +6,17 @@
 
 use std::collections::BTreeMap;
 
+use index::Family;
+use index::image::{each, each_of};
+use index::recovery::entry_of;
+use index::shares::Page;
 use journal::chunk::{self, Chunk};
 use journal::key::{self, KeyKind};
 use journal::value::{self, damaged};
 use store::{BodyPointer, EntityId, Head, MessageRow, Part, Recovery, SequenceNumber, StoreError};
 
 use crate::index::database::{Database, refused};
-use crate::index::image::{each, each_of};
-use crate::index::shares::Page;
 use crate::open_store::OpenStore;
-use crate::reader::entries;
 
 /// What a store that is whole holds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -33,9 +34,9 @@ pub(crate) fn read_contents(
     open_store: &OpenStore,
     recovery: &Recovery,
 ) -> Result<Contents, StoreError> {
-    let database = &open_store.database;
+    let database = &*open_store.database;
     let mut counted = BTreeMap::new();
-    each(database, database.families().message, |key, value| {
+    each(database, Family::Message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
         let row = value::decode_row(entity, number, value);
         Some(row.and_then(|row| {
@@ -132,10 +133,10 @@ struct PartialBody {
 
 /// Every body has its checksums right, and large ones all of their chunks.
 fn check_bodies(open_store: &OpenStore) -> Result<(), StoreError> {
-    let database = &open_store.database;
+    let database = &*open_store.database;
     let mut reading: Option<PartialBody> = None;
     let mut large = 0_u64;
-    each(database, database.families().body, |key, value| {
+    each(database, Family::Body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
         let mut check = || {
             if index == 0 {
@@ -227,6 +228,6 @@ fn check_small_rows(database: &Database) -> Result<(), StoreError> {
         Some(Page::decode(value).map(drop))
     })?;
     each_of(database, KeyKind::Entry, |key, value| {
-        Some(entries::entry_of(key, value).map(drop))
+        Some(entry_of(key, value).map(drop))
     })
 }

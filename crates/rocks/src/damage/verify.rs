@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use index::recovery;
 use journal::directory::Layout;
 use journal::file_system::os;
 use journal::{Files, JournalLocation};
@@ -15,7 +16,6 @@ use store::{BodyPointer, EntityId, StoreError};
 use crate::damage::contents::read_contents;
 use crate::damage::manifest;
 use crate::index::database::Database;
-use crate::index::recovery;
 use crate::open_store;
 use crate::options::Options;
 
@@ -52,7 +52,7 @@ pub fn verify(
 ) -> Result<Verified, StoreError> {
     match open_store::open(path, options) {
         Ok((open_store, _)) => {
-            let recovery = recovery::load(&open_store.database)?;
+            let recovery = recovery::load(&*open_store.database)?;
             let mut verified = walk(
                 &open_store.database,
                 &open_store.files,

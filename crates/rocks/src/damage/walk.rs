@@ -5,15 +5,15 @@
 //! read, and while one body is read a second time that could not be read at first: it may have
 //! moved.
 
+use index::key_search::readable_from;
+use index::liveness::location_of;
 use journal::key;
 use journal::{Files, JournalLocation};
 use rocksdb::{ColumnFamily, ReadOptions};
 use store::{BodyPointer, EntityId, StoreError};
 
 use crate::index::database::{Database, unreadable};
-use crate::reader::key_search::readable_from;
 use crate::reader::scan::Scan;
-use crate::retention::location_of;
 
 /// What a read from the disk brings at least.
 const PAGE: u64 = 4_096;

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::{env, process};
 
+use index::Family;
 use journal::key::single;
 use journal::value;
 use parking_lot::RwLock;
@@ -15,7 +16,7 @@ use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB,
     DBCompressionType, DBRecoveryMode, ErrorKind, FlushOptions, LogLevel, ReadOptions, ReadTier,
-    WriteBatch, WriteBufferManager, WriteOptions,
+    WriteBufferManager,
 };
 use store::StoreError;
 
@@ -66,6 +67,16 @@ pub(crate) struct Families<'a> {
     pub body: &'a ColumnFamily,
 }
 
+impl<'a> Families<'a> {
+    pub fn of(&self, family: Family) -> &'a ColumnFamily {
+        match family {
+            Family::State => self.state,
+            Family::Message => self.message,
+            Family::Body => self.body,
+        }
+    }
+}
+
 /// An open RocksDB.
 pub(crate) struct Database {
     pub db: DB,
@@ -111,19 +122,21 @@ impl Database {
     }
 
     pub fn families(&self) -> Families<'_> {
-        let handle = |name| self.db.cf_handle(name).expect("every family was opened");
         Families {
-            state: handle(family::STATE),
-            message: handle(family::MESSAGE),
-            body: handle(family::BODY),
+            state: self.family(Family::State),
+            message: self.family(Family::Message),
+            body: self.family(Family::Body),
         }
     }
 
-    /// Writes a batch, which is permanent once the memtables are flushed.
-    pub fn write(&self, batch: WriteBatch) -> Result<(), StoreError> {
-        let mut options = WriteOptions::default();
-        options.disable_wal(true);
-        self.db.write_opt(batch, &options).map_err(refused)
+    /// The handle of one of them.
+    pub fn family(&self, family: Family) -> &ColumnFamily {
+        let name = match family {
+            Family::State => family::STATE,
+            Family::Message => family::MESSAGE,
+            Family::Body => family::BODY,
+        };
+        self.db.cf_handle(name).expect("every family was opened")
     }
 
     /// Writes all memtables to tables, and returns when that is done.

@@ -9,16 +9,14 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use journal::key;
-use journal::{Handle, Moves, SealedSegment};
-use rocksdb::WriteBatch;
-use store::{StoreError, WriteSet};
+use index::Index;
+use index::range_reclaim::PendingReclaims;
+use journal::{Handle, Moves};
+use store::StoreError;
 
 use crate::commit::commit_progress::CommitProgress;
 use crate::commit::committer::{Submission, Wake};
 use crate::index::database::Database;
-use crate::index::merge::Merger;
-use crate::index::range_reclaim::RangeReclaim;
 use crate::index::unapplied::{DurableGroup, Unapplied};
 use crate::index::writer_lock::WriterLock;
 use crate::retention::Retention;
@@ -26,38 +24,9 @@ use crate::retention::Retention;
 /// How long readers go first before tables are dropped.
 pub(crate) const READER_PRIORITY: Duration = Duration::from_millis(250);
 
-/// The index, as it is written to.
-pub(crate) struct Index {
-    pub database: Arc<Database>,
-    pub merger: Merger,
-}
-
-impl Index {
-    /// Applies `sets` and `moves`, which end at `position`, and notes the segments that ended.
-    pub fn apply(
-        &mut self,
-        sets: &[WriteSet],
-        moves: &Moves,
-        position: u64,
-        sealed: &[SealedSegment],
-    ) -> Result<Vec<RangeReclaim>, StoreError> {
-        let mut merged = self.merger.merge(sets, moves, position, &self.database)?;
-        self.note(sealed, &mut merged.batch);
-        self.database.write(merged.batch)?;
-        Ok(merged.reclaims)
-    }
-
-    fn note(&self, sealed: &[SealedSegment], batch: &mut WriteBatch) {
-        let state = self.database.families().state;
-        for segment in sealed {
-            batch.put_cf(state, key::segment(segment.id), segment.encode());
-        }
-    }
-}
-
 /// Everything the thread owns.
 pub(crate) struct Indexer {
-    pub index: Index,
+    pub index: Index<Database>,
     pub retention: Retention,
     pub unapplied: Arc<Unapplied>,
     pub progress: Arc<CommitProgress>,
@@ -65,7 +34,7 @@ pub(crate) struct Indexer {
     /// Does not keep the store open.
     pub submissions: Weak<Sender<Submission>>,
     /// Tables to be dropped, once the deletion up to this position is permanent.
-    pub pending_reclaims: Vec<(u64, RangeReclaim)>,
+    pub pending_reclaims: PendingReclaims,
     /// Lets readers go first before tables are dropped.
     pub writer_lock: WriterLock,
     /// Bytes of the journal that are flushed for.
@@ -109,7 +78,7 @@ impl Indexer {
             // What a store that failed has not said to be durable is not made permanent.
             return Ok(());
         }
-        self.index.database.flush()
+        self.index.tables.flush()
     }
 
     /// Applies groups, together as far as none copies an entity.
@@ -149,8 +118,7 @@ impl Indexer {
         }
         self.progress.advance_applied(last);
         drop(sets);
-        let reclaims = reclaims.into_iter().map(|range| (position, range));
-        self.pending_reclaims.extend(reclaims);
+        self.pending_reclaims.add(position, reclaims);
         self.reclaim_ranges()
     }
 
@@ -170,7 +138,7 @@ impl Indexer {
 
     fn begin_flush(&mut self) -> Result<(), StoreError> {
         self.since_flush = 0;
-        self.index.database.begin_flush()
+        self.index.tables.begin_flush()
     }
 
     /// Drops tables whose rows a range deletion has deleted. The deletion has to be permanent: a
@@ -180,23 +148,15 @@ impl Indexer {
         if self.pending_reclaims.is_empty() {
             return Ok(());
         }
-        let database = &self.index.database;
+        let database = &self.index.tables;
         let permanent = database.permanent_position()?;
-        let may_go = |(position, _): &(u64, RangeReclaim)| *position <= permanent;
-        if !self.pending_reclaims.iter().any(may_go) {
+        if !self.pending_reclaims.has_due(permanent) {
             return Ok(());
         }
         let Some(_files) = self.writer_lock.try_acquire(&database.files) else {
             return Ok(());
         };
-        let mut batch = WriteBatch::default();
-        for (_, reclaim) in self
-            .pending_reclaims
-            .extract_if(.., |reclaim| may_go(reclaim))
-        {
-            reclaim.drop_tables(database, &mut batch)?;
-        }
-        database.write(batch)
+        self.pending_reclaims.drop_due(permanent, &**database)
     }
 }
 

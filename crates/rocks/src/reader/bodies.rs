@@ -5,6 +5,7 @@
 //! snapshots too.
 
 use bytes::Bytes;
+use index::key_search::unless_damaged;
 use journal::JournalLocation;
 use journal::chunk::{self, CHUNK, Chunk};
 use journal::key;
@@ -14,7 +15,6 @@ use store::{BodyPointer, Part, SequenceNumber, StoreError};
 
 use super::view::{Row, View};
 use crate::index::database::unreadable;
-use crate::reader::key_search::unless_damaged;
 use crate::reader::scan::Scan;
 
 /// What the index has for a body.

@@ -5,13 +5,13 @@
 //! are numbers, such as a schedule's, tells where it can be read again behind a damaged block.
 
 use bytes::Bytes;
+use index::key_search::readable_from;
+use index::recovery::{entry_of, parse_entry};
 use journal::key;
-use journal::value::damaged;
 use rocksdb::{DB, ReadOptions, Snapshot};
 use store::{EntityId, Entry, EntryKey, Index, Query, SequenceNumber, StoreError};
 
 use crate::index::database::{Families, unreadable};
-use crate::reader::key_search::readable_from;
 use crate::reader::scan::Scan;
 
 /// Bytes of the key of an entry whose group is a number.
@@ -111,7 +111,7 @@ impl Entries<'_> {
             let bounds = (key.to_vec(), until.to_vec());
             self.range(bounds, 1, usize::MAX, &mut Vec::new())
         })?;
-        let (entity, index, until) = parse(&readable)?;
+        let (entity, index, until) = parse_entry(&readable)?;
         Ok(StoreError::UnreadableEntries {
             entity,
             index,
@@ -198,15 +198,4 @@ fn behind(entity: EntityId, index: Index, group: Bytes) -> Vec<u8> {
     let mut key = key::entry(entity, index, &last);
     key.push(0);
     key
-}
-
-pub(crate) fn entry_of(key: &[u8], value: &[u8]) -> Result<Entry, StoreError> {
-    let (_, _, key) = parse(key)?;
-    let value = Bytes::copy_from_slice(value);
-    Ok(Entry { key, value })
-}
-
-fn parse(key: &[u8]) -> Result<(EntityId, Index, EntryKey), StoreError> {
-    let parsed = key::parse_entry(key);
-    parsed.ok_or_else(|| damaged("an entry's key", format!("{key:02x?}")))
 }

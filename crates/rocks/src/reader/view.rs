@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use index::key_search::{readable_from, unless_damaged};
 use journal::chunk;
 use journal::key::{self, KeyKind};
 use journal::value;
@@ -17,7 +18,6 @@ use store::{
 };
 
 use crate::index::database::{Families, unreadable};
-use crate::reader::key_search::{readable_from, unless_damaged};
 use crate::reader::scan::Scan;
 
 /// Rows that are completed with one round of reads.

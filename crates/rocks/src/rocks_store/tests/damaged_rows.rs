@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use rocksdb::WriteBatch;
+use index::settled::SettledRanges;
+use index::{Batch, Family, Tables, opening};
 use store::{EntryKey, Index, Query, StoreError};
 
 use super::*;
 use crate::damage::walk::Walk;
-use crate::index::settled::SettledRanges;
 use crate::retention::{Retention, RetentionTiming};
 
 const MESSAGES: u64 = 3_000;
@@ -354,7 +354,7 @@ fn a_damaged_block_neither_stops_the_search_for_old_segments_nor_ends_one() {
     let options = Options::default();
     let (open_store, _) = open_store::open(directory.path(), &options).expect("opened");
     let (database, files) = (open_store.database.clone(), open_store.files.clone());
-    let known = open_store::known_segments(&database).expect("read");
+    let known = opening::known_segments(&*database).expect("read");
     let sealed: Vec<_> = known.into_values().collect();
     assert!(!sealed.is_empty());
     let mut retention = Retention::new(database.clone(), files, 0, sealed, u64::MAX);
@@ -364,15 +364,17 @@ fn a_damaged_block_neither_stops_the_search_for_old_segments_nor_ends_one() {
         unchanged_for: Duration::ZERO,
     };
     // The rows before the damage are gone, so that it is looked at.
-    let mut batch = WriteBatch::default();
-    let family = database.families().message;
+    let mut batch = database.batch(0);
     for number in 1..damaged[0].start {
         let number = SequenceNumber(number);
-        batch.delete_cf(family, journal::key::message(QUEUE, Part::Active, number));
+        batch.delete(
+            Family::Message,
+            journal::key::message(QUEUE, Part::Active, number),
+        );
     }
     database.write(batch).expect("written");
     for _look in 0..4 {
-        let settled = SettledRanges::new();
+        let settled = SettledRanges::default();
         assert_eq!(retention.collect(true, &settled), Ok(false));
         let moves = retention.remaining_bodies(&settled).expect("counted");
         assert!(moves.is_empty(), "what is damaged stays where it is");

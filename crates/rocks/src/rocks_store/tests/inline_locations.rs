@@ -1,12 +1,12 @@
 //! Locations of bodies in the rows that they came with, and their rows of their own.
 
+use index::image;
+use index::{Batch, Family, Tables};
 use journal::key::{self, single};
 use journal::value;
-use rocksdb::WriteBatch;
 use store::Write;
 
 use super::*;
-use crate::index::image;
 
 fn everything(store: &RocksStore, part: Part) -> Vec<store::StoredMessage> {
     read(store, store.last(), &range(QUEUE, part, 0, u64::MAX))
@@ -15,9 +15,9 @@ fn everything(store: &RocksStore, part: Part) -> Vec<store::StoredMessage> {
 /// How many bodies have rows of their own in the index, once it has heard of everything.
 fn rows_of_bodies(store: &RocksStore) -> usize {
     everything(store, Part::Active);
-    let database = &store.open_store.database;
+    let database = &*store.open_store.database;
     let mut count = 0;
-    image::each(database, database.families().body, |_, _| {
+    image::each(database, Family::Body, |_, _| {
         count += 1;
         Some(Ok(()))
     })
@@ -102,23 +102,22 @@ fn a_row_that_is_put_again_keeps_its_inline_location() {
 
 /// Makes the index what it was up to format 3: every body has a row of its own.
 fn separate_all(store: &RocksStore) {
-    let database = &store.open_store.database;
-    let families = database.families();
-    let mut batch = WriteBatch::default();
-    image::each(database, families.message, |key, value| {
+    let database = &*store.open_store.database;
+    let mut batch = database.batch(0);
+    image::each(database, Family::Message, |key, value| {
         let (entity, _, number) = key::parse_message(key)?;
         let row = value::decode_row(entity, number, value).expect("a row");
         let location = value::location_in_row(value).expect("a place beside it");
-        batch.put_cf(families.body, key::body(row.body, 0), location);
-        batch.put_cf(
-            families.message,
+        batch.put(Family::Body, key::body(row.body, 0), location);
+        batch.put(
+            Family::Message,
             key,
             value::encode_row(entity, number, &row),
         );
         Some(Ok(()))
     })
     .expect("readable");
-    batch.delete_cf(families.state, single::INLINE_ONLY);
+    batch.delete(Family::State, single::INLINE_ONLY);
     database.write(batch).expect("written");
 }
 

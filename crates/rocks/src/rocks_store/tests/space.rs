@@ -1,8 +1,9 @@
 //! Space of settled messages: their tables and segments are removed, and other ones stay.
 
+use index::settled::SettledRanges;
+
 use super::*;
 use crate::commit::committer::Submission;
-use crate::index::settled::SettledRanges;
 use crate::retention::RetentionTiming;
 
 #[test]
@@ -66,7 +67,7 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
         database.clone(),
         files.clone(),
         0,
-        open_store::known_segments(database)
+        index::opening::known_segments(&**database)
             .expect("read")
             .into_values()
             .collect(),
@@ -80,7 +81,7 @@ fn a_few_messages_that_stay_do_not_keep_a_segment() {
     let mut moved = Vec::new();
     for _look in 0..20 {
         let moves = retention
-            .remaining_bodies(&SettledRanges::new())
+            .remaining_bodies(&SettledRanges::default())
             .expect("counted");
         moved.extend(moves.iter().map(|(pointer, _)| pointer.number.0));
         let submitter = store.submitter.as_ref().expect("open");
@@ -126,22 +127,22 @@ fn segments_that_wait_for_nothing_else_are_worth_a_flush() {
         let options = Options::default();
         let (open_store, _) = open_store::open(directory.path(), &options).expect("opened");
         let (database, files) = (open_store.database.clone(), open_store.files.clone());
-        let known = open_store::known_segments(&database).expect("read");
+        let known = index::opening::known_segments(&*database).expect("read");
         // As if what has settled them were applied and not permanent yet.
         let applied = u64::MAX;
         let sealed = known.into_values().collect();
         let mut retention = Retention::new(database, files, 0, sealed, applied);
         retention.timing.check_interval = Duration::ZERO;
         assert_eq!(
-            retention.collect(false, &SettledRanges::new()),
+            retention.collect(false, &SettledRanges::default()),
             Ok(is_worth_it_at_once)
         );
         assert_eq!(
-            retention.collect(true, &SettledRanges::new()),
+            retention.collect(true, &SettledRanges::default()),
             Ok(!is_worth_it_at_once)
         );
         assert_eq!(
-            retention.collect(true, &SettledRanges::new()),
+            retention.collect(true, &SettledRanges::default()),
             Ok(false),
             "one at a time"
         );

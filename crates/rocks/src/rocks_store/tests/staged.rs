@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
+use index::settled::SettledRanges;
 use journal::STAGED_FROM;
 use store::{Query, Stager, StoredMessage, Write};
 
 use super::*;
-use crate::index::settled::SettledRanges;
 
 const LARGE: usize = STAGED_FROM + (1 << 20) + 1_000;
 
@@ -96,10 +96,10 @@ fn collected(directory: &Path) -> RocksStore {
     );
     retention.timing.check_interval = Duration::ZERO;
     retention
-        .collect(true, &SettledRanges::new())
+        .collect(true, &SettledRanges::default())
         .expect("looked at");
     retention
-        .collect(true, &SettledRanges::new())
+        .collect(true, &SettledRanges::default())
         .expect("given up");
     drop((open_store, recovered.index, database, retention));
     open(directory)

@@ -114,7 +114,7 @@ impl Expected {
     }
 
     fn compare_recovery(&self, store: &RocksStore) -> Result<(), String> {
-        match recovery::load(&store.open_store.database) {
+        match recovery::load(&*store.open_store.database) {
             Ok(recovery) if recovery != self.recovery => Err(format!(
                 "recovered {recovery:?} instead of {:?}",
                 self.recovery

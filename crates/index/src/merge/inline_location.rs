@@ -15,9 +15,8 @@ use journal::value;
 use store::{BodyPointer, EntityId, Part, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
-use crate::index::database::{Database, unreadable};
-use crate::reader::key_search::unless_damaged;
-use crate::reader::scan::Scan;
+use crate::key_search::unless_damaged;
+use crate::tables::{Batch, Cursor, Family, Tables};
 
 /// Neighbours from which on a scan is cheaper than looking up each.
 const WALK_FROM: usize = 8;
@@ -47,9 +46,9 @@ impl Merger {
     }
 }
 
-impl Merge<'_> {
+impl<T: Tables> Merge<'_, '_, T> {
     /// Puts rows, with the locations of the bodies that came with them.
-    pub fn put_rows(&mut self, database: &Database) -> Result<(), StoreError> {
+    pub fn put_rows(&mut self) -> Result<(), StoreError> {
         self.rows.sort_by_key(|(key, _)| *key);
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
         let mut rows = std::mem::take(&mut self.rows).into_iter().peekable();
@@ -68,11 +67,11 @@ impl Merge<'_> {
                 let newest = iter::from_fn(|| bodies.next_if(|(it, _)| *it == own)).last();
                 match newest {
                     Some((_, location)) => value::add_location(&mut value, location),
-                    None => self.keep_inline_location(own, &mut value, database)?,
+                    None => self.keep_inline_location(own, &mut value)?,
                 }
             }
             let key = key::message(entity, part, number);
-            self.batch.put_cf(self.families.message, key, value);
+            self.batch.put(Family::Message, key, value);
         }
         self.bodies.extend(bodies);
         Ok(())
@@ -83,9 +82,8 @@ impl Merge<'_> {
         &mut self,
         own: BodyPointer,
         value: &mut value::ShortValue,
-        database: &Database,
     ) -> Result<(), StoreError> {
-        match inline_location(own, database)? {
+        match inline_location(own, self.tables)? {
             Some(location) => value::add_location(value, location),
             None => self.keep_bodies_apart(),
         }
@@ -96,20 +94,14 @@ impl Merge<'_> {
     pub fn keep_bodies_apart(&mut self) {
         if self.merger.inline_only {
             self.merger.inline_only = false;
-            self.batch
-                .delete_cf(self.families.state, single::INLINE_ONLY);
+            self.batch.delete(Family::State, single::INLINE_ONLY);
         }
     }
 
     /// A body of a segment that is about to be removed has a new location. One that is removed
     /// needs none, nor does one that is not here; one whose row is removed in this very group can
     /// wait.
-    pub fn move_body(
-        &mut self,
-        pointer: BodyPointer,
-        location: &Bytes,
-        database: &Database,
-    ) -> Result<(), StoreError> {
+    pub fn move_body(&mut self, pointer: BodyPointer, location: &Bytes) -> Result<(), StoreError> {
         let merger = &*self.merger;
         let is_removed = merger.bodies.holds(pointer.home, pointer.number.0)
             || (merger.rows).holds((pointer.home, Part::Active), pointer.number.0);
@@ -119,39 +111,39 @@ impl Merge<'_> {
         let location = <[u8; LOCATION]>::try_from(location.as_ref());
         let location = location.expect("what the journal hands on for a body is its place");
         let row = key::own_row(pointer);
-        let found = database.db.get_pinned_cf(self.families.message, row);
+        let found = self.tables.get(Family::Message, row);
         // What cannot be read stays where it is.
-        let Some(found) = unless_damaged(found.map_err(unreadable))? else {
+        let Some(found) = unless_damaged(found)? else {
             return Ok(());
         };
         if let Some(old) = found.filter(|row| value::location_in_row(row).is_some()) {
             let mut moved = old.to_vec();
             let at = moved.len() - LOCATION;
             moved[at..].copy_from_slice(&location);
-            self.batch.put_cf(self.families.message, row, moved);
+            self.batch.put(Family::Message, row, moved);
             return Ok(());
         }
         let body = key::body(pointer, 0);
-        let found = database.db.get_pinned_cf(self.families.body, body);
-        if let Some(Some(_)) = unless_damaged(found.map_err(unreadable))? {
+        let found = self.tables.get(Family::Body, body);
+        if let Some(Some(_)) = unless_damaged(found)? {
             // Not with the bodies of this group: it stays a row of its own, even if its row is put
             // again.
-            self.batch.put_cf(self.families.body, body, location);
+            self.batch.put(Family::Body, body, location);
         }
         Ok(())
     }
 
     /// Gives bodies whose messages leave the rows that they came with rows of their own.
-    pub fn separate_bodies(&mut self, database: &Database) -> Result<(), StoreError> {
+    pub fn separate_bodies(&mut self) -> Result<(), StoreError> {
         let unpaired = self.merger.pair_removals();
         for run in unpaired.chunk_by(|one, two| {
             one.home == two.home && key::after_number(one.number) == two.number
         }) {
-            if run.len() >= WALK_FROM && self.separate_run(run, database)? {
+            if run.len() >= WALK_FROM && self.separate_run(run)? {
                 continue;
             }
             for pointer in run {
-                let location = inline_location(*pointer, database)?;
+                let location = inline_location(*pointer, self.tables)?;
                 self.bodies
                     .extend(location.map(|location| (*pointer, location)));
             }
@@ -160,17 +152,13 @@ impl Merge<'_> {
     }
 
     /// Returns whether it has: not where something of the run cannot be read.
-    fn separate_run(
-        &mut self,
-        run: &[BodyPointer],
-        database: &Database,
-    ) -> Result<bool, StoreError> {
+    fn separate_run(&mut self, run: &[BodyPointer]) -> Result<bool, StoreError> {
         let (Some(first), Some(last)) = (run.first(), run.last()) else {
             return Ok(true);
         };
         let until = key::own_row(pointer(last.home, key::after_number(last.number).0));
-        let family = self.families.message;
-        let mut scan = Scan::new(&database.db, family, key::own_row(*first), until);
+        let tables = self.tables;
+        let mut scan = tables.scan(Family::Message, key::own_row(*first), until);
         let located = self.bodies.len();
         loop {
             let found = unless_damaged(scan.next())?;
@@ -196,11 +184,9 @@ impl Merge<'_> {
 /// a receiver of the message is told so.
 fn inline_location(
     own: BodyPointer,
-    database: &Database,
+    tables: &impl Tables,
 ) -> Result<Option<[u8; LOCATION]>, StoreError> {
-    let family = database.families().message;
-    let row = database.db.get_pinned_cf(family, key::own_row(own));
-    let row = match row.map_err(unreadable) {
+    let row = match tables.get(Family::Message, key::own_row(own)) {
         Err(error) if error.is_damage() => {
             let (entity, number) = (own.home.0, own.number.0);
             tracing::error!(%error, entity, number, "the location of a body is lost with its row");

@@ -1,4 +1,4 @@
-//! Merge: turns the write sets of a group into one batch for RocksDB.
+//! Merge: turns the write sets of a group into one batch for the tables.
 //!
 //! First come all puts of rows and bodies in the order of their keys, so that a memtable finds the
 //! place of a neighbour without a search, then their removals, in runs; interleaved they cost a
@@ -20,27 +20,35 @@ use std::collections::BTreeMap;
 
 use journal::Moves;
 use journal::key::single;
-use rocksdb::WriteBatch;
 use store::{EntityId, Head, MessageRow, Part, SequenceNumber, StoreError, Write, WriteSet};
 
-use crate::index::database::{Database, Families};
-use crate::index::range_reclaim::RangeReclaim;
-use crate::index::removal::{Place, Removals};
-use crate::index::settled::SettledRanges;
-use crate::index::shares::Shares;
+use crate::range_reclaim::RangeReclaim;
+use crate::removal::{Place, Removals};
+use crate::settled::SettledRanges;
+use crate::shares::Shares;
+use crate::tables::{Batch, Family, Tables};
 use entries::Entries;
 use inline_location::LocatedBody;
 
 /// What a write takes in a batch apart from a body, about.
 const WRITE_BYTES: usize = 64;
 
-/// The state that outlives one group.
-pub(crate) struct Merger {
-    last_entity: Option<EntityId>,
+/// What the tables hold, as far as a merger has to know it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    pub last_entity: Option<EntityId>,
     /// Whether there may be bodies of several chunks.
-    large_bodies: bool,
+    pub large_bodies: bool,
     /// Whether no body whose row still exists has a row of its own.
+    pub inline_only: bool,
+}
+
+/// The state that outlives one group.
+pub struct Merger {
+    last_entity: Option<EntityId>,
+    large_bodies: bool,
     inline_only: bool,
+    copy_bytes: usize,
     rows: Removals<(EntityId, Part)>,
     bodies: Removals<EntityId>,
     shares: Shares,
@@ -49,25 +57,50 @@ pub(crate) struct Merger {
     scratch: Vec<u8>,
 }
 
+/// From what on a merger does what is worth its cost only then, and what it keeps in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A settled range is reclaimed when it has grown by this much.
+    pub reclaimed_numbers: u64,
+    pub reclaimed_bytes: u64,
+    /// A copy is written in batches of about this.
+    pub copy_bytes: usize,
+    /// Pages of counts that are kept.
+    pub pages: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            reclaimed_numbers: 65_536,
+            reclaimed_bytes: 64 << 20,
+            copy_bytes: 8 << 20,
+            // A million counts, in six megabytes.
+            pages: 16_384,
+        }
+    }
+}
+
 /// A group, ready to be written.
-pub(crate) struct MergedGroup {
-    pub batch: WriteBatch,
+pub struct MergedGroup<B> {
+    pub batch: B,
     /// Ranges whose tables may be dropped as soon as the batch is permanent.
     pub reclaims: Vec<RangeReclaim>,
 }
 
 impl Merger {
     /// For a store as it was found at opening.
-    pub fn new(last_entity: Option<EntityId>, large_bodies: bool, inline_only: bool) -> Self {
+    pub fn new(found: Found, limits: Limits) -> Self {
         Self {
-            last_entity,
-            large_bodies,
-            inline_only,
+            last_entity: found.last_entity,
+            large_bodies: found.large_bodies,
+            inline_only: found.inline_only,
+            copy_bytes: limits.copy_bytes,
             rows: Removals::new(),
             bodies: Removals::new(),
-            shares: Shares::new(),
-            settled_rows: SettledRanges::new(),
-            settled_bodies: SettledRanges::new(),
+            shares: Shares::new(limits.pages),
+            settled_rows: SettledRanges::new(limits),
+            settled_bodies: SettledRanges::new(limits),
             scratch: Vec::new(),
         }
     }
@@ -78,18 +111,18 @@ impl Merger {
     }
 
     /// Makes one batch of `sets` and `moves`, which end at `position` in the journal.
-    pub fn merge(
+    pub fn merge<'t, T: Tables>(
         &mut self,
         sets: &[WriteSet],
         moves: &Moves,
         position: u64,
-        database: &Database,
-    ) -> Result<MergedGroup, StoreError> {
-        let bytes = self.survey(sets, database)?;
+        tables: &'t T,
+    ) -> Result<MergedGroup<T::Batch<'t>>, StoreError> {
+        let bytes = self.survey(sets, tables)?;
         let mut merge = Merge {
             merger: self,
-            families: database.families(),
-            batch: WriteBatch::with_capacity_bytes(bytes),
+            tables,
+            batch: tables.batch(bytes),
             rows: Vec::new(),
             bodies: Vec::new(),
             heads: BTreeMap::new(),
@@ -101,28 +134,22 @@ impl Merger {
             merge.put(at, write);
         }
         for set in sets.iter().filter(|set| set.has_copy()) {
-            merge.copy_entities(set, database)?;
+            merge.copy_entities(set)?;
         }
         for (pointer, location) in moves {
-            merge.move_body(*pointer, location, database)?;
+            merge.move_body(*pointer, location)?;
         }
         merge.merger.rows.forget_returned();
-        merge.separate_bodies(database)?;
-        merge.put_rows(database)?;
+        merge.separate_bodies()?;
+        merge.put_rows()?;
         merge.put_bodies();
         merge.write_entries();
         merge.put_heads();
-        merge
-            .merger
-            .shares
-            .write(merge.families.state, &mut merge.batch);
-        merge.batch.put_cf(
-            merge.families.state,
-            single::POSITION,
-            position.to_be_bytes(),
-        );
+        merge.merger.shares.write(&mut merge.batch);
+        let batch = &mut merge.batch;
+        batch.put(Family::State, single::POSITION, position.to_be_bytes());
         merge.remove_rows();
-        merge.remove_bodies(&database.db)?;
+        merge.remove_bodies()?;
         merge.remove_entities();
         Ok(MergedGroup {
             batch: merge.batch,
@@ -131,7 +158,7 @@ impl Merger {
     }
 
     /// Collects what is removed, and returns how large the batch will be at most, about.
-    fn survey(&mut self, sets: &[WriteSet], database: &Database) -> Result<usize, StoreError> {
+    fn survey(&mut self, sets: &[WriteSet], tables: &impl Tables) -> Result<usize, StoreError> {
         self.rows.clear();
         self.bodies.clear();
         self.shares.clear();
@@ -161,7 +188,7 @@ impl Merger {
                 _ => {}
             }
         }
-        self.shares.settle(database)?;
+        self.shares.settle(tables)?;
         for pointer in self.shares.gone() {
             self.bodies.add(pointer.home, pointer.number.0, Place::MAX);
         }
@@ -179,10 +206,10 @@ fn placed(sets: &[WriteSet]) -> impl Iterator<Item = (Place, &Write)> {
 type RowKey = (EntityId, Part, SequenceNumber);
 
 /// One group being merged.
-struct Merge<'a> {
+struct Merge<'a, 't, T: Tables + 't> {
     merger: &'a mut Merger,
-    families: Families<'a>,
-    batch: WriteBatch,
+    tables: &'t T,
+    batch: T::Batch<'t>,
     rows: Vec<(RowKey, &'a MessageRow)>,
     bodies: Vec<LocatedBody>,
     heads: BTreeMap<EntityId, &'a Head>,

@@ -1,29 +1,28 @@
 //! Recovery: reads from the index what a broker starts from.
 
+use bytes::Bytes;
 use journal::key::{self, KeyKind, single};
 use journal::value;
-use store::{EntityId, EntityRow, Entry, ExpiryRow, Head, Index, Recovery, StoreError};
+use store::{EntityId, EntityRow, Entry, EntryKey, ExpiryRow, Head, Index, Recovery, StoreError};
 
-use crate::index::database::Database;
-use crate::reader::entries;
-use crate::reader::scan::Scan;
+use crate::tables::{Cursor, Family, Tables};
 
 /// What a broker starts from.
-pub fn load(database: &Database) -> Result<Recovery, StoreError> {
-    let entities = load_entities(database)?;
+pub fn load(tables: &impl Tables) -> Result<Recovery, StoreError> {
+    let entities = load_entities(tables)?;
     Ok(Recovery {
-        rules: load_rules(database, &entities)?,
+        rules: load_rules(tables, &entities)?,
         entities,
-        heads: load_heads(database)?,
-        expiries: load_expiries(database)?,
-        last_entity: last_entity(database)?,
+        heads: load_heads(tables)?,
+        expiries: load_expiries(tables)?,
+        last_entity: last_entity(tables)?,
     })
 }
 
 /// The definitions of all entities.
-pub fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> {
+pub fn load_entities(tables: &impl Tables) -> Result<Vec<EntityRow>, StoreError> {
     let (from, until) = KeyKind::Entity.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut scan = tables.scan(Family::State, from, until);
     let mut entities = Vec::new();
     while let Some((key, value)) = scan.next()? {
         entities.push(value::decode_entity(key, value)?);
@@ -31,9 +30,9 @@ pub fn load_entities(database: &Database) -> Result<Vec<EntityRow>, StoreError> 
     Ok(entities)
 }
 
-fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> {
+fn load_heads(tables: &impl Tables) -> Result<Vec<(EntityId, Head)>, StoreError> {
     let (from, until) = KeyKind::Head.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut scan = tables.scan(Family::State, from, until);
     let mut heads = Vec::new();
     while let Some((key, value)) = scan.next()? {
         let entity = key::parse_of_entity(KeyKind::Head, key);
@@ -43,9 +42,9 @@ fn load_heads(database: &Database) -> Result<Vec<(EntityId, Head)>, StoreError> 
     Ok(heads)
 }
 
-fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
+fn load_expiries(tables: &impl Tables) -> Result<Vec<ExpiryRow>, StoreError> {
     let (from, until) = KeyKind::Expiry.bounds();
-    let mut scan = Scan::new(&database.db, database.families().state, from, until);
+    let mut scan = tables.scan(Family::State, from, until);
     let mut expiries = Vec::new();
     while let Some((key, value)) = scan.next()? {
         let parsed = key::parse_expiry(key);
@@ -64,25 +63,38 @@ fn load_expiries(database: &Database) -> Result<Vec<ExpiryRow>, StoreError> {
 
 /// One seek per entity, since rules lie among entries of which there may be millions.
 fn load_rules(
-    database: &Database,
+    tables: &impl Tables,
     entities: &[EntityRow],
 ) -> Result<Vec<(EntityId, Entry)>, StoreError> {
     let mut rules = Vec::new();
     for row in entities {
         let from = key::index_of(row.id, Index::Rule);
         let until = key::after_index(row.id, Index::Rule);
-        let mut scan = Scan::new(&database.db, database.families().state, from, until);
+        let mut scan = tables.scan(Family::State, from, until);
         while let Some((key, value)) = scan.next()? {
-            rules.push((row.id, entries::entry_of(key, value)?));
+            rules.push((row.id, entry_of(key, value)?));
         }
     }
     Ok(rules)
 }
 
 /// The largest id that an entity has had.
-pub fn last_entity(database: &Database) -> Result<Option<EntityId>, StoreError> {
-    let value = database.single(single::LAST_ENTITY)?;
+pub fn last_entity(tables: &impl Tables) -> Result<Option<EntityId>, StoreError> {
+    let value = tables.get(Family::State, single::LAST_ENTITY)?;
     value
         .map(|value| value::decode_u64("the last entity", &value).map(EntityId))
         .transpose()
+}
+
+/// An entry as it stands in a row.
+pub fn entry_of(key: &[u8], value: &[u8]) -> Result<Entry, StoreError> {
+    let (_, _, key) = parse_entry(key)?;
+    let value = Bytes::copy_from_slice(value);
+    Ok(Entry { key, value })
+}
+
+/// What the key of an entry says.
+pub fn parse_entry(key: &[u8]) -> Result<(EntityId, Index, EntryKey), StoreError> {
+    let parsed = key::parse_entry(key);
+    parsed.ok_or_else(|| value::damaged("an entry's key", format!("{key:02x?}")))
 }

@@ -6,14 +6,11 @@
 use std::collections::BTreeMap;
 
 use journal::key;
-use rocksdb::ReadOptions;
 use store::{EntityId, StoreError};
 
 use super::page::{Page, PageKey};
-use crate::index::database::{Database, unreadable};
+use crate::tables::{Family, Tables};
 
-/// A million counts, in six megabytes.
-const MAX_PAGES: usize = 16_384;
 /// Pages that are read at once.
 const PAGES_PER_ROUND: usize = 1_024;
 
@@ -36,11 +33,7 @@ pub(super) struct CachedPage {
 }
 
 impl PageCache {
-    pub fn new() -> Self {
-        Self::with_pages(MAX_PAGES)
-    }
-
-    fn with_pages(max_pages: usize) -> Self {
+    pub fn new(max_pages: usize) -> Self {
         Self {
             pages: BTreeMap::new(),
             max_pages,
@@ -49,7 +42,7 @@ impl PageCache {
     }
 
     /// Makes sure of all pages at `page_keys`, which are ascending, until the bound is seen to.
-    pub fn load(&mut self, page_keys: &[PageKey], database: &Database) -> Result<(), StoreError> {
+    pub fn load(&mut self, page_keys: &[PageKey], tables: &impl Tables) -> Result<(), StoreError> {
         self.clock += 1;
         let mut missing = Vec::new();
         for page_key in page_keys {
@@ -59,20 +52,16 @@ impl PageCache {
             }
         }
         for page_keys in missing.chunks(PAGES_PER_ROUND) {
-            self.read(page_keys, database)?;
+            self.read(page_keys, tables)?;
         }
         Ok(())
     }
 
-    fn read(&mut self, page_keys: &[PageKey], database: &Database) -> Result<(), StoreError> {
+    fn read(&mut self, page_keys: &[PageKey], tables: &impl Tables) -> Result<(), StoreError> {
         let key = |page_key: &PageKey| key::share(page_key.home, page_key.page);
         let keys: Vec<_> = page_keys.iter().map(key).collect();
-        let (state, options) = (database.families().state, ReadOptions::default());
-        let found = database
-            .db
-            .batched_multi_get_cf_opt(state, &keys, true, &options);
+        let found = tables.get_each(Family::State, &keys);
         for (page_key, value) in page_keys.iter().zip(found) {
-            let value = value.map_err(unreadable);
             let page = value.and_then(|value| value.map(|value| Page::decode(&value)).transpose());
             let page = match page {
                 // Without counts its bodies stay.
@@ -151,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_pages_longest_not_in_use_go_first() {
-        let mut page_cache = PageCache::with_pages(16);
+        let mut page_cache = PageCache::new(16);
         for page in 0..16 {
             insert(&mut page_cache, [page_key(1, page)]);
         }
@@ -166,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_bound_holds_after_each_group_whatever_it_uses() {
-        let mut page_cache = PageCache::with_pages(16);
+        let mut page_cache = PageCache::new(16);
         for group in 1..50_u64 {
             insert(
                 &mut page_cache,
@@ -178,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_removed_home_is_forgotten_and_no_other() {
-        let mut page_cache = PageCache::new();
+        let mut page_cache = PageCache::new(16);
         insert(&mut page_cache, [page_key(1, 5), page_key(2, 5)]);
         page_cache.forget(EntityId(1));
         assert_eq!(

@@ -12,16 +12,16 @@
 
 use std::collections::BTreeMap;
 
-/// A range is reclaimed when it has grown by this much.
-const RECLAIM_FROM_NUMBERS: u64 = 65_536;
-const RECLAIM_FROM_BYTES: u64 = 64 << 20;
+use crate::merge::Limits;
+
 /// The most ranges of one scope that are followed; compaction takes care of the rest.
 const MAX_RANGES: usize = 16;
 
 /// The settled ranges of every scope. Forgotten when the process ends.
 #[derive(Debug)]
-pub(crate) struct SettledRanges<S> {
+pub struct SettledRanges<S> {
     scopes: BTreeMap<S, Vec<SettledRange>>,
+    limits: Limits,
 }
 
 /// All numbers from `first` to `last` are removed.
@@ -34,10 +34,18 @@ struct SettledRange {
     fresh_bytes: u64,
 }
 
+impl<S: Copy + Ord> Default for SettledRanges<S> {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
 impl<S: Copy + Ord> SettledRanges<S> {
-    pub fn new() -> Self {
+    /// No range is known, and one is reclaimed once it has grown by what `limits` say.
+    pub fn new(limits: Limits) -> Self {
         Self {
             scopes: BTreeMap::new(),
+            limits,
         }
     }
 
@@ -62,7 +70,12 @@ impl<S: Copy + Ord> SettledRanges<S> {
             },
         );
         let range = &mut ranges[index];
-        if range.fresh >= RECLAIM_FROM_NUMBERS || range.fresh_bytes >= RECLAIM_FROM_BYTES {
+        let Limits {
+            reclaimed_numbers,
+            reclaimed_bytes,
+            ..
+        } = self.limits;
+        if range.fresh >= reclaimed_numbers || range.fresh_bytes >= reclaimed_bytes {
             range.fresh = 0;
             range.fresh_bytes = 0;
             return Some((range.first, range.last));
@@ -124,7 +137,7 @@ mod tests {
 
     #[test]
     fn runs_grow_together_and_never_over_a_gap() {
-        let mut settled = SettledRanges::new();
+        let mut settled = SettledRanges::default();
         for (first, last) in [(10, 19), (30, 39), (1, 5), (20, 25), (27, 29), (6, 9)] {
             assert_eq!(settled.add(1, first, last, last - first + 1, 0), None);
         }
@@ -135,19 +148,19 @@ mod tests {
 
     #[test]
     fn a_range_is_reclaimed_each_time_it_has_grown_enough() {
-        let mut settled = SettledRanges::new();
+        let mut settled = SettledRanges::default();
         assert_eq!(settled.add(1, 1, 65_535, 65_535, 0), None);
         assert_eq!(settled.add(1, 65_536, 65_536, 1, 0), Some((1, 65_536)));
         assert_eq!(settled.add(1, 65_537, 65_540, 4, 0), None);
         assert_eq!(
-            settled.add(1, 65_541, 65_541, 1, RECLAIM_FROM_BYTES),
+            settled.add(1, 65_541, 65_541, 1, 64 << 20),
             Some((1, 65_541))
         );
     }
 
     #[test]
     fn what_was_never_on_the_disk_does_not_ripen_and_is_known_to_be_settled() {
-        let mut settled = SettledRanges::new();
+        let mut settled = SettledRanges::default();
         for first in (1..1_000_001).step_by(1_000) {
             assert_eq!(settled.add(1, first, first + 999, 0, 0), None);
         }
@@ -164,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_bounded_number_of_ranges_is_followed() {
-        let mut settled = SettledRanges::new();
+        let mut settled = SettledRanges::default();
         settled.add(1, 1_000_000, 1_000_100, 101, 0);
         for number in 0..100 {
             settled.add(1, number * 2, number * 2, 1, 0);
@@ -175,7 +188,7 @@ mod tests {
 
     #[test]
     fn one_that_begins_to_grow_stays_though_there_are_many_longer_ones() {
-        let mut settled = SettledRanges::new();
+        let mut settled = SettledRanges::default();
         for number in 0..20 {
             settled.add(1, number * 100, number * 100 + 50, 0, 0);
         }
@@ -187,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_last_numbers_do_not_overflow() {
-        let mut settled = SettledRanges::new();
+        let mut settled = SettledRanges::default();
         settled.add(1, u64::MAX, u64::MAX, 1, 0);
         settled.add(1, 0, 0, 1, u64::MAX);
         assert_eq!(

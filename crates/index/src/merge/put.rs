@@ -8,11 +8,12 @@ use journal::value;
 use store::{EntityRow, Part, Write};
 
 use super::Merge;
-use crate::index::removal::Place;
+use crate::removal::Place;
+use crate::tables::{Batch, Family, Tables};
 
-impl<'a> Merge<'a> {
+impl<'a, T: Tables> Merge<'a, '_, T> {
     pub fn put(&mut self, at: Place, write: &'a Write) {
-        let state = self.families.state;
+        let state = Family::State;
         match write {
             Write::PutEntity(row) => self.put_entity(row),
             Write::RemoveEntity(entity) => self.remove_entity(*entity),
@@ -45,10 +46,10 @@ impl<'a> Merge<'a> {
                 count,
             } => {
                 let key = key::of_number(KeyKind::DeliveryCount, *entity, *number);
-                self.batch.put_cf(state, key, count.to_be_bytes());
+                self.batch.put(state, key, count.to_be_bytes());
             }
             Write::RemoveDeliveryCount { entity, number } => {
-                self.batch.delete_cf(
+                self.batch.delete(
                     state,
                     key::of_number(KeyKind::DeliveryCount, *entity, *number),
                 );
@@ -58,7 +59,7 @@ impl<'a> Merge<'a> {
                 number,
                 patch,
             } => {
-                self.batch.put_cf(
+                self.batch.put(
                     state,
                     key::of_number(KeyKind::Patch, *entity, *number),
                     patch,
@@ -66,7 +67,7 @@ impl<'a> Merge<'a> {
             }
             Write::RemovePatch { entity, number } => {
                 self.batch
-                    .delete_cf(state, key::of_number(KeyKind::Patch, *entity, *number));
+                    .delete(state, key::of_number(KeyKind::Patch, *entity, *number));
             }
             Write::PutExpiry {
                 entity,
@@ -75,7 +76,7 @@ impl<'a> Merge<'a> {
                 due_ms,
             } => {
                 let key = key::expiry(*entity, *part, *block);
-                self.batch.put_cf(state, key, due_ms.to_be_bytes());
+                self.batch.put(state, key, due_ms.to_be_bytes());
             }
             Write::RemoveExpiry {
                 entity,
@@ -83,7 +84,7 @@ impl<'a> Merge<'a> {
                 block,
             } => {
                 self.batch
-                    .delete_cf(state, key::expiry(*entity, *part, *block));
+                    .delete(state, key::expiry(*entity, *part, *block));
             }
             Write::PutEntry {
                 entity,
@@ -110,13 +111,13 @@ impl<'a> Merge<'a> {
     }
 
     fn put_entity(&mut self, row: &EntityRow) {
-        let state = self.families.state;
+        let state = Family::State;
         let key = key::of_entity(KeyKind::Entity, row.id);
-        self.batch.put_cf(state, key, value::encode_entity(row));
+        self.batch.put(state, key, value::encode_entity(row));
         if self.merger.last_entity < Some(row.id) {
             self.merger.last_entity = Some(row.id);
             self.batch
-                .put_cf(state, single::LAST_ENTITY, row.id.0.to_be_bytes());
+                .put(state, single::LAST_ENTITY, row.id.0.to_be_bytes());
         }
     }
 
@@ -125,7 +126,7 @@ impl<'a> Merge<'a> {
         self.bodies.sort_by_key(|(pointer, _)| *pointer);
         for (pointer, location) in self.bodies.drain(..) {
             let key = key::body(pointer, 0);
-            self.batch.put_cf(self.families.body, key, location);
+            self.batch.put(Family::Body, key, location);
         }
     }
 
@@ -133,8 +134,7 @@ impl<'a> Merge<'a> {
         for (entity, head) in std::mem::take(&mut self.heads) {
             value::encode_head(head, &mut self.merger.scratch);
             let key = key::of_entity(KeyKind::Head, entity);
-            self.batch
-                .put_cf(self.families.state, key, &self.merger.scratch);
+            self.batch.put(Family::State, key, &self.merger.scratch);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Image: everything the database holds.
+//! Image: everything the index holds.
 //!
 //! It walks over every row of every family, so it is for tests, not for
 //! a running broker. Chunks without a first one, a large body without its index and the reverse
@@ -7,20 +7,22 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use journal::JournalLocation;
 use journal::chunk::{self, Chunk};
 use journal::key::{self, KeyKind};
 use journal::value::{self, damaged};
-use rocksdb::ColumnFamily;
 use store::{BodyPointer, EntityId, Image, Recovery, SequenceNumber, StoreError};
 
-use crate::index::database::Database;
-use crate::index::shares::Page;
-use crate::open_store::OpenStore;
-use crate::reader::scan::Scan;
+use crate::shares::Page;
+use crate::tables::{Cursor, Family, Tables};
 
-/// Scans all families; `recovery` is what was read of the small ones.
-pub(crate) fn read(open_store: &OpenStore, recovery: Recovery) -> Result<Image, StoreError> {
-    let database = &open_store.database;
+/// Scans all families; `recovery` is what was read of the small ones, and `read_body` reads bodies
+/// from the journal.
+pub fn read(
+    tables: &impl Tables,
+    recovery: Recovery,
+    mut read_body: impl FnMut(BodyPointer, JournalLocation) -> Result<Bytes, StoreError>,
+) -> Result<Image, StoreError> {
     let mut image = Image {
         entities: recovery
             .entities
@@ -36,33 +38,32 @@ pub(crate) fn read(open_store: &OpenStore, recovery: Recovery) -> Result<Image, 
             .expiries
             .insert((row.entity, row.part, row.block), row.due_ms);
     }
-    let families = database.families();
-    each(database, families.message, |key, value| {
+    each(tables, Family::Message, |key, value| {
         let (entity, part, number) = key::parse_message(key)?;
         let mut visit = || {
             let row = value::decode_row(entity, number, value)?;
             image.messages.insert((entity, part, number), row);
             if let Some(location) = chunk::location_in_row(row.body, value)? {
-                let body = open_store.read_body(row.body, location)?;
+                let body = read_body(row.body, location)?;
                 image.bodies.insert((entity, number), body);
             }
             Ok(())
         };
         Some(visit())
     })?;
-    each_of(database, KeyKind::DeliveryCount, |key, value| {
+    each_of(tables, KeyKind::DeliveryCount, |key, value| {
         let count = value::decode_u32("a delivery count", value);
         let key = key::parse_of_number(KeyKind::DeliveryCount, key)?;
         Some(count.map(|count| {
             image.delivery_counts.insert(key, count);
         }))
     })?;
-    each_of(database, KeyKind::Patch, |key, value| {
+    each_of(tables, KeyKind::Patch, |key, value| {
         let key = key::parse_of_number(KeyKind::Patch, key)?;
         image.patches.insert(key, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    each_of(database, KeyKind::Share, |key, value| {
+    each_of(tables, KeyKind::Share, |key, value| {
         let (home, number) = key::parse_share(key)?;
         Page::decode(value).map_or_else(
             |error| Some(Err(error)),
@@ -74,14 +75,14 @@ pub(crate) fn read(open_store: &OpenStore, recovery: Recovery) -> Result<Image, 
             },
         )
     })?;
-    each_of(database, KeyKind::Entry, |key, value| {
+    each_of(tables, KeyKind::Entry, |key, value| {
         let location = key::parse_entry(key)?;
         image
             .entries
             .insert(location, Bytes::copy_from_slice(value));
         Some(Ok(()))
     })?;
-    for (at, body) in bodies(open_store)? {
+    for (at, body) in bodies(tables, &mut read_body)? {
         if image.bodies.insert(at, body).is_some() {
             return Err(damaged("a body", format!("{at:?} has two places")));
         }
@@ -90,12 +91,12 @@ pub(crate) fn read(open_store: &OpenStore, recovery: Recovery) -> Result<Image, 
 }
 
 fn bodies(
-    open_store: &OpenStore,
+    tables: &impl Tables,
+    read_body: &mut impl FnMut(BodyPointer, JournalLocation) -> Result<Bytes, StoreError>,
 ) -> Result<BTreeMap<(EntityId, SequenceNumber), Bytes>, StoreError> {
-    let database = &open_store.database;
     let mut whole = BTreeMap::new();
     let mut pieces: BTreeMap<BodyPointer, Pieces> = BTreeMap::new();
-    each(database, database.families().body, |key, value| {
+    each(tables, Family::Body, |key, value| {
         let (pointer, index) = key::parse_body(key)?;
         let mut visit = || {
             match chunk::decode(pointer, index, value)? {
@@ -107,7 +108,7 @@ fn bodies(
                 }
                 Chunk::Further(bytes) => drop(pieces.entry(pointer).or_default().add(index, bytes)),
                 Chunk::Elsewhere(location) => {
-                    let body = open_store.read_body(pointer, location)?;
+                    let body = read_body(pointer, location)?;
                     whole.insert((pointer.home, pointer.number), body);
                 }
             }
@@ -116,7 +117,7 @@ fn bodies(
         Some(visit())
     })?;
     let mut indexed = BTreeMap::new();
-    each_of(database, KeyKind::LargeBody, |key, value| {
+    each_of(tables, KeyKind::LargeBody, |key, value| {
         let (home, number) = key::parse_of_number(KeyKind::LargeBody, key)?;
         let chunks = value::decode_u32("the index of large bodies", value);
         let pointer = BodyPointer { home, number };
@@ -166,31 +167,25 @@ impl Pieces {
 type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>;
 
 /// Every row of a family of its own.
-pub(crate) fn each(
-    database: &Database,
-    family: &ColumnFamily,
+pub fn each(
+    tables: &impl Tables,
+    family: Family,
     mut visit: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
 ) -> Result<(), StoreError> {
-    walk(
-        Scan::new(&database.db, family, [0], [u8::MAX; 21]),
-        &mut visit,
-    )
+    walk(tables.scan(family, [0], [u8::MAX; 21]), &mut visit)
 }
 
 /// Every row of a kind.
-pub(crate) fn each_of(
-    database: &Database,
+pub fn each_of(
+    tables: &impl Tables,
     kind: KeyKind,
     mut visit: impl FnMut(&[u8], &[u8]) -> Option<Result<(), StoreError>>,
 ) -> Result<(), StoreError> {
     let (from, until) = kind.bounds();
-    walk(
-        Scan::new(&database.db, database.families().state, from, until),
-        &mut visit,
-    )
+    walk(tables.scan(Family::State, from, until), &mut visit)
 }
 
-fn walk(mut scan: Scan<'_>, visit: Visit<'_>) -> Result<(), StoreError> {
+fn walk(mut scan: impl Cursor, visit: Visit<'_>) -> Result<(), StoreError> {
     while let Some((key, value)) = scan.next()? {
         let taken = visit(key, value);
         taken.ok_or_else(|| damaged("a key", format!("{key:02x?}")))??;

@@ -8,12 +8,10 @@ use journal::chunk::{self, Chunk};
 use journal::key;
 use journal::value::damaged;
 use journal::{JournalLocation, SealedSegment};
-use rocksdb::{ColumnFamily, DB};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::index::database::Database;
-use crate::index::settled::SettledRanges;
-use crate::reader::scan::Scan;
+use crate::settled::SettledRanges;
+use crate::tables::{Cursor, Family, Tables};
 
 /// The most bodies that are moved out of a segment, and the largest part of it.
 const FEW_ROWS: usize = 4_096;
@@ -24,19 +22,19 @@ type BodyRange = (BodyPointer, BodyPointer);
 
 /// No body of a segment is before these keys of the index: in rows, and on its own.
 #[derive(Default)]
-pub(super) struct ScanStart {
+pub struct ScanStart {
     row: [u8; 17],
     own: [u8; 20],
 }
 
 /// The index, and what is known without it.
-pub(super) struct LivenessCheck<'a> {
-    pub database: &'a Database,
+pub struct LivenessCheck<'a, T> {
+    pub tables: &'a T,
     /// Bodies that were removed.
     pub settled: &'a SettledRanges<EntityId>,
 }
 
-impl LivenessCheck<'_> {
+impl<T: Tables> LivenessCheck<'_, T> {
     /// Whether the index knows a body in the segment. More rows than are looked at count as one.
     pub fn is_alive(
         &self,
@@ -44,12 +42,11 @@ impl LivenessCheck<'_> {
         from: &mut ScanStart,
         most_rows: usize,
     ) -> Result<bool, StoreError> {
-        let families = self.database.families();
         let row = |(first, last)| (key::own_row(first), key::own_row(after(last)));
         let own = |(first, last)| (key::body(first, 0), key::body(last, u32::MAX));
         Ok(
-            self.is_alive_in(families.message, sealed, row, &mut from.row, most_rows)?
-                || self.is_alive_in(families.body, sealed, own, &mut from.own, most_rows)?,
+            self.is_alive_in(Family::Message, sealed, row, &mut from.row, most_rows)?
+                || self.is_alive_in(Family::Body, sealed, own, &mut from.own, most_rows)?,
         )
     }
 
@@ -57,13 +54,12 @@ impl LivenessCheck<'_> {
     /// on to the first one that is.
     fn is_alive_in<const N: usize>(
         &self,
-        family: &ColumnFamily,
+        family: Family,
         sealed: &SealedSegment,
         keys: impl Fn(BodyRange) -> ([u8; N], [u8; N]),
         from: &mut [u8; N],
         most_rows: usize,
     ) -> Result<bool, StoreError> {
-        let db: &DB = &self.database.db;
         let mut rows = 0;
         for span in sealed.body_ranges.spans() {
             let (first, until) = keys(span);
@@ -75,7 +71,7 @@ impl LivenessCheck<'_> {
                 continue;
             }
             let begin = first.max(*from);
-            let mut scan = Scan::new(db, family, begin, until);
+            let mut scan = self.tables.scan(family, begin, until);
             while let Some((key, value)) = scan.next()? {
                 if rows >= most_rows || location_in(sealed.id, key, value)?.is_some() {
                     *from = key.try_into().unwrap_or(begin);
@@ -98,15 +94,13 @@ impl LivenessCheck<'_> {
         &self,
         sealed: &SealedSegment,
     ) -> Result<Vec<(BodyPointer, JournalLocation)>, StoreError> {
-        let families = self.database.families();
-        let db: &DB = &self.database.db;
         let (mut left, mut rows, mut bytes) = (Vec::new(), 0, 0);
         let spans = sealed.body_ranges.spans();
         for (first, last) in spans.filter(|span| !self.is_settled(*span)) {
             let (from, until) = (key::own_row(first), key::own_row(after(last)));
-            let in_rows = Scan::new(db, families.message, from, until);
+            let in_rows = self.tables.scan(Family::Message, from, until);
             let (from, until) = (key::body(first, 0), key::body(last, u32::MAX));
-            let own = Scan::new(db, families.body, from, until);
+            let own = self.tables.scan(Family::Body, from, until);
             for mut scan in [in_rows, own] {
                 while let Some((key, value)) = scan.next()? {
                     rows += 1;
@@ -125,10 +119,26 @@ impl LivenessCheck<'_> {
 }
 
 /// Whether the index knows a body in a segment.
-pub(crate) fn is_needed(sealed: &SealedSegment, database: &Database) -> Result<bool, StoreError> {
-    let settled = &SettledRanges::new();
-    let check = LivenessCheck { database, settled };
+pub fn is_needed(sealed: &SealedSegment, tables: &impl Tables) -> Result<bool, StoreError> {
+    let settled = &SettledRanges::default();
+    let check = LivenessCheck { tables, settled };
     check.is_alive(sealed, &mut ScanStart::default(), usize::MAX)
+}
+
+/// Calls `visit` with every body of the index that is in the journal, and its location there.
+pub fn each_location(
+    tables: &impl Tables,
+    mut visit: impl FnMut(BodyPointer, JournalLocation) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    for family in [Family::Message, Family::Body] {
+        let mut rows = tables.scan(family, [0], [u8::MAX; 21]);
+        while let Some((key, value)) = rows.next()? {
+            if let Some((pointer, location)) = location_of(key, value)? {
+                visit(pointer, location)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The next body of the same home.
@@ -151,7 +161,7 @@ fn location_in(
 
 /// The body of a row of the index, be it a message's row or the body's own, and its location in the
 /// journal.
-pub(crate) fn location_of(
+pub fn location_of(
     key: &[u8],
     value: &[u8],
 ) -> Result<Option<(BodyPointer, JournalLocation)>, StoreError> {

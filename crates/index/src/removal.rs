@@ -9,11 +9,11 @@
 const RANGE_FROM: usize = 4;
 
 /// The place of a write in its group.
-pub(crate) type Place = u32;
+pub type Place = u32;
 
 /// One removed number of a scope: a part of an entity, or the home of bodies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Removal<S> {
+pub struct Removal<S> {
     pub scope: S,
     pub number: u64,
     /// Where the group removes it for the first time.
@@ -31,7 +31,7 @@ pub(crate) struct Removal<S> {
 
 /// The removed numbers of a group.
 #[derive(Debug)]
-pub(crate) struct Removals<S> {
+pub struct Removals<S> {
     removals: Vec<Removal<S>>,
     /// Whether some are put again.
     some_are_back: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Removals<S> {
 
 /// Neighbouring numbers of one scope, all removed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run<'a, S> {
+pub struct Run<'a, S> {
     removals: &'a [Removal<S>],
 }
 

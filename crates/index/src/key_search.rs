@@ -11,7 +11,7 @@ use store::StoreError;
 ///
 /// # Errors
 /// What `read` fails with for another reason than damage.
-pub(crate) fn readable_from<const N: usize, T>(
+pub fn readable_from<const N: usize, T>(
     from: [u8; N],
     until: [u8; N],
     mut read: impl FnMut(&[u8; N]) -> Result<T, StoreError>,
@@ -45,7 +45,7 @@ pub(crate) fn readable_from<const N: usize, T>(
 ///
 /// # Errors
 /// What it failed with for another reason.
-pub(crate) fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+pub fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match read {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_damage() => Ok(None),

@@ -8,20 +8,19 @@
 //! written.
 
 use journal::key;
-use rocksdb::{ColumnFamily, WriteBatch};
 use store::{BodyPointer, EntityId, StoreError};
 
-use crate::index::database::Database;
+use crate::tables::{Batch, Family, Tables};
 use page::PageKey;
 use page_cache::PageCache;
 
-pub(crate) use page::Page;
+pub use page::Page;
 
 mod page;
 mod page_cache;
 
 /// The pages last in use, and what one group changes in them.
-pub(crate) struct Shares {
+pub struct Shares {
     page_cache: PageCache,
     changes: Vec<Change>,
     /// Where the changes are, ascending.
@@ -45,9 +44,10 @@ impl Change {
 }
 
 impl Shares {
-    pub fn new() -> Self {
+    /// That keeps at most `pages` in memory.
+    pub fn new(pages: usize) -> Self {
         Self {
-            page_cache: PageCache::new(),
+            page_cache: PageCache::new(pages),
             changes: Vec::new(),
             page_keys: Vec::new(),
             scratch: Vec::new(),
@@ -80,7 +80,7 @@ impl Shares {
 
     /// Works out what is left of each body. To be called when the group is known and before
     /// anything of it is in the database.
-    pub fn settle(&mut self, database: &Database) -> Result<(), StoreError> {
+    pub fn settle(&mut self, tables: &impl Tables) -> Result<(), StoreError> {
         if self.changes.is_empty() {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl Shares {
             .map(|change| PageKey::of(change.pointer));
         self.page_keys.extend(page_keys);
         self.page_keys.dedup();
-        self.page_cache.load(&self.page_keys, database)?;
+        self.page_cache.load(&self.page_keys, tables)?;
         self.subtract();
         self.drop_unknown();
         Ok(())
@@ -104,7 +104,7 @@ impl Shares {
     }
 
     /// Adds the pages that have changed to the group's batch.
-    pub fn write(&mut self, state: &ColumnFamily, batch: &mut WriteBatch) {
+    pub fn write(&mut self, batch: &mut impl Batch) {
         for page_key in &self.page_keys {
             let Some(kept) = self.page_cache.get_mut(*page_key) else {
                 continue;
@@ -113,9 +113,9 @@ impl Shares {
             let empty = kept.page.is_empty();
             if kept.changed && !empty {
                 kept.page.encode(&mut self.scratch);
-                batch.put_cf(state, key, &self.scratch);
+                batch.put(Family::State, key, &self.scratch);
             } else if empty && kept.on_disk {
-                batch.delete_cf(state, key);
+                batch.delete(Family::State, key);
             }
             kept.changed = false;
             kept.on_disk = !empty;

@@ -15,6 +15,7 @@ use journal::key;
 use store::{EntityId, EntryKey, Index};
 
 use super::Merge;
+use crate::tables::{Batch, Family, Tables};
 
 /// Keys are in no order if more than one in this many is less than the one before.
 const IN_A_RUN: usize = 4;
@@ -108,18 +109,18 @@ impl<'a> Changes<'a> {
     }
 }
 
-impl Merge<'_> {
+impl<T: Tables> Merge<'_, '_, T> {
     pub fn write_entries(&mut self) {
-        let state = self.families.state;
+        let state = Family::State;
         for mut changes in std::mem::take(&mut self.entries.0).into_values() {
             for range in &changes.removed {
                 self.batch
-                    .delete_range_cf(state, range.start.as_slice(), range.end.as_slice());
+                    .delete_range(state, range.start.as_slice(), range.end.as_slice());
             }
             for (key, value) in changes.outcomes() {
                 match value {
-                    Some(value) => self.batch.put_cf(state, key, value),
-                    None => self.batch.delete_cf(state, key),
+                    Some(value) => self.batch.put(state, key, value),
+                    None => self.batch.delete(state, key),
                 }
             }
         }

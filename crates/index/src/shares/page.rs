@@ -12,7 +12,7 @@ const NUMBERS: usize = 64;
 
 /// Which page of whose.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct PageKey {
+pub struct PageKey {
     pub home: EntityId,
     pub page: u64,
 }
@@ -28,7 +28,7 @@ impl PageKey {
 
 /// The counts of neighbours; 0 for a body that is not shared.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Page {
+pub struct Page {
     copies: [u32; NUMBERS],
 }
 

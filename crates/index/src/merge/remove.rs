@@ -6,23 +6,21 @@
 
 use journal::key::{self, KeyKind};
 use journal::value;
-use rocksdb::WriteBatch;
 use store::{BodyPointer, EntityId, SequenceNumber, StoreError};
 
 use super::{Merge, Merger};
-use crate::index::database::Families;
-use crate::index::range_reclaim::RangeReclaim;
-use crate::index::removal::Run;
-use crate::reader::scan::Scan;
+use crate::range_reclaim::RangeReclaim;
+use crate::removal::Run;
+use crate::tables::{Batch, Cursor, Family, Tables};
 
 /// What a row takes on disk with its key, about.
 const ROW_BYTES: u64 = 72;
 /// The same of a body's place.
 const LOCATION_BYTES: u64 = 56;
 
-impl Merge<'_> {
+impl<T: Tables> Merge<'_, '_, T> {
     pub fn remove_rows(&mut self) {
-        let family = self.families.message;
+        let family = Family::Message;
         let Merger {
             rows, settled_rows, ..
         } = &mut *self.merger;
@@ -32,10 +30,10 @@ impl Merge<'_> {
             let range = |first, last| (key(first), key::message(entity, part, after(last)));
             if run.is_range() {
                 let (from, until) = range(run.first(), run.last());
-                self.batch.delete_range_cf(family, from, until);
+                self.batch.delete_range(family, from, until);
             } else {
                 run.on_disk()
-                    .for_each(|number| self.batch.delete_cf(family, key(number)));
+                    .for_each(|number| self.batch.delete(family, key(number)));
             }
             for run in run.settled() {
                 let bytes = count(&run).saturating_mul(ROW_BYTES);
@@ -43,14 +41,14 @@ impl Merge<'_> {
                     settled_rows.add(run.scope(), run.first(), run.last(), count(&run), bytes)
                 {
                     let reclaim = RangeReclaim::Rows(key(first), key(last));
-                    reclaim.begin(self.families, &mut self.batch);
+                    reclaim.begin(&mut self.batch);
                     self.reclaims.push(reclaim);
                 }
             }
         }
     }
 
-    pub fn remove_bodies(&mut self, db: &rocksdb::DB) -> Result<(), StoreError> {
+    pub fn remove_bodies(&mut self) -> Result<(), StoreError> {
         let Merger {
             bodies,
             settled_bodies,
@@ -63,15 +61,15 @@ impl Merge<'_> {
             let key = |number| key::body(pointer(SequenceNumber(number)), 0);
             let range = |first, last| (key(first), key::body(pointer(after(last)), 0));
             if *large_bodies {
-                remove_large(db, self.families, &run, &mut self.batch)?;
+                remove_large(self.tables, &run, &mut self.batch)?;
             }
             if run.is_range() {
                 let (from, until) = range(run.first(), run.last());
-                self.batch.delete_range_cf(self.families.body, from, until);
+                self.batch.delete_range(Family::Body, from, until);
             } else {
-                let family = self.families.body;
+                let family = Family::Body;
                 run.on_disk()
-                    .for_each(|number| self.batch.delete_cf(family, key(number)));
+                    .for_each(|number| self.batch.delete(family, key(number)));
             }
             let fresh = run.on_disk().count() as u64;
             let bytes = fresh.saturating_mul(LOCATION_BYTES);
@@ -80,7 +78,7 @@ impl Merge<'_> {
             {
                 let end = key::body(pointer(SequenceNumber(last)), u32::MAX);
                 let reclaim = RangeReclaim::Bodies(key(first), end);
-                reclaim.begin(self.families, &mut self.batch);
+                reclaim.begin(&mut self.batch);
                 self.reclaims.push(reclaim);
             }
         }
@@ -90,17 +88,17 @@ impl Merge<'_> {
     /// What an entity has in the families that keep their order. Its rows, bodies and entries go at
     /// the end.
     pub fn remove_entity(&mut self, entity: EntityId) {
-        let state = self.families.state;
+        let state = Family::State;
         self.heads.remove(&entity);
         self.batch
-            .delete_cf(state, key::of_entity(KeyKind::Entity, entity));
+            .delete(state, key::of_entity(KeyKind::Entity, entity));
         self.batch
-            .delete_cf(state, key::of_entity(KeyKind::Head, entity));
+            .delete(state, key::of_entity(KeyKind::Head, entity));
         let (from, until) = key::expiries_of(entity);
-        self.batch.delete_range_cf(state, from, until);
+        self.batch.delete_range(state, from, until);
         for kind in [KeyKind::DeliveryCount, KeyKind::Patch] {
             let (from, until) = key::of_numbers(kind, entity);
-            self.batch.delete_range_cf(state, from, until);
+            self.batch.delete_range(state, from, until);
         }
         self.removed_entities.push(entity);
     }
@@ -110,8 +108,7 @@ impl Merge<'_> {
         for entity in std::mem::take(&mut self.removed_entities) {
             let next = key::after(entity);
             let (from, until) = key::messages_of(entity);
-            self.batch
-                .delete_range_cf(self.families.message, from, until);
+            self.batch.delete_range(Family::Message, from, until);
             let body = |home| {
                 key::body(
                     BodyPointer {
@@ -122,12 +119,12 @@ impl Merge<'_> {
                 )
             };
             self.batch
-                .delete_range_cf(self.families.body, body(entity), body(next));
+                .delete_range(Family::Body, body(entity), body(next));
             let (from, until) = key::entries_of(entity);
-            self.batch.delete_range_cf(self.families.state, from, until);
+            self.batch.delete_range(Family::State, from, until);
             for kind in [KeyKind::LargeBody, KeyKind::Share] {
                 let (from, until) = key::of_numbers(kind, entity);
-                self.batch.delete_range_cf(self.families.state, from, until);
+                self.batch.delete_range(Family::State, from, until);
             }
             self.merger.shares.forget(entity);
             self.merger.settled_rows.forget(|scope| scope.0 == entity);
@@ -138,15 +135,14 @@ impl Merge<'_> {
 
 /// Removes the chunks and the index of those bodies of a run that have several chunks.
 fn remove_large(
-    db: &rocksdb::DB,
-    families: Families<'_>,
+    tables: &impl Tables,
     run: &Run<'_, EntityId>,
-    batch: &mut WriteBatch,
+    batch: &mut impl Batch,
 ) -> Result<(), StoreError> {
     let home = run.scope();
     let key = |number| key::of_number(KeyKind::LargeBody, home, number);
     let (from, until) = (key(SequenceNumber(run.first())), key(after(run.last())));
-    let mut scan = Scan::new(db, families.state, from, until);
+    let mut scan = tables.scan(Family::State, from, until);
     loop {
         let found = match scan.next() {
             // Chunks of which nothing is known stay until their home goes.
@@ -159,7 +155,7 @@ fn remove_large(
         let Some((found, _)) = found else {
             return Ok(());
         };
-        batch.delete_cf(families.state, found);
+        batch.delete(Family::State, found);
         let (_, number) = key::parse_of_number(KeyKind::LargeBody, found)
             .ok_or_else(|| value::damaged("the index of large bodies", format!("{found:02x?}")))?;
         let from = key::body(BodyPointer { home, number }, 1);
@@ -170,7 +166,7 @@ fn remove_large(
             },
             0,
         );
-        batch.delete_range_cf(families.body, from, until);
+        batch.delete_range(Family::Body, from, until);
     }
 }
 
