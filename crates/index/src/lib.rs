@@ -6,7 +6,7 @@
 //! index has their places, and tells which segments are still needed ([`liveness`]).
 //!
 //! All of it works on [`Tables`]: ordered rows in three families. The embedded store keeps them in
-//! RocksDB. Nothing here links RocksDB
+//! RocksDB, the simulator in a model that loses what a crash may lose. Nothing here links RocksDB
 //! or starts a thread, and the same calls give the same rows.
 
 #![allow(
@@ -19,6 +19,7 @@ pub mod image;
 pub mod key_search;
 pub mod liveness;
 pub mod merge;
+pub mod model;
 pub mod opening;
 pub mod range_reclaim;
 pub mod recovery;

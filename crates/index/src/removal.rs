@@ -35,6 +35,8 @@ pub struct Removals<S> {
     removals: Vec<Removal<S>>,
     /// Whether some are put again.
     some_are_back: bool,
+    /// What is put again is dropped, in a control of tests.
+    drops_returned: bool,
 }
 
 /// Neighbouring numbers of one scope, all removed.
@@ -48,6 +50,7 @@ impl<S: Copy + Ord> Removals<S> {
         Self {
             removals: Vec::new(),
             some_are_back: false,
+            drops_returned: false,
         }
     }
 
@@ -85,16 +88,22 @@ impl<S: Copy + Ord> Removals<S> {
     /// Whether the group removes what it puts at a place; then the put need not be written. If it
     /// was removed before, the removal need not be.
     pub fn cancels(&mut self, scope: S, number: u64, at: Place) -> bool {
+        let keeps_returned = !self.drops_returned;
         let Some(removal) = self.find_mut(scope, number) else {
             return false;
         };
-        if removal.last < at {
+        if keeps_returned && removal.last < at {
             removal.is_back = true;
             self.some_are_back = true;
             return false;
         }
         removal.nothing_there |= at < removal.first;
         true
+    }
+
+    /// From now on what a group puts again counts as if it were removed afterwards.
+    pub fn drop_returned(&mut self) {
+        self.drops_returned = true;
     }
 
     /// What the group puts at a place elsewhere will be put again in this scope.

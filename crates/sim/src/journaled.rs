@@ -1,14 +1,16 @@
 //! Journaled: the store's journal on a model disk, below what the broker under test writes.
 //!
-//! Each group of write sets becomes a record, is applied to a model of the index, and its segment
-//! goes when nothing needs it, as in the real store; only threads and RocksDB are left out. Any
+//! Each group of write sets becomes a record, is merged into the index, and its segment goes when
+//! nothing needs it. All of that is the real store's; only threads are left out, and a model of
+//! ordered tables is in the place of RocksDB. Any
 //! call to the disk may be the last one before a power cut, or fail. After each restart the index
 //! must be as after some commit, not before the newest that was acknowledged, with every body.
 //!
 //! Copies of the disk are opened as well: with a flipped bit, which must be noticed, and from a
 //! backup, which must be whole.
 
-mod index;
+mod control;
+mod indexer;
 mod opening;
 
 use std::collections::BTreeMap;
@@ -16,36 +18,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use index::model::ModelTables;
 use journal::FileSystem;
 use journal::directory::Layout;
 use journal::witness::Witness;
-use store::{CommitId, Image, WriteSet};
+use store::{CommitId, Image, StoreError, WriteSet};
 
 use crate::model_disk::{Fault, ModelDisk, Swallowed};
 use crate::rng::Rng;
 use crate::violation::Violation;
-use index::{Batch, ModelIndex};
-use opening::{Opened, open};
+pub use control::Control;
+use indexer::Group;
+use opening::{Opened, Start};
 
 /// A segment ends at this size, so that a run has many.
 const SEGMENT_BYTES: u64 = 48 << 10;
-/// Bodies that are moved out of a segment at most.
-const FEW: usize = 8;
+/// Writes that a start gives to the index at once, as the store does it, and fewer.
+const WRITES_AT_ONCE: [usize; 3] = [32_768, 64, 1];
 /// Power cuts that one restart has at most.
 const MOST_CUTS: u32 = 3;
-
-/// A part of the store's care that is left out. A run without it must fail.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Control {
-    /// Files are not synced.
-    SkipFileSyncs,
-    /// Folders are not synced.
-    SkipFolderSyncs,
-    /// A sync that failed is done again, and believed.
-    BelieveRetriedSync,
-    /// The journal ends where the first checksum is wrong, whatever is known of later records.
-    CutAtDamage,
-}
 
 /// What happened to a disk.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -63,21 +54,23 @@ pub struct DiskCounts {
     pub backups: u64,
     pub released: u64,
     pub moved: u64,
+    /// Times that files of settled ranges were dropped.
+    pub reclaimed: u64,
 }
 
 /// A copy that was made while the journal was open.
 struct Backup {
     root: PathBuf,
-    index: ModelIndex,
+    tables: ModelTables,
     image: Image,
 }
 
-/// The journal, its disk and its index.
+/// The journal, its disk and the tables of its index.
 pub struct Journaled {
     disk: ModelDisk,
     rng: Rng,
     control: Option<Control>,
-    index: ModelIndex,
+    tables: Arc<ModelTables>,
     /// None after a failure, until the restart.
     opened: Option<Opened>,
     /// The newest commit of each record of this opening.
@@ -98,11 +91,12 @@ impl Journaled {
             folders: control == Some(Control::SkipFolderSyncs),
         };
         let disk = ModelDisk::new(rng.number(), rng.chance(500), swallowed);
+        let tables = Arc::new(ModelTables::new(rng.number()));
         let mut journaled = Self {
             disk,
             rng,
             control,
-            index: ModelIndex::default(),
+            tables,
             opened: None,
             records: BTreeMap::new(),
             acknowledged: 0,
@@ -117,8 +111,15 @@ impl Journaled {
         Path::new("/store")
     }
 
-    fn open(&mut self) -> Result<Opened, store::StoreError> {
-        let opened = open(&self.disk, Self::root(), &mut self.index, self.control)?;
+    fn open(&mut self) -> Result<Opened, StoreError> {
+        let start = Start {
+            disk: &self.disk,
+            root: Self::root(),
+            tables: self.tables.clone(),
+            control: self.control,
+            writes_at_once: WRITES_AT_ONCE[self.rng.below(WRITES_AT_ONCE.len())],
+        };
+        let opened = start.open()?;
         self.acknowledged = opened.position;
         self.records = BTreeMap::from([(opened.position, CommitId::default())]);
         Ok(opened)
@@ -165,28 +166,42 @@ impl Journaled {
         self.disk.heal();
     }
 
-    /// Makes `sets`, the newest of which is `last`, durable as one record. Returns whether they
-    /// may be acknowledged.
+    /// Makes `sets`, the newest of which is `last`, durable as one record, or as several if one of
+    /// them copies an entity, which has a record of its own. Returns whether they may be
+    /// acknowledged.
     pub fn commit(&mut self, sets: Vec<WriteSet>, last: CommitId) -> bool {
-        let batch = Batch {
-            sets,
-            ..Batch::default()
-        };
-        self.append(batch, last)
+        let mut left = sets.len() as u64;
+        let mut sets = sets.into_iter().peekable();
+        while let Some(first) = sets.next() {
+            let is_alone = first.has_copy();
+            let mut group = Group {
+                sets: vec![first],
+                ..Group::default()
+            };
+            if !is_alone {
+                let others = std::iter::from_fn(|| sets.next_if(|set| !set.has_copy()));
+                group.sets.extend(others);
+            }
+            left -= group.sets.len() as u64;
+            if !self.append(group, CommitId(last.0 - left)) {
+                return false;
+            }
+        }
+        true
     }
 
-    fn append(&mut self, mut batch: Batch, last: CommitId) -> bool {
+    fn append(&mut self, mut group: Group, last: CommitId) -> bool {
         let Some(mut opened) = self.opened.take() else {
             return false;
         };
         self.records.insert(opened.position + 1, last);
-        if opened.append(&mut batch).is_err() {
+        if opened.append(&mut group).is_err() {
             self.counts.failures += 1;
             return false;
         }
         self.counts.records += 1;
         self.acknowledged = opened.position;
-        opened.unapplied.push(batch);
+        opened.unapplied.push(group);
         self.opened = Some(opened);
         true
     }
@@ -194,16 +209,20 @@ impl Journaled {
     /// What other threads do meanwhile, or some of it. `image` is what was made durable.
     ///
     /// # Errors
-    /// When a backup does not have it.
+    /// When a backup does not have it, or the index fails.
     pub fn maintain(&mut self, image: &Image) -> Result<(), Violation> {
         let Some(mut opened) = self.opened.take() else {
             return Ok(());
         };
         if self.rng.chance(300) {
-            self.apply(&mut opened);
+            self.apply(&mut opened)?;
         }
         if self.rng.chance(100) {
-            self.index.flush();
+            self.tables.flush();
+        }
+        if self.rng.chance(200) {
+            let reclaimed = understood(opened.indexer.reclaim())?;
+            self.counts.reclaimed += u64::from(reclaimed);
         }
         let done = self.keep_up(&mut opened, image)?;
         if done.is_ok() {
@@ -225,12 +244,12 @@ impl Journaled {
             return Ok(Err(error));
         }
         if self.rng.chance(200)
-            && let Err(error) = self.release(opened)
+            && let Err(error) = self.release(opened)?
         {
             return Ok(Err(error));
         }
         if self.rng.chance(5) {
-            let made = self.back_up(opened, image);
+            let made = self.back_up(opened, image)?;
             if made.is_ok() {
                 self.counts.backups += 1;
                 self.check_backup()?;
@@ -243,46 +262,32 @@ impl Journaled {
     }
 
     /// The index gets what is durable.
-    fn apply(&mut self, opened: &mut Opened) {
-        for batch in opened.unapplied.drain(..) {
-            self.index.apply(batch);
-        }
+    fn apply(&mut self, opened: &mut Opened) -> Result<(), Violation> {
+        let groups = std::mem::take(&mut opened.unapplied);
+        understood(opened.indexer.apply(groups))
     }
 
     /// Gives up the segments that nothing needs, for good.
-    fn release(&mut self, opened: &mut Opened) -> io::Result<()> {
-        let needed = |rows: &index::Rows| rows.needed().map_err(io::Error::other);
-        let permanent = needed(self.index.permanent())?;
-        let mut needed = needed(self.index.rows())?;
-        needed.extend(permanent);
-        let unapplied = opened.unapplied.iter().flat_map(|batch| &batch.sealed);
-        needed.extend(unapplied.map(|sealed| sealed.id));
-        let permanent = &self.index.permanent().segments;
-        let known = self.index.rows().segments.keys();
-        let dead: Vec<u64> = known
-            .filter(|id| !needed.contains(id) && permanent.contains_key(id))
-            .copied()
-            .collect();
-        for id in dead {
-            opened.files.release(id, SEGMENT_BYTES)?;
+    fn release(&mut self, opened: &mut Opened) -> Result<io::Result<()>, Violation> {
+        for id in understood(opened.indexer.dead())? {
+            if let Err(error) = opened.files.release(id, SEGMENT_BYTES) {
+                return Ok(Err(error));
+            }
             self.counts.released += 1;
-            self.index.apply(Batch {
-                forgotten: vec![id],
-                ..Batch::default()
-            });
+            understood(opened.indexer.forget(id))?;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Writes the few bodies that are left in a segment again.
     fn move_few(&mut self) {
         let Some(opened) = &self.opened else { return };
-        let segments: Vec<_> = self.index.rows().segments.keys().copied().collect();
+        let segments = opened.indexer.segments();
         if segments.is_empty() {
             return;
         }
         let segment = segments[self.rng.below(segments.len())];
-        let moves = opened.read_few(self.index.rows(), segment, FEW);
+        let moves = opened.read_few(segment);
         let last = self
             .records
             .values()
@@ -293,11 +298,11 @@ impl Journaled {
             Ok(moves) if moves.is_empty() => {}
             Ok(moves) => {
                 self.counts.moved += moves.len() as u64;
-                let batch = Batch {
+                let group = Group {
                     moves,
-                    ..Batch::default()
+                    ..Group::default()
                 };
-                self.append(batch, last);
+                self.append(group, last);
             }
             Err(_) => {
                 self.counts.failures += 1;
@@ -307,18 +312,22 @@ impl Journaled {
     }
 
     /// Makes a copy that shares its segments.
-    fn back_up(&mut self, opened: &mut Opened, image: &Image) -> io::Result<()> {
+    fn back_up(&mut self, opened: &mut Opened, image: &Image) -> Result<io::Result<()>, Violation> {
+        let sealed = opened.seal().into_iter().collect();
+        opened.unapplied.push(Group {
+            sealed,
+            position: opened.position,
+            ..Group::default()
+        });
+        self.apply(opened)?;
+        self.tables.flush();
+        Ok(self.copy_files(opened, image))
+    }
+
+    fn copy_files(&mut self, opened: &Opened, image: &Image) -> io::Result<()> {
         if let Some(before) = self.backup.take() {
             self.disk.remove_directory(&before.root)?;
         }
-        let sealed = opened.seal().into_iter().collect();
-        opened.unapplied.push(Batch {
-            sealed,
-            position: opened.position,
-            ..Batch::default()
-        });
-        self.apply(opened);
-        self.index.flush();
         let root = PathBuf::from(format!("/backup-{}", opened.position));
         let layout = Layout::new(&root);
         self.disk.create_directory(&layout.journal())?;
@@ -331,7 +340,7 @@ impl Journaled {
         self.disk.sync_directory(Path::new("/"))?;
         self.backup = Some(Backup {
             root,
-            index: self.index.clone(),
+            tables: self.tables.fork(),
             image: image.clone(),
         });
         Ok(())
@@ -344,10 +353,17 @@ impl Journaled {
         };
         let disk = self.disk.fork();
         disk.restart();
-        let mut index = backup.index.clone();
-        let compared = open(&disk, &backup.root, &mut index, self.control)
+        let start = Start {
+            disk: &disk,
+            root: &backup.root,
+            tables: Arc::new(backup.tables.fork()),
+            control: self.control,
+            writes_at_once: WRITES_AT_ONCE[0],
+        };
+        let compared = start
+            .open()
             .map_err(|error| error.to_string())
-            .and_then(|opened| opened.compare(index.rows(), &backup.image, false));
+            .and_then(|opened| opened.compare(&backup.image, false));
         compared
             .map(drop)
             .map_err(|what| Violation::new("I1", format!("a backup is not whole: {what}")))
@@ -367,7 +383,7 @@ impl Journaled {
         } else {
             self.counts.kills += 1;
         }
-        self.index.crash(&mut self.rng);
+        self.crash_tables();
         self.disk.restart();
         self.check_backup()?;
         for _flip in 0..self.rng.below(4) {
@@ -375,12 +391,18 @@ impl Journaled {
         }
         let opened = self.open_through_cuts()?;
         let reached = find(&records, acknowledged, opened.position)?;
-        let compared = opened.compare(self.index.rows(), &expected(reached), false);
+        let compared = opened.compare(&expected(reached), false);
         compared.map_err(|what| {
             Violation::new("I1", format!("after a restart at {reached:?}: {what}"))
         })?;
         self.opened = Some(opened);
         Ok(reached)
+    }
+
+    /// What is not flushed is lost, or some of it.
+    fn crash_tables(&mut self) {
+        let kept = self.rng.below(self.tables.unflushed() + 1);
+        self.tables.crash(kept);
     }
 
     /// Starts, some of it several times, since the power may be cut again.
@@ -396,7 +418,7 @@ impl Journaled {
                 }
                 Err(_) if self.disk.is_off() => {
                     self.counts.cuts += 1;
-                    self.index.crash(&mut self.rng);
+                    self.crash_tables();
                     self.disk.restart();
                 }
                 Err(error) => {
@@ -421,8 +443,14 @@ impl Journaled {
             return Ok(());
         };
         self.counts.flips += 1;
-        let mut index = self.index.clone();
-        let Ok(opened) = open(&disk, Self::root(), &mut index, self.control) else {
+        let start = Start {
+            disk: &disk,
+            root: Self::root(),
+            tables: Arc::new(self.tables.fork()),
+            control: self.control,
+            writes_at_once: WRITES_AT_ONCE[self.rng.below(WRITES_AT_ONCE.len())],
+        };
+        let Ok(opened) = start.open() else {
             self.counts.noticed += 1;
             return Ok(());
         };
@@ -434,12 +462,15 @@ impl Journaled {
         };
         let reached = find(records, acknowledged, opened.position)
             .map_err(|violation| silent(violation.what))?;
-        let refused = opened
-            .compare(index.rows(), &expected(reached), true)
-            .map_err(silent)?;
+        let refused = opened.compare(&expected(reached), true).map_err(silent)?;
         self.counts.noticed += u64::from(refused > 0);
         Ok(())
     }
+}
+
+/// Model tables do not fail, so the index understands all that is in them.
+fn understood<T>(result: Result<T, StoreError>) -> Result<T, Violation> {
+    result.map_err(|error| Violation::new("I1", format!("the index fails: {error}")))
 }
 
 /// The commit that the record at `position` ended with.

@@ -123,6 +123,8 @@ counters! {
     backups,
     released_segments,
     moved_bodies,
+    /// Times that files of settled ranges were dropped.
+    reclaimed_ranges,
 }
 
 impl Report {
@@ -137,5 +139,6 @@ impl Report {
         self.backups += counts.backups;
         self.released_segments += counts.released;
         self.moved_bodies += counts.moved;
+        self.reclaimed_ranges += counts.reclaimed;
     }
 }

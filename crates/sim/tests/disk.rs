@@ -60,6 +60,7 @@ fn nothing_acknowledged_is_lost_whatever_the_disk_does() {
         total.backups,
         total.released_segments,
         total.moved_bodies,
+        total.reclaimed_ranges,
     ];
     assert!(
         used.iter().all(|count| *count > 0),
@@ -170,6 +171,11 @@ fn a_store_that_believes_a_retried_sync_is_caught() {
 #[test]
 fn a_store_that_cuts_its_journal_at_the_first_bad_checksum_is_caught() {
     check_caught(Control::CutAtDamage);
+}
+
+#[test]
+fn a_merge_that_drops_what_came_back_is_caught() {
+    check_caught(Control::DropWhatComesBack);
 }
 
 #[test]

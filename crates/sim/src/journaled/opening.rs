@@ -1,22 +1,27 @@
 //! Opening: from the model disk to a journal that can be written to, as the store opens its own.
 //!
 //! In the order of a start: lock, format, the index as it was made permanent, the journal beyond
-//! it, the witness. A journal that lost what is known to have been acknowledged is refused.
+//! it, the witness, the ranges that a crash left marked. A journal that lost what is known to have
+//! been acknowledged is refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use index::liveness::{each_location, is_needed};
+use index::model::ModelTables;
+use index::{Batch, Catchup, Family, Index, Tables, image, opening, range_reclaim, recovery};
 use journal::directory::Directory;
 use journal::log::CommitLog;
 use journal::witness::{Witness, WitnessState};
 use journal::{
-    Access, FileSystem, Files, Moves, Removal, ReplayStart, ReplayedJournal, SealedSegment, Writer,
+    Access, FileSystem, Files, JournalLocation, Moves, Removal, ReplayStart, ReplayedJournal,
+    SealedSegment, Writer, key,
 };
-use store::{Image, StoreError};
+use store::{BodyPointer, Image, StoreError};
 
-use super::index::{Batch, ModelIndex, Rows};
+use super::indexer::{Group, Indexer, LIMITS};
 use super::{Control, SEGMENT_BYTES};
 use crate::model_disk::ModelDisk;
 
@@ -39,89 +44,103 @@ pub(super) struct Opened {
     /// Of the newest record.
     pub position: u64,
     /// Durable, and not in the index.
-    pub unapplied: Vec<Batch>,
+    pub unapplied: Vec<Group>,
+    pub indexer: Indexer,
     _directory: Directory,
 }
 
-/// Opens what is below `root` on `disk`, of which `index` is the index.
-pub(super) fn open(
-    disk: &ModelDisk,
-    root: &Path,
-    index: &mut ModelIndex,
-    control: Option<Control>,
-) -> Result<Opened, StoreError> {
-    let system: Arc<dyn FileSystem> = Arc::new(disk.clone());
-    let directory = Directory::acquire(&system, root)?;
-    directory.check_format()?;
-    let layout = directory.layout().clone();
-    let files = Files::open(
-        system.clone(),
-        layout.journal(),
-        Access::Direct,
-        Removal::AtOnce,
-    )?;
-    let files = Arc::new(files);
-    let witness = Witness::read(&*system, &layout.witness())?;
-    directory.write_format()?;
-    let mut found = replay(&files, index, witness)?;
-    if control != Some(Control::CutAtDamage) {
-        examine(&found, witness, index.rows())?;
-    }
-    forget_missing(&files, index)?;
-    let unneeded = std::mem::take(&mut found.useless).into_iter();
-    for id in unneeded.chain(std::mem::take(&mut found.unnamed)) {
-        let removing = |error| StoreError::Io(format!("removing {id}: {error}"));
-        files.remove(id).map_err(removing)?;
-    }
-    let was_read = !found.sealed.is_empty();
-    index.apply(Batch {
-        position: found.position,
-        sealed: found.sealed,
-        ..Batch::default()
-    });
-    if was_read {
-        index.flush();
-    }
-    let writer = Writer::new(files.clone(), SEGMENT_BYTES, found.next_id);
-    let log = match control {
-        Some(Control::BelieveRetriedSync) => Log::Retrying(writer),
-        _ => Log::Final(CommitLog::new(writer)),
-    };
-    Ok(Opened {
-        witness: Witness::open(&system, &layout.witness(), found.position)?,
-        files,
-        log,
-        position: found.position,
-        unapplied: Vec::new(),
-        _directory: directory,
-    })
+/// A start.
+pub(super) struct Start<'a> {
+    pub disk: &'a ModelDisk,
+    pub root: &'a Path,
+    pub tables: Arc<ModelTables>,
+    pub control: Option<Control>,
+    /// Writes of the journal that the index gets at once, about.
+    pub writes_at_once: usize,
 }
 
-/// Applies what the index has not made permanent.
-fn replay(
-    files: &Files,
-    index: &mut ModelIndex,
-    witness: WitnessState,
-) -> Result<ReplayedJournal, StoreError> {
-    let known: BTreeSet<u64> = index.rows().segments.keys().copied().collect();
-    let start = ReplayStart {
-        position: index.rows().position,
-        known: &known,
-        witnessed: witness.position(),
-    };
-    journal::replay(files, &start, |position, set, moves| {
-        index.apply(Batch {
-            sets: vec![set],
-            moves,
-            position,
-            ..Batch::default()
-        });
-        Ok(())
-    })
+impl Start<'_> {
+    /// Opens what is there.
+    pub fn open(self) -> Result<Opened, StoreError> {
+        let system: Arc<dyn FileSystem> = Arc::new(self.disk.clone());
+        let directory = Directory::acquire(&system, self.root)?;
+        directory.check_format()?;
+        let layout = directory.layout().clone();
+        let files = Files::open(
+            system.clone(),
+            layout.journal(),
+            Access::Direct,
+            Removal::AtOnce,
+        )?;
+        let files = Arc::new(files);
+        let witness = Witness::read(&*system, &layout.witness())?;
+        directory.write_format()?;
+        let tables = self.tables.clone();
+        let mut index = Index::open(self.tables.clone(), LIMITS)?;
+        if self.control == Some(Control::DropWhatComesBack) {
+            index.merger.drop_what_comes_back();
+        }
+        let mut known = opening::known_segments(&*tables)?;
+        let mut found = self.replay(&files, &mut index, &known, witness)?;
+        if self.control != Some(Control::CutAtDamage) {
+            examine(&found, witness, &tables)?;
+        }
+        forget_missing(&mut known, &files, &tables)?;
+        let unneeded = std::mem::take(&mut found.useless).into_iter();
+        for id in unneeded.chain(std::mem::take(&mut found.unnamed)) {
+            let removing = |error| StoreError::Io(format!("removing {id}: {error}"));
+            files.remove(id).map_err(removing)?;
+        }
+        index.apply(&[], &Moves::new(), found.position, &found.sealed)?;
+        range_reclaim::recover(&*tables)?;
+        if !found.sealed.is_empty() {
+            tables.flush();
+        }
+        let writer = Writer::new(files.clone(), SEGMENT_BYTES, found.next_id);
+        let log = match self.control {
+            Some(Control::BelieveRetriedSync) => Log::Retrying(writer),
+            _ => Log::Final(CommitLog::new(writer)),
+        };
+        let sealed = known.into_values().chain(found.sealed).collect();
+        Ok(Opened {
+            witness: Witness::open(&system, &layout.witness(), found.position)?,
+            files,
+            log,
+            position: found.position,
+            unapplied: Vec::new(),
+            indexer: Indexer::new(index, sealed, found.position),
+            _directory: directory,
+        })
+    }
+
+    /// Applies what the index has not made permanent.
+    fn replay(
+        &self,
+        files: &Files,
+        index: &mut Index<ModelTables>,
+        known: &BTreeMap<u64, SealedSegment>,
+        witness: WitnessState,
+    ) -> Result<ReplayedJournal, StoreError> {
+        let start = ReplayStart {
+            position: opening::position(&*self.tables)?,
+            known: &known.keys().copied().collect(),
+            witnessed: witness.position(),
+        };
+        let mut catchup = Catchup::new(index, self.writes_at_once);
+        let found = journal::replay(files, &start, |position, set, moves| {
+            catchup.add(position, set, &moves)
+        })?;
+        catchup.finish()?;
+        Ok(found)
+    }
 }
 
 /// Refuses a journal that lost what was acknowledged, or has bodies where nothing can be read.
-fn examine(found: &ReplayedJournal, witness: WitnessState, rows: &Rows) -> Result<(), StoreError> {
+fn examine(
+    found: &ReplayedJournal,
+    witness: WitnessState,
+    tables: &ModelTables,
+) -> Result<(), StoreError> {
     let acknowledged = found.acknowledged(witness);
     if acknowledged > found.position {
         return Err(StoreError::LostCommits {
@@ -141,30 +160,31 @@ fn examine(found: &ReplayedJournal, witness: WitnessState, rows: &Rows) -> Resul
             .chain(&found.unnamed)
             .map(|id| (*id, 0)),
     );
-    for (pointer, location) in rows.locations()? {
+    each_location(tables, |pointer, location| {
         let end = doubtful.get(&location.segment);
         if end.is_some_and(|end| location.reaches(*end)) {
             return Err(damaged("the journal", format!("{pointer:?} may be gone")));
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Forgets the segments whose files are gone, as they may be once nothing in them is needed.
-fn forget_missing(files: &Files, index: &mut ModelIndex) -> Result<(), StoreError> {
+fn forget_missing(
+    known: &mut BTreeMap<u64, SealedSegment>,
+    files: &Files,
+    tables: &ModelTables,
+) -> Result<(), StoreError> {
     let listing = |error| StoreError::Io(format!("listing: {error}"));
     let there = files.segments().map_err(listing)?;
-    let needed = index.rows().needed()?;
-    let known = index.rows().segments.keys();
-    let missing: Vec<u64> = known.filter(|id| !there.contains(id)).copied().collect();
-    if let Some(id) = missing.iter().find(|id| needed.contains(id)) {
-        return Err(damaged("the journal", format!("segment {id} is not there")));
+    let mut batch = tables.batch(0);
+    for (id, sealed) in known.extract_if(.., |id, _| !there.contains(id)) {
+        if is_needed(&sealed, tables)? {
+            return Err(damaged("the journal", format!("segment {id} is not there")));
+        }
+        batch.delete(Family::State, key::segment(id));
     }
-    index.apply(Batch {
-        forgotten: missing,
-        ..Batch::default()
-    });
-    Ok(())
+    tables.write(batch)
 }
 
 fn damaged(what: &str, detail: String) -> StoreError {
@@ -176,10 +196,10 @@ fn damaged(what: &str, detail: String) -> StoreError {
 
 impl Opened {
     /// Writes a record and makes it durable.
-    pub fn append(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+    pub fn append(&mut self, group: &mut Group) -> Result<(), StoreError> {
         self.position += 1;
-        batch.position = self.position;
-        let (sets, moves) = (&mut batch.sets, &mut batch.moves);
+        group.position = self.position;
+        let (sets, moves) = (&mut group.sets, &mut group.moves);
         let appended = match &mut self.log {
             Log::Final(log) => log.append(self.position, sets, moves, journal::log::Sync::Now)?,
             Log::Retrying(writer) => {
@@ -189,7 +209,7 @@ impl Opened {
                 appended
             }
         };
-        batch.sealed = appended.sealed;
+        group.sealed = appended.sealed;
         let recording = |error| StoreError::Io(format!("the witness: {error}"));
         self.witness.record(self.position).map_err(recording)
     }
@@ -202,12 +222,11 @@ impl Opened {
         }
     }
 
-    /// Reads the bodies of `rows` and compares all of it with what should be there. A body that
-    /// cannot be read is counted if bits were flipped, else it is an error.
-    pub fn compare(&self, rows: &Rows, expected: &Image, flipped: bool) -> Result<u64, String> {
-        let mut found = rows.image.clone();
+    /// Reads all rows and their bodies, and compares all of it with what should be there. A body
+    /// that cannot be read is counted if bits were flipped, else it is an error.
+    pub fn compare(&self, expected: &Image, flipped: bool) -> Result<u64, String> {
+        let (mut found, locations) = self.image().map_err(|error| error.to_string())?;
         let mut refused = 0;
-        let locations = rows.locations().map_err(|error| error.to_string())?;
         for wanted in locations.chunks(AT_ONCE) {
             let each: Vec<_> = wanted.iter().copied().map(Some).collect();
             let bodies = match self.files.read(&each) {
@@ -234,6 +253,17 @@ impl Opened {
         Err(difference(&found, expected))
     }
 
+    /// Everything in the index, and where bodies are.
+    fn image(&self) -> Result<(Image, Vec<Located>), StoreError> {
+        let tables = self.indexer.tables();
+        let mut locations = Vec::new();
+        let found = image::read(tables, recovery::load(tables)?, |pointer, location| {
+            locations.push((pointer, location));
+            Ok(Bytes::new())
+        })?;
+        Ok((found, locations))
+    }
+
     fn read_each(&self, wanted: &[Wanted]) -> Vec<Option<Bytes>> {
         let read = |wanted: &Wanted| {
             let bodies = self.files.read(std::slice::from_ref(wanted)).ok()?;
@@ -243,12 +273,8 @@ impl Opened {
     }
 
     /// The bodies of a segment, if they are few, to be written again.
-    pub fn read_few(&self, rows: &Rows, segment: u64, most: usize) -> Result<Moves, StoreError> {
-        let mut left = rows.locations()?;
-        left.retain(|(_, location)| location.segment == segment);
-        if left.len() > most {
-            return Ok(Moves::new());
-        }
+    pub fn read_few(&self, segment: u64) -> Result<Moves, StoreError> {
+        let left = self.indexer.left_in(segment)?;
         let wanted: Vec<_> = left.iter().copied().map(Some).collect();
         let bodies = self.files.read(&wanted)?.into_iter();
         let pointers = left.into_iter().map(|(pointer, _)| pointer);
@@ -259,7 +285,8 @@ impl Opened {
     }
 }
 
-type Wanted = Option<(store::BodyPointer, journal::JournalLocation)>;
+type Located = (BodyPointer, JournalLocation);
+type Wanted = Option<Located>;
 
 /// Which table differs.
 fn difference(found: &Image, expected: &Image) -> String {
