@@ -23,6 +23,7 @@ mod inline_locations;
 mod interrupted;
 mod scrub;
 mod shares;
+mod side_by_side;
 mod space;
 mod staged;
 
