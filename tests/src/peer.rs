@@ -15,6 +15,7 @@ use endpoint::{Config, Connection, Event, LinkId, Mono, SessionId, Side};
 
 use crate::{Credentials, PATIENCE, message};
 
+mod arrived;
 mod ending;
 mod selecting;
 mod send_credit;
@@ -316,17 +317,6 @@ impl<S: Read + Write> Peer<S> {
             Event::Detached { link: l, error, .. } if *l == link => Some(error.clone()),
             _ => None,
         })
-    }
-
-    /// Waits for the broker's close without ever answering it.
-    ///
-    /// # Panics
-    /// When nothing comes.
-    pub fn closed_without_answer(&mut self) -> usize {
-        let mut bytes = [0; 1024];
-        self.stream
-            .read(&mut bytes)
-            .expect("the broker says goodbye")
     }
 
     /// Waits until the connection is open or closed, and returns whether it is open.

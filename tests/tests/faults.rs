@@ -98,7 +98,8 @@ fn credit_is_withheld_for_its_time() {
 #[test]
 fn a_throttle_lets_sends_through_by_the_virtual_clock() {
     let broker = Setup::new().arguments(&["--virtual-clock"]).start();
-    let rule = json!({"name": "slow", "effect": {"throttle-per-second": 1}});
+    let matches = json!({"operations": ["send"]});
+    let rule = json!({"name": "slow", "match": matches, "effect": {"throttle-per-second": 1}});
     let (status, text) = ask(&broker, "POST", FAULTS, &rule);
     assert_eq!(status, 200, "{text}");
     let mut peer = Peer::connect(broker.address());
@@ -250,7 +251,7 @@ fn a_rule_for_a_key_sees_the_session_of_a_browser() {
 #[test]
 fn rules_of_railbus_toml_hold_from_the_start_and_again_after_a_restart() {
     let setup = Setup::new().configure(
-        "[[faults]]\nname = 'busy'\nmatch = { times = 1 }\neffect = { refuse = 'server-busy' }",
+        "[[faults]]\nname = 'busy'\nmatch = { operations = ['send'], times = 1 }\neffect = { refuse = 'server-busy' }",
     );
     for _ in 0..2 {
         let broker = setup.start();

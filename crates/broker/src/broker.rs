@@ -288,6 +288,12 @@ impl Broker {
         self.directory.faults.match_http()
     }
 
+    /// Whether a fault rule is for the attach of senders, so that connections have to ask for them.
+    #[must_use]
+    pub fn faults_match_senders(&self) -> bool {
+        self.directory.faults.match_senders()
+    }
+
     /// What a fault rule does to an HTTP request, before it is carried out.
     pub fn http_fault(&mut self, request: &HttpRequest, now: Now) -> Option<HttpFault> {
         let now = self.now_in(request.namespace, now);

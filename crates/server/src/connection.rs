@@ -411,6 +411,8 @@ impl<S: Stream, D: Dialect> Connection<S, D> {
                     let now = self.server.clock.moment();
                     let expected = std::mem::take(&mut self.expected);
                     self.client.commands().reserve(expected);
+                    let asks = self.server.namespaces.matches_senders();
+                    self.client.ask_for_senders(asks);
                     self.client.handle_input(now, self.input.buffer());
                     self.follow_namespace();
                     self.count_refused_credentials();

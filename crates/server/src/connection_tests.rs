@@ -75,6 +75,8 @@ impl Dialect for Minimal {
 
     fn set_directory(&mut self, _now: ClockReading, _directory: Arc<Directory>) {}
 
+    fn ask_for_senders(&mut self, _asks: bool) {}
+
     fn directory(&self) -> &Directory {
         &self.directory
     }

@@ -10,6 +10,7 @@ pub(crate) mod node_attach;
 pub(crate) mod pending_attach;
 pub(crate) mod receiver_source;
 pub(crate) mod requested_session;
+pub(crate) mod sender_attach;
 pub(crate) mod session_attach;
 pub(crate) mod transfer_destination;
 
@@ -346,11 +347,7 @@ impl Client {
         entity: Option<EntityRef>,
         kind: LinkKind,
     ) {
-        let credit = match &kind {
-            LinkKind::Sender(_) => Some(self.settings.sender_credit),
-            LinkKind::Request(_) => Some(REQUEST_CREDIT),
-            LinkKind::Receiver(_) | LinkKind::Response(_) | LinkKind::Coordinator(_) => None,
-        };
+        let asked_for = self.entity_to_ask_for(&kind);
         let asks = matches!(kind, LinkKind::Request(_));
         let AttachRequest {
             link,
@@ -377,14 +374,17 @@ impl Client {
             },
         );
         self.note_session_scope(session, link);
+        if let Some(entity) = asked_for {
+            return self.ask_for_sender(link, reply, entity);
+        }
         self.connection.accept(link, reply);
+        if is_sender {
+            self.give_sender_credit(link);
+        }
         if asks {
             // The Python SDK's lock renewer repeats them. (docs/spec/amqp.md#7.1)
             self.connection.allow_repeated_ids(link);
-        }
-        let is_withheld = is_sender && self.withholds_credit;
-        if let Some(credit) = credit.filter(|_| !is_withheld) {
-            self.connection.set_credit(link, credit, false);
+            self.connection.set_credit(link, REQUEST_CREDIT, false);
         }
     }
 

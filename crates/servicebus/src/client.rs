@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use access::{Directory, Locality};
 use amqp::Symbol;
-use broker::{Command, ConnectionId, Output, ReceiverId, RequestId};
+use broker::{Command, ConnectionId, Output, RequestId};
 use bytes::BytesMut;
 use dialect::{
     Claims, ClockReading, ConnectionState, Dialect, ForcedClose, LinkOwner, MessageIds, Origin,
@@ -85,6 +85,8 @@ pub struct Client {
     pub(crate) failures: u32,
     /// Whether a fault rule withholds the credit of its senders.
     pub(crate) withholds_credit: bool,
+    /// Whether the broker is asked before a sender is attached.
+    pub(crate) asks_for_senders: bool,
     /// Bytes of answers that wait for their response links' credit.
     pub(crate) waiting_bytes: usize,
     commands: Vec<Command>,
@@ -144,6 +146,7 @@ impl Client {
             is_unauthenticated: true,
             failures: 0,
             withholds_credit: false,
+            asks_for_senders: false,
             waiting_bytes: 0,
             commands: Vec::new(),
             link_owner: None,
@@ -301,13 +304,6 @@ impl Client {
             token: self.pending_requests.insert(request, cost),
         }
     }
-
-    pub(crate) fn receiver_id(&self, link: LinkId) -> ReceiverId {
-        ReceiverId {
-            connection: self.id,
-            link: link.0,
-        }
-    }
 }
 
 impl Dialect for Client {
@@ -375,6 +371,10 @@ impl Dialect for Client {
         }
         self.check_others();
         self.handle_events();
+    }
+
+    fn ask_for_senders(&mut self, asks: bool) {
+        self.asks_for_senders = asks;
     }
 
     fn directory(&self) -> &Directory {

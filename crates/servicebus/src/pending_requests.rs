@@ -1,6 +1,6 @@
 //! Pending requests: what a connection keeps of each request to the broker until its answer.
 
-use amqp::Value;
+use amqp::{Attach, Value};
 use broker::{LockToken, TransactionId};
 use endpoint::{LinkId, SessionId};
 
@@ -9,6 +9,8 @@ use crate::receiver::disposition::Settlement;
 /// A request to the broker, by the kind of its answer.
 #[derive(Debug)]
 pub(crate) enum PendingRequest {
+    /// A sender that a fault rule may object to, and the answer to its attach.
+    AttachSender(LinkId, Box<Attach>),
     /// Messages of one delivery.
     Send(PendingSend),
     /// A disposition that waits for its answer.
@@ -27,6 +29,7 @@ impl PendingRequest {
     /// The link that asked.
     pub(crate) fn link(&self) -> LinkId {
         match self {
+            Self::AttachSender(link, _) => *link,
             Self::Send(send) => send.link,
             Self::Settle(settle) => settle.link,
             Self::Enlist(enlist) => enlist.disposition.link,

@@ -32,6 +32,14 @@ pub(crate) const SETTLEMENT: usize = 64;
 const MAX_DETACHED_RECEIVERS: usize = 64;
 
 impl Client {
+    /// The receiver of a link.
+    pub(crate) fn receiver_id(&self, link: LinkId) -> ReceiverId {
+        ReceiverId {
+            connection: self.id,
+            link: link.0,
+        }
+    }
+
     /// Handles changed credit of a link on which the broker sends.
     pub(crate) fn handle_any_credit(&mut self, link: LinkId, limit: u32, drain: bool) {
         match self.links.get(link).map(|link| &link.kind) {
@@ -347,7 +355,8 @@ impl Client {
             Some(PendingRequest::Enlist(enlisted)) => self.answer_enlisted(&enlisted, result),
             Some(PendingRequest::Manage(pending)) => self.answer_update(&pending, result),
             Some(
-                PendingRequest::Send(_)
+                PendingRequest::AttachSender(..)
+                | PendingRequest::Send(_)
                 | PendingRequest::Declare(_)
                 | PendingRequest::Discharge(_)
                 | PendingRequest::Jms(_),

@@ -38,6 +38,17 @@ impl Peer<TcpStream> {
 }
 
 impl<S: Read + Write> Peer<S> {
+    /// Waits for the broker's close without ever answering it.
+    ///
+    /// # Panics
+    /// When nothing comes.
+    pub fn closed_without_answer(&mut self) -> usize {
+        let mut bytes = [0; 1024];
+        self.stream
+            .read(&mut bytes)
+            .expect("the broker says goodbye")
+    }
+
     /// Ends an AMQP session and waits until the broker has ended it too.
     pub fn end_session(&mut self, session: SessionId) {
         self.connection.end(session, None);

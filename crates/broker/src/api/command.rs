@@ -147,6 +147,12 @@ pub enum Command {
         session: Bytes,
         state: Option<Bytes>,
     },
+    /// Whether a fault rule lets a sender be attached, while some may not: senders need nothing of
+    /// the broker. Answered by `Output::SenderAttached`.
+    AttachSender {
+        request: RequestId,
+        entity: EntityId,
+    },
     /// Lists sessions with messages or a state, or those whose state was set after a moment.
     /// Answered by `Output::Sessions`.
     ListSessions {
@@ -406,6 +412,7 @@ impl Command {
             | Self::SetLimits(_)
             | Self::Tick => false,
             Self::Attach { .. }
+            | Self::AttachSender { .. }
             | Self::AcceptSession { .. }
             | Self::Subscribe { .. }
             | Self::Credit { .. }

@@ -116,8 +116,11 @@ impl Default for FaultMatch {
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the variants are named for what they are")]
 pub enum FaultOperation {
-    /// Of a receiver.
+    /// Of a sender or a receiver.
     Attach,
+    AttachSender,
+    /// Without a session that is asked for.
+    AttachReceiver,
     AcceptSession,
     /// A message is handed out to a receiver.
     Receive,
@@ -286,8 +289,9 @@ impl FaultRule {
     /// Whether it is for that operation, and its effect can be had on it.
     pub(crate) fn is_for(&self, operation: FaultOperation) -> bool {
         let operations = &self.matches.operations;
+        let is_named = |named: &FaultOperation| *named == operation || named.includes(operation);
         self.effect.is_possible(operation)
-            && (operations.is_empty() || operations.contains(&operation))
+            && (operations.is_empty() || operations.iter().any(is_named))
     }
 
     /// Whether it compares messages that clients are given.
@@ -331,19 +335,26 @@ impl FaultEffect {
 
     fn scope(self) -> Scope {
         use FaultOperation::{
-            Abandon, AcceptSession, Attach, Commit, Complete, DeadLetter, Declare, Defer, Receive,
-            Renew, Rollback,
+            Abandon, AcceptSession, Attach, AttachReceiver, Commit, Complete, DeadLetter, Declare,
+            Defer, Receive, Renew, Rollback,
         };
         match self {
             Self::DeliverAgain => Scope::Only(&[Complete]),
             Self::LoseLock => Scope::Only(&[Complete, Abandon, Defer, DeadLetter, Renew]),
             // Credit for a receiver that is not there yet would be lost, and commands of a
             // transaction keep their order.
-            Self::DelayMs(_) | Self::ThrottlePerSecond(_) => {
-                Scope::AllBut(&[Attach, AcceptSession, Declare, Commit, Rollback])
-            }
+            Self::DelayMs(_) | Self::ThrottlePerSecond(_) => Scope::AllBut(&[
+                Attach,
+                AttachReceiver,
+                AcceptSession,
+                Declare,
+                Commit,
+                Rollback,
+            ]),
             // Messages would come before the answer to a receiver that is let in.
-            Self::DelayAnswerMs(_) => Scope::AllBut(&[Attach, AcceptSession, Receive]),
+            Self::DelayAnswerMs(_) => {
+                Scope::AllBut(&[Attach, AttachReceiver, AcceptSession, Receive])
+            }
             // Its client has asked for nothing that could be refused.
             Self::Refuse(_) => Scope::AllBut(&[Receive]),
             Self::WithholdCreditMs(_)
@@ -353,6 +364,13 @@ impl FaultEffect {
             | Self::End(_)
             | Self::Close(_) => Scope::AllBut(&[]),
         }
+    }
+}
+
+impl FaultOperation {
+    /// Whether it stands for another one in the operations of a rule.
+    fn includes(self, other: Self) -> bool {
+        self == Self::Attach && matches!(other, Self::AttachSender | Self::AttachReceiver)
     }
 }
 

@@ -302,6 +302,11 @@ pub enum Output {
         connection: ConnectionId,
         withheld: bool,
     },
+    /// The sender may be attached.
+    SenderAttached {
+        request: RequestId,
+        result: Result<(), RequestError>,
+    },
     /// The receiver is attached to its subscription, or has none.
     Subscribed {
         receiver: ReceiverId,
@@ -392,6 +397,7 @@ impl Output {
             | Self::Browsed { request, .. }
             | Self::Deferred { request, .. }
             | Self::Cancelled { request, .. }
+            | Self::SenderAttached { request, .. }
             | Self::Deleted { request, .. }
             | Self::Declared { request, .. }
             | Self::Discharged { request, .. }

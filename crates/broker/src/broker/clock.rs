@@ -98,6 +98,7 @@ fn entity_of(command: &Command) -> Option<EntityId> {
         | Command::RemoveRule { entity, .. }
         | Command::ListRules { entity, .. }
         | Command::Send { entity, .. }
+        | Command::AttachSender { entity, .. }
         | Command::AcceptSession { entity, .. }
         | Command::RenewSession { entity, .. }
         | Command::GetSessionState { entity, .. }

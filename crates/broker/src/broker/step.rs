@@ -6,6 +6,7 @@
 use crate::administration;
 use crate::api::command::Command;
 use crate::api::id::SubqueueId;
+use crate::api::output::Output;
 use crate::broker::{clock, loaded, tick};
 use crate::client_affine;
 use crate::context::Context;
@@ -64,6 +65,11 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
             selector,
         } => {
             attach::attach(directory, receiver, subqueue, access, selector, cx);
+        }
+        // No rule has objected.
+        Command::AttachSender { request, .. } => {
+            let result = Ok(());
+            cx.emit(Output::SenderAttached { request, result });
         }
         Command::Subscribe { receiver, request } => {
             client_affine::subscribe(directory, receiver, *request, cx);

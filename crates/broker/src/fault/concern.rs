@@ -82,7 +82,10 @@ impl<'a> Concern<'a> {
             },
             Command::Attach {
                 receiver, subqueue, ..
-            } => came(subqueue.entity, FaultOperation::Attach, receiver),
+            } => came(subqueue.entity, FaultOperation::AttachReceiver, receiver),
+            Command::AttachSender { request, entity } => {
+                asked(*entity, FaultOperation::AttachSender, request)
+            }
             Command::AcceptSession {
                 receiver,
                 entity,

@@ -57,6 +57,10 @@ impl CountedRule {
         !self.is_for_http() && self.rule.is_for(FaultOperation::Receive)
     }
 
+    pub fn is_for_senders(&self) -> bool {
+        !self.is_for_http() && self.rule.is_for(FaultOperation::AttachSender)
+    }
+
     pub fn describe(&self) -> FaultDescription {
         FaultDescription {
             rule: self.rule.clone(),

@@ -59,6 +59,10 @@ fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
             receiver,
             reason: Eviction::Injected(error),
         },
+        Command::AttachSender { request, .. } => Output::SenderAttached {
+            request,
+            result: asked,
+        },
         Command::AcceptSession { receiver, .. } => Output::SessionRefused {
             receiver,
             error: SessionError::Injected(error),

@@ -33,6 +33,8 @@ pub(crate) struct FaultRules {
     follow_messages: bool,
     /// Whether a rule is for the handing out of messages.
     match_deliveries: bool,
+    /// Whether a rule is for the attach of senders.
+    match_senders: bool,
     pub(crate) delays: Delays,
     /// How many operations have failed by a rule, since the start.
     injected: u64,
@@ -85,6 +87,8 @@ impl FaultRules {
         self.follow_messages = all.any(|counted| counted.rule.follows_messages());
         let mut all = self.by_namespace.values().flatten();
         self.match_deliveries = all.any(CountedRule::is_for_deliveries);
+        let mut all = self.by_namespace.values().flatten();
+        self.match_senders = all.any(CountedRule::is_for_senders);
         Ok(())
     }
 
@@ -106,6 +110,11 @@ impl FaultRules {
     /// Whether a rule is for the handing out of messages.
     pub(super) fn match_deliveries(&self) -> bool {
         self.match_deliveries
+    }
+
+    /// Whether a rule is for the attach of senders.
+    pub(crate) fn match_senders(&self) -> bool {
+        self.match_senders
     }
 
     /// A message of a namespace is handed out.

@@ -26,7 +26,7 @@ Effects:
   expire-token; lose-lock; deliver-again. ERROR is server-busy, timeout, quota-exceeded, entity-disabled, not-found, unauthorized,
   internal-error, detach-forced or connection-forced
 Members of --match, all optional:
-  entity, operations (attach, accept-session, receive, send, schedule, cancel-scheduled, complete, abandon,
+  entity, operations (attach, attach-sender, attach-receiver, accept-session, receive, send, schedule, cancel-scheduled, complete, abandon,
   defer, dead-letter, renew, receive-deferred, peek, batch-delete, renew-session, get-session-state,
   set-session-state, list-sessions, publish, create-entity, update-entity, delete-entity, add-rule,
   remove-rule, list-rules, bind, unbind, declare, commit, rollback), client, key, session, message-id, filter,

@@ -42,6 +42,8 @@ pub struct NamespaceRegistry {
     names_clients: AtomicBool,
     /// Whether a fault rule of one of them is for HTTP requests.
     matches_http: AtomicBool,
+    /// Whether a fault rule is for the attach of senders.
+    matches_senders: AtomicBool,
 }
 
 /// A namespace besides the default one.
@@ -91,12 +93,18 @@ impl NamespaceRegistry {
         self.matches_http.load(Ordering::Acquire)
     }
 
+    /// Whether connections have to ask the broker before they attach a sender.
+    pub fn matches_senders(&self) -> bool {
+        self.matches_senders.load(Ordering::Acquire)
+    }
+
     /// The shard says what its fault rules ask for before it answers the order that has changed
     /// them.
     pub fn follow_faults(&self, broker: &Broker) {
         for (flag, now) in [
             (&self.names_clients, broker.faults_name_clients()),
             (&self.matches_http, broker.faults_match_http()),
+            (&self.matches_senders, broker.faults_match_senders()),
         ] {
             if flag.load(Ordering::Acquire) != now {
                 flag.store(now, Ordering::Release);

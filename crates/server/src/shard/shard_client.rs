@@ -322,6 +322,7 @@ fn request_of(output: &Output) -> Option<RequestId> {
         | Output::Browsed { request, .. }
         | Output::Deferred { request, .. }
         | Output::Cancelled { request, .. }
+        | Output::SenderAttached { request, .. }
         | Output::Deleted { request, .. }
         | Output::Declared { request, .. }
         | Output::Discharged { request, .. }

@@ -20,6 +20,9 @@ impl Client {
             Output::Browsed { request, result } => self.handle_browsed(request, result),
             Output::Deferred { request, result } => self.handle_deferred(request, result),
             Output::Cancelled { request, result } => self.handle_cancelled(request, result),
+            Output::SenderAttached { request, result } => {
+                self.handle_sender_attached(request, result);
+            }
             Output::Deleted { request, result } => self.handle_deleted(request, result),
             Output::Evicted { receiver, reason } => self.handle_evicted(receiver, reason),
             Output::SessionAccepted {

@@ -1,9 +1,10 @@
 //! Faults on purpose: the parts of a connection that a rule ends. (docs/faults.md)
 
 use amqp::performative::SenderSettleMode;
-use amqp::{DeliveryState, Error, Value};
+use amqp::{Attach, DeliveryState, Error, Value};
 use broker::{
-    FaultEffect, FaultMatch, FaultOperation, FaultRule, InjectedError, NamespaceOrder, Order,
+    Command, DisconnectTime, FaultEffect, FaultMatch, FaultOperation, FaultRule, InjectedError,
+    NamespaceOrder, Order, Output,
 };
 use endpoint::{Event, LinkId};
 
@@ -260,4 +261,171 @@ fn a_second_discharge_that_is_ended_leaves_the_first_to_settle_its_deliveries() 
     let answers = transactions::answers(&mut world, receiver);
     assert_eq!(answers, [(DeliveryState::Accepted, true)]);
     assert!(is_empty(&world, "orders"));
+}
+
+/// A sender to `orders` in a session of its own, whether it is let in or not.
+fn ask_for_sender(world: &mut World) -> LinkId {
+    let session = world.session();
+    world.attach(session, sender("orders"))
+}
+
+/// How often the broker was asked whether a sender may be attached.
+fn asked_for_senders(world: &World) -> usize {
+    let asked = |command: &&Command| matches!(command, Command::AttachSender { .. });
+    world.commands.iter().filter(asked).count()
+}
+
+#[test]
+fn a_sender_is_refused_with_the_named_condition_and_may_come_again() {
+    for operation in [FaultOperation::Attach, FaultOperation::AttachSender] {
+        for effect in [
+            FaultEffect::Refuse(InjectedError::ServerBusy),
+            FaultEffect::Detach(InjectedError::ServerBusy),
+        ] {
+            let mut world = World::new();
+            inject(&mut world, operation, effect);
+            let error = world.refusal(sender("orders"));
+            assert_eq!(error.condition.as_str(), "com.microsoft:server-busy");
+            assert!(text(&error).contains("sb://host/orders"), "{error:?}");
+            world.enqueue("orders", &message("once more"));
+            assert!(!is_empty(&world, "orders"));
+        }
+    }
+}
+
+#[test]
+fn the_broker_hears_nothing_of_senders_without_a_rule_for_them() {
+    let mut world = World::new();
+    world.sender("orders");
+    let busy = FaultEffect::Refuse(InjectedError::ServerBusy);
+    for other in [FaultOperation::Send, FaultOperation::AttachReceiver] {
+        inject(&mut world, other, busy);
+        world.sender("orders");
+    }
+    assert_eq!(asked_for_senders(&world), 0);
+    inject(&mut world, FaultOperation::AttachSender, busy);
+    world.refusal(sender("orders"));
+    assert_eq!(asked_for_senders(&world), 1);
+    // A receiver is another operation.
+    world.receiver("orders", SenderSettleMode::Unsettled, 1);
+}
+
+#[test]
+fn a_sender_that_is_delayed_is_let_in_later() {
+    let mut world = World::new();
+    inject(
+        &mut world,
+        FaultOperation::AttachSender,
+        FaultEffect::DelayMs(500),
+    );
+    let link = ask_for_sender(&mut world);
+    world.advance(499);
+    assert!(!world.client.is_attached(link));
+    assert_eq!(world.detach_error(link), None);
+    world.advance(1);
+    assert!(world.client.is_attached(link));
+    world.send(link, &message("late"));
+    assert_eq!(world.outcomes(link), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn a_sender_that_waits_goes_with_its_entity_or_its_client() {
+    for by_client in [true, false] {
+        let mut world = World::new();
+        inject(
+            &mut world,
+            FaultOperation::AttachSender,
+            FaultEffect::DelayMs(500),
+        );
+        let link = ask_for_sender(&mut world);
+        if by_client {
+            world.client.detach(link, true, None);
+            world.pump();
+        } else {
+            world.remove("orders");
+            let error = world.detach_error(link).expect("it is refused");
+            assert_eq!(error.condition.as_str(), "amqp:not-found");
+        }
+        world.advance(500);
+        assert!(!world.client.is_attached(link));
+        world.sender("orders2");
+    }
+}
+
+#[test]
+fn a_session_and_a_connection_end_for_a_sender() {
+    let mut world = World::new();
+    let (_, other) = world.sender("orders2");
+    let internal = InjectedError::InternalError;
+    inject(
+        &mut world,
+        FaultOperation::AttachSender,
+        FaultEffect::End(internal),
+    );
+    let link = ask_for_sender(&mut world);
+    assert!(!world.client.is_attached(link));
+    let error = ended(&world).expect("the session ends");
+    assert_eq!(error.condition.as_str(), "amqp:internal-error");
+    world.send(other, &message("kept"));
+    assert_eq!(world.outcomes(other), [DeliveryState::Accepted]);
+
+    let forced = FaultEffect::Close(InjectedError::ConnectionForced);
+    inject(&mut world, FaultOperation::AttachSender, forced);
+    ask_for_sender(&mut world);
+    let closed = world.events.iter().any(|event| {
+        matches!(event, Event::Closed { error: Some(error), .. }
+            if error.condition.as_str() == "amqp:connection:forced")
+    });
+    assert!(closed, "the connection is closed");
+}
+
+#[test]
+fn a_connection_is_dropped_for_a_sender_before_and_after_it_is_let_in() {
+    for time in [DisconnectTime::Before, DisconnectTime::After] {
+        let mut world = World::new();
+        inject(
+            &mut world,
+            FaultOperation::AttachSender,
+            FaultEffect::Disconnect(time),
+        );
+        world.broker_stalls = true;
+        let link = ask_for_sender(&mut world);
+        let said = world.deliveries_for_credit();
+        assert!(matches!(said[..], [Output::Dropped { .. }]), "{said:?}");
+        assert!(!world.client.is_attached(link));
+    }
+}
+
+#[test]
+fn credit_that_is_withheld_for_a_sender_comes_with_the_end_of_its_time() {
+    let mut world = World::new();
+    let withhold = FaultEffect::WithholdCreditMs(500);
+    inject(&mut world, FaultOperation::AttachSender, withhold);
+    let (_, link) = world.sender("orders");
+    assert_eq!(world.client.send_credit(link), 0);
+    world.advance(500);
+    assert!(world.client.send_credit(link) > 0);
+    world.send(link, &message("a"));
+    assert_eq!(world.outcomes(link), [DeliveryState::Accepted]);
+}
+
+#[test]
+fn an_expired_token_refuses_the_sender_that_it_was_for() {
+    let (mut world, pair) = cbs::anonymous();
+    let queue = "sb://host/orders";
+    cbs::put(&mut world, &pair, queue, &token(queue, "root", KEY, 1_000));
+    inject(
+        &mut world,
+        FaultOperation::AttachSender,
+        FaultEffect::ExpireToken,
+    );
+    let error = world.refusal(sender("orders"));
+    assert_eq!(error.condition.as_str(), "amqp:link:detach-forced");
+    let error = world.refusal(Attach {
+        name: "again".to_owned(),
+        ..sender("orders")
+    });
+    assert_eq!(error.condition.as_str(), "amqp:unauthorized-access");
+    cbs::put(&mut world, &pair, queue, &token(queue, "root", KEY, 1_000));
+    world.sender("orders");
 }

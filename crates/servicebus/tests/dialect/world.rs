@@ -309,6 +309,8 @@ impl World {
         let mut bytes = self.client.output(Mono(self.elapsed)).split();
         let moved = !bytes.is_empty();
         if moved {
+            let asks = self.shard.broker.faults_match_senders();
+            self.server.ask_for_senders(asks);
             self.server.handle_input(self.clock_reading(), &mut bytes);
             assert!(bytes.is_empty(), "whole frames are taken whole");
         }

@@ -201,7 +201,10 @@ impl Ledger {
                 self.answers.dropped.insert(*connection);
                 Ok(())
             }
-            Output::Dropped { .. } | Output::Ended { .. } | Output::CreditWithheld { .. } => {
+            Output::Dropped { .. }
+            | Output::Ended { .. }
+            | Output::CreditWithheld { .. }
+            | Output::SenderAttached { .. } => {
                 let connection = output.connection();
                 let what = format!("{connection:?} is dropped without a fault rule");
                 Err(Violation::new("I14", what))

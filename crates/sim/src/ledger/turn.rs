@@ -276,6 +276,7 @@ impl Ledger {
             | Command::CloseNode { .. }
             | Command::ListRules { .. }
             | Command::Attach { .. }
+            | Command::AttachSender { .. }
             | Command::Subscribe { .. }
             | Command::Credit { .. }
             | Command::Written { .. }

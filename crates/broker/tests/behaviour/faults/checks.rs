@@ -147,19 +147,19 @@ fn an_effect_is_possible_for_each_operation_that_a_rule_names() {
         (
             "commit",
             FaultEffect::DelayMs(5),
-            "all but attach, accept-session, declare, commit, rollback",
+            "all but attach, attach-receiver, accept-session, declare, commit, rollback",
         ),
         (
             "rollback",
             FaultEffect::ThrottlePerSecond(5),
-            "all but attach, accept-session, declare, commit, rollback",
+            "all but attach, attach-receiver, accept-session, declare, commit, rollback",
         ),
         ("send", FaultEffect::DeliverAgain, "only complete"),
         ("receive", FaultEffect::DeliverAgain, "only complete"),
         (
             "attach",
             FaultEffect::DelayAnswerMs(5),
-            "all but attach, accept-session, receive",
+            "all but attach, attach-receiver, accept-session, receive",
         ),
         ("receive", BUSY, "all but receive"),
         (

@@ -138,7 +138,7 @@ fn rates_and_times_out_of_range_are_refused_with_the_range() {
             attaches,
             FaultEffect::ThrottlePerSecond(1),
             "operations: attach is not possible; the effect is possible for all but attach, \
-             accept-session, declare, commit, rollback",
+             attach-receiver, accept-session, declare, commit, rollback",
         ),
     ] {
         let refused = replace(&mut world, "default", vec![rule(matches, effect)]);
