@@ -45,6 +45,19 @@ test("the timeline has the messages that are due first, whatever their numbers",
   await page.locator(".timeline span[title^='#206, ']").waitFor();
 });
 
+test("the timeline begins with what is due next, however many are scheduled", async ({ broker, client, open }) => {
+  const start = Date.now() + 3_600_000;
+  const at = (minutes) => ({ body: "x", scheduledEnqueueTimeUtc: new Date(start + minutes * 60_000) });
+  for (let times = 0; times < 11; times += 1) await send(client, "orders", ...Array.from({ length: 1000 }, (_, n) => at(60 + n)));
+  await send(client, "orders", at(2), at(1), at(0));
+  const page = await open();
+  await visit(page, broker, entity("orders"));
+  await page.getByRole("heading", { name: /^The next 200 of 11.003 scheduled messages$/ }).waitFor();
+  const titles = await page.locator(".timeline span").evaluateAll((marks) => marks.map((mark) => mark.title.split(",")[0]));
+  assert.equal(titles.length, 200);
+  assert.deepEqual(titles.slice(0, 4), ["#11003", "#11002", "#11001", "#1"]);
+});
+
 test("a connection shows what is unsettled and its last error", async ({ broker, client, open }) => {
   await send(client, "orders", { body: "a" });
   const receiver = client.createReceiver("orders");

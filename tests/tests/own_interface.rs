@@ -702,6 +702,37 @@ fn messages_are_browsed_by_part_and_left_as_they_are() {
 }
 
 #[test]
+fn scheduled_messages_are_browsed_by_due_time_page_by_page() {
+    let broker = start();
+    for (body, hours) in [
+        ("a", "3h"),
+        ("b", "1h"),
+        ("c", "2h"),
+        ("d", "1h"),
+        ("e", "4h"),
+    ] {
+        let said = railbus(&broker, &["send", "orders", body, "--delay", hours]);
+        assert_eq!(said.code, 0, "{}", said.err);
+    }
+    let (mut all, mut next) = (Vec::new(), String::new());
+    loop {
+        let query = format!("?part=scheduled&order=due&count=2{next}");
+        let (numbers, bodies, found) = browse(&broker, "orders", &query);
+        assert!(numbers.len() <= 2, "{numbers:?}");
+        all.extend(bodies);
+        let Some(text) = found.as_str() else {
+            assert_eq!(found, Value::Null);
+            break;
+        };
+        next = format!("&from={text}");
+    }
+    assert_eq!(all, ["b", "d", "c", "a", "e"]);
+    let filter = "?part=scheduled&order=due&filter=sys.SequenceNumber%20%3E%202";
+    let (numbers, ..) = browse(&broker, "orders", filter);
+    assert_eq!(numbers, [4, 3, 5]);
+}
+
+#[test]
 fn an_answer_of_messages_is_bounded_in_bytes_and_goes_on_where_it_ended() {
     let broker = start();
     let path = "/$railbus/entities/orders";

@@ -10,8 +10,8 @@ import { OpenMessage } from "./open-message";
 
 /** Scheduled messages on a timeline at most. */
 const MARKS = 200;
-/** Scheduled messages of an answer, and answers that are asked for at most. The broker has them by number, not by time. */
-const [ANSWER, ANSWERS] = [1000, 10];
+/** Answers that are asked for at most: one ends early if its messages are large. */
+const ANSWERS = 10;
 /** Deferred messages that are shown; their page has all. */
 const ROWS = 10;
 
@@ -25,38 +25,34 @@ interface Due {
   at: number;
 }
 
-/** Those that are due first, of as many as were looked at. */
-interface Schedule {
-  first: Due[];
-  examined: number;
+interface DuePage {
+  messages: Message[];
+  /** A text, which names the place in the schedule. */
+  next: string | null;
 }
 
-async function readSchedule(path: string, signal: AbortSignal): Promise<Schedule> {
-  const all: Due[] = [];
-  let from: number | null = 1;
-  for (let answer = 0; answer < ANSWERS && from !== null; answer += 1) {
-    const place: string = entityPath(path, `/messages?part=scheduled&from=${from}&count=${ANSWER}&body=0`);
-    const { messages, next }: Page = await get<Page>(place, signal);
+/** The scheduled messages that are due first. */
+async function readSchedule(path: string, signal: AbortSignal): Promise<Due[]> {
+  const first: Due[] = [];
+  let from = "";
+  for (let answer = 0; answer < ANSWERS && first.length < MARKS; answer += 1) {
+    const count = MARKS - first.length;
+    const place: string = entityPath(path, `/messages?part=scheduled&order=due&count=${count}&body=0${from}`);
+    const { messages, next }: DuePage = await get<DuePage>(place, signal);
     for (const message of messages) {
-      all.push({ number: message["sequence-number"], at: Date.parse(message["scheduled-enqueue-time"] ?? "") });
+      const at = Date.parse(message["scheduled-enqueue-time"] ?? "");
+      if (!Number.isNaN(at)) first.push({ number: message["sequence-number"], at });
     }
-    from = next;
+    if (next === null) break;
+    from = `&from=${next}`;
   }
-  const first = all.filter(({ at }) => !Number.isNaN(at)).sort((one, other) => one.at - other.at).slice(0, MARKS);
-  return { first, examined: all.length };
-}
-
-/** What the timeline has of all scheduled messages. */
-function title({ first, examined }: Schedule, scheduled: number): string {
-  if (scheduled <= first.length) return "Scheduled messages";
-  const all = `${count(scheduled)} scheduled messages`;
-  return `The next ${count(first.length)} of ${scheduled > examined ? `the oldest ${count(examined)} of ` : ""}${all}`;
+  return first;
 }
 
 export function Timeline({ path, scheduled }: { path: string; scheduled: number }) {
-  const last = useRef<{ scheduled: number; schedule: Schedule } | null>(null);
+  const last = useRef<{ scheduled: number; schedule: Due[] } | null>(null);
   // With each event, but one read at a time: it may take several answers.
-  const page = useData<Schedule>(
+  const page = useData<Due[]>(
     async (signal) => {
       if (last.current?.scheduled === scheduled) return last.current.schedule;
       const schedule = await readSchedule(path, signal);
@@ -66,14 +62,14 @@ export function Timeline({ path, scheduled }: { path: string; scheduled: number 
     [path],
     true,
   );
-  const due = page.value?.first ?? [];
+  const due = page.value ?? [];
   const [first, latest] = [due[0]?.at, due.at(-1)?.at];
   if (!page.value || first === undefined || latest === undefined) return <Failure error={page.error} />;
   const place = (at: number) => (latest === first ? 50 : 2 + ((at - first) / (latest - first)) * 96);
   const when = (at: number) => time(new Date(at).toISOString());
   return (
     <Panel
-      title={title(page.value, scheduled)}
+      title={scheduled > due.length ? `The next ${count(due.length)} of ${count(scheduled)} scheduled messages` : "Scheduled messages"}
       aside={<a href={link(["entity", path, "messages"], { part: "scheduled" })}>All</a>}
     >
       <div class="timeline" role="img" aria-label={`${count(due.length)} scheduled messages from ${when(first)} to ${when(latest)}`}>

@@ -14,5 +14,7 @@ pub(crate) mod leave;
 pub(crate) mod page;
 pub(crate) mod peek;
 pub(crate) mod pending_peek;
+pub(crate) mod pending_schedule_peek;
 pub(crate) mod retrieval;
 pub(crate) mod run;
+pub(crate) mod schedule_peek;

@@ -228,6 +228,16 @@ pub enum Command {
         count: usize,
         max_bytes: usize,
     },
+    /// Browses scheduled messages in the order in which they are due, from a moment and a number
+    /// on. What cannot be read is passed over. Answered by `Output::Browsed`, which is empty at the
+    /// end alone.
+    PeekSchedule {
+        request: RequestId,
+        entity: EntityId,
+        from: (Wall, SequenceNumber),
+        count: usize,
+        max_bytes: usize,
+    },
     /// Locks (or takes) deferred messages, all or none: none too if together they are larger than
     /// `max_bytes`, or if one is not of the `session` that is named. Answered by
     /// `Output::Deferred`.
@@ -430,6 +440,7 @@ impl Command {
             | Self::ListSessions { .. }
             | Self::Peek { .. }
             | Self::PeekSession { .. }
+            | Self::PeekSchedule { .. }
             | Self::ReceiveDeferred { .. }
             | Self::CancelScheduled { .. }
             | Self::AddRule { .. }

@@ -105,6 +105,7 @@ fn entity_of(command: &Command) -> Option<EntityId> {
         | Command::SetSessionState { entity, .. }
         | Command::ListSessions { entity, .. }
         | Command::PeekSession { entity, .. }
+        | Command::PeekSchedule { entity, .. }
         | Command::CancelScheduled { entity, .. } => Some(*entity),
         Command::Attach { subqueue, .. }
         | Command::Settle { subqueue, .. }

@@ -14,7 +14,7 @@ use crate::expire::sweep_blocks;
 use crate::forward;
 use crate::queue::Queue;
 use crate::receive::run::run;
-use crate::receive::{deferred, peek};
+use crate::receive::{deferred, peek, schedule_peek};
 use crate::router;
 use crate::send::cancel;
 use crate::send::duplicates::known::Known;
@@ -113,6 +113,7 @@ pub(crate) fn loaded(
             unreachable!("it has been dealt with above");
         }
         Purpose::Peek(peek) => peek::loaded(queue, read, *peek, rows(found), cx),
+        Purpose::SchedulePeek(peek) => schedule_peek::loaded(queue, read, *peek, found, cx),
         Purpose::Deferred(retrieval) => {
             deferred::loaded(queue, read, &retrieval, rows(found), cx);
         }

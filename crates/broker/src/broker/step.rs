@@ -7,15 +7,18 @@ use crate::administration;
 use crate::api::command::Command;
 use crate::api::id::SubqueueId;
 use crate::api::output::Output;
+use crate::api::time::Wall;
 use crate::broker::{clock, loaded, tick};
 use crate::client_affine;
 use crate::context::Context;
 use crate::delete;
 use crate::entities::directory::Directory;
 use crate::node;
+use crate::receive::pending_schedule_peek::SchedulePeek;
 use crate::receive::retrieval::Retrieval;
-use crate::receive::{attach, deferred, disconnect, peek};
+use crate::receive::{attach, deferred, disconnect, peek, schedule_peek};
 use crate::router;
+use crate::send::timetable::Due;
 use crate::send::{self, cancel};
 use crate::sessions;
 use crate::sessions::state_request::StateRequest;
@@ -134,6 +137,18 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
                 max_bytes,
             };
             peek::peek(directory, request, wanted, cx);
+        }
+        Command::PeekSchedule {
+            request,
+            entity,
+            from: (Wall(at), number),
+            count,
+            max_bytes,
+        } => {
+            directory.note_use(entity, cx);
+            let from = Due { at, number };
+            let peek = SchedulePeek::new(request, entity, from, count, max_bytes);
+            schedule_peek::peek(directory, peek, cx);
         }
         Command::ReceiveDeferred {
             request,

@@ -11,6 +11,7 @@ use crate::api::id::{ConnectionId, SubqueueId, TransactionId};
 use crate::api::output::Output;
 use crate::context::clients::ReceiverSlot;
 use crate::receive::pending_peek::PendingPeek;
+use crate::receive::pending_schedule_peek::SchedulePeek;
 use crate::receive::retrieval::Retrieval;
 use crate::send::cancellation::Cancellation;
 use crate::sessions::read::SessionRead;
@@ -41,6 +42,8 @@ pub(crate) enum Purpose {
     /// Something that decides about a transaction that is to be committed.
     Transaction(EntityId, TransactionId),
     Peek(Box<PendingPeek>),
+    /// What is due next, for a request.
+    SchedulePeek(Box<SchedulePeek>),
     Deferred(Box<Retrieval>),
     /// Messages for receivers with selectors.
     Select(SubqueueId),
@@ -76,6 +79,7 @@ impl Purpose {
             | Self::Session(entity, _) => *entity,
             Self::Cancel(cancellation) => cancellation.entity,
             Self::Peek(peek) => peek.place.entity,
+            Self::SchedulePeek(peek) => peek.entity,
             Self::Deferred(retrieval) => retrieval.place.entity,
         }
     }
@@ -87,6 +91,7 @@ impl Purpose {
         let gone = RequestError::NotFound;
         match self {
             Self::Peek(peek) => Some(peek.page.refusal(gone)),
+            Self::SchedulePeek(peek) => Some(peek.refusal(gone)),
             Self::Deferred(retrieval) => Some(retrieval.answer(Err(gone))),
             Self::Cancel(cancellation) => Some(cancellation.answer(Err(gone))),
             Self::Session(_, read) => read.refusal(gone),

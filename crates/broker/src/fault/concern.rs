@@ -143,6 +143,9 @@ impl<'a> Concern<'a> {
                 session: Some(session),
                 ..asked(*entity, FaultOperation::Peek, request)
             },
+            Command::PeekSchedule {
+                request, entity, ..
+            } => asked(*entity, FaultOperation::Peek, request),
             Command::ReceiveDeferred {
                 request,
                 subqueue,

@@ -79,7 +79,9 @@ fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
             request,
             result: asked.map(|()| 0),
         },
-        Command::Peek { request, .. } | Command::PeekSession { request, .. } => Output::Browsed {
+        Command::Peek { request, .. }
+        | Command::PeekSession { request, .. }
+        | Command::PeekSchedule { request, .. } => Output::Browsed {
             request,
             result: asked.map(|()| Vec::new()),
         },

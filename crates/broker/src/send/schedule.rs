@@ -253,7 +253,7 @@ pub(crate) fn remove_entry(due: Due, rows: &Rows, cx: &mut Context<'_>) {
     });
 }
 
-fn key_of(due: Due) -> EntryKey {
+pub(crate) fn key_of(due: Due) -> EntryKey {
     EntryKey::by_u64(due.at, due.number)
 }
 
@@ -287,11 +287,17 @@ fn encode(planned: &Planned) -> Bytes {
     value.freeze()
 }
 
-fn due_at(key: &EntryKey) -> Option<Due> {
+/// Which message an entry is about, and when it is due.
+pub(crate) fn due_at(key: &EntryKey) -> Option<Due> {
     Some(Due {
         at: key.group_u64()?,
         number: key.number,
     })
+}
+
+/// How large the message of an entry is; `None` if the entry cannot be understood.
+pub(crate) fn size_of(entry: &StoredEntry) -> Option<u32> {
+    decode(entry).map(|planned| planned.size)
 }
 
 fn decode(entry: &StoredEntry) -> Option<Planned> {

@@ -71,7 +71,7 @@ impl Due {
         number: SequenceNumber::MAX,
     };
 
-    fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         let number = SequenceNumber(self.number.0.saturating_add(1));
         Self { number, ..self }
     }

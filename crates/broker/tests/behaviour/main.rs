@@ -68,6 +68,7 @@ mod routers_at_random;
 mod rules_in_bulk;
 mod schedule;
 mod schedule_load;
+mod schedule_peek;
 mod schedule_random;
 mod selecting;
 mod selecting_at_random;

@@ -228,6 +228,7 @@ impl Stage {
             "redrive" => self.redrive(args),
             "renew" => self.renew(args),
             "peek" => self.peek(args),
+            "peek-due" => self.peek_due(args),
             "fetch" => self.fetch(args),
             "cancel" => self.cancel(args),
             "delete" => self.delete(args),
@@ -448,6 +449,19 @@ impl Stage {
             from: SequenceNumber(args[0].parse().unwrap()),
             count: args[1].parse().unwrap(),
             max_bytes: bytes.map_or(1 << 20, |bytes| bytes.parse().unwrap()),
+        }]);
+    }
+
+    /// From a moment and a number on.
+    fn peek_due(&mut self, args: &[&str]) {
+        let request = self.request("peek");
+        let number = SequenceNumber(args[1].parse().unwrap());
+        self.turn(vec![Command::PeekSchedule {
+            request,
+            entity: self.entity(args),
+            from: (Wall(START + millis(args[0])), number),
+            count: args[2].parse().unwrap(),
+            max_bytes: named(args, "bytes=").map_or(1 << 20, |bytes| bytes.parse().unwrap()),
         }]);
     }
 

@@ -275,6 +275,7 @@ impl Ledger {
             | Command::OpenNode { .. }
             | Command::CloseNode { .. }
             | Command::ListRules { .. }
+            | Command::PeekSchedule { .. }
             | Command::Attach { .. }
             | Command::AttachSender { .. }
             | Command::Subscribe { .. }

@@ -1,16 +1,19 @@
 //! `GET /$railbus/entities/{path}/messages`: messages in their present state, in the order of
-//! their sequence numbers.
+//! their sequence numbers, or scheduled ones in that of their due times.
 //!
 //! `?part=active` (or `scheduled`, `deferred`, `dead-letter`, `transfer-dead-letter`), `?from=` a
 //! number, `?count=` a maximum and `?filter=` a condition of a rule, all of them optional. Locked
-//! messages are shown too. Showing a
-//! message does not lock or take it and does not count as a delivery. An answer ends early once it
-//! holds enough bytes; `next` is the number to continue from, or null at the end. Of a body with
-//! more bytes than `?body=` says the size and the start are shown.
+//! messages are shown too. Showing a message does not lock or take it and does not count as a
+//! delivery. An answer ends early once it holds enough bytes; `next` is the number to continue
+//! from, or null at the end. With `?part=scheduled&order=due` the next message is the one that is
+//! due next, and `next` is a text for `from`. Of a body with more bytes than `?body=` says the size
+//! and the start are shown.
 
 use std::sync::Arc;
 
-use broker::{Browsed, Command, EntityKind, MessageState, Output, Subqueue, SubqueueId};
+use broker::{
+    Browsed, Command, EntityKind, MessageState, Output, RequestId, Subqueue, SubqueueId, Wall,
+};
 use filter::{Facts, Message, Selector};
 use hyper::StatusCode;
 use serde::Deserialize;
@@ -41,10 +44,50 @@ const START_BYTES: usize = 1 << 10;
 #[derive(Debug)]
 pub struct Range {
     part: MessagePart,
-    from: u64,
+    from: Place,
     count: u64,
     body_bytes: usize,
     selector: Option<Arc<Selector>>,
+}
+
+/// Where an answer begins.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    Number(u64),
+    /// In the order in which messages are due; a message's number follows the time.
+    Due(Wall, u64),
+}
+
+impl Place {
+    fn parse(text: &str, is_due: bool) -> Result<Self, String> {
+        let number = |text: &str| query::number("from", text, 0..=u64::MAX);
+        if !is_due {
+            return Ok(Self::Number(number(text)?));
+        }
+        let parts = text
+            .split_once('-')
+            .map(|(at, rest)| (number(at), number(rest)));
+        match parts {
+            Some((Ok(at), Ok(number))) => Ok(Self::Due(Wall(at), number)),
+            _ => Err("from must be the `next` of an answer in this order".to_owned()),
+        }
+    }
+
+    /// Behind a message that was found from here on.
+    fn behind(self, message: &Browsed) -> Self {
+        let next = message.number.next().0;
+        match self {
+            Self::Number(_) => Self::Number(next),
+            Self::Due(..) => Self::Due(message.enqueued, next),
+        }
+    }
+
+    fn json(self) -> Json {
+        match self {
+            Self::Number(number) => number.into(),
+            Self::Due(Wall(at), number) => format!("{at}-{number}").into(),
+        }
+    }
 }
 
 /// Where messages are.
@@ -64,16 +107,18 @@ impl Range {
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut range = Self {
             part: MessagePart::Active,
-            from: 1,
+            from: Place::Number(1),
             count: COUNT,
             body_bytes: usize::try_from(BODY_BYTES).unwrap_or(usize::MAX),
             selector: None,
         };
+        let (mut from, mut is_due) = (None, false);
         for (name, value) in query::parameters(query) {
             let value = value?;
             match name {
                 "part" => range.part = MessagePart::parse(&value)?,
-                "from" => range.from = query::number(name, &value, 0..=u64::MAX)?,
+                "from" => from = Some(value),
+                "order" => is_due = is_order_of_due_times(&value)?,
                 "count" => range.count = query::number(name, &value, 1..=MOST)?,
                 "filter" => {
                     let selector = Selector::of_filter(&value);
@@ -86,12 +131,28 @@ impl Range {
                 }
                 other => {
                     return Err(format!(
-                        "unknown parameter `{other}`: the parameters are part, from, count, filter and body"
+                        "unknown parameter `{other}`: the parameters are part, order, from, count, filter and body"
                     ));
                 }
             }
         }
+        if is_due && range.part != MessagePart::Scheduled {
+            return Err("only scheduled messages have the order `due`".to_owned());
+        }
+        range.from = match from {
+            Some(from) => Place::parse(&from, is_due)?,
+            None if is_due => Place::Due(Wall(0), 0),
+            None => range.from,
+        };
         Ok(range)
+    }
+}
+
+fn is_order_of_due_times(order: &str) -> Result<bool, String> {
+    match order {
+        "number" => Ok(false),
+        "due" => Ok(true),
+        other => Err(format!("order `{other}` is not number or due")),
     }
 }
 
@@ -143,8 +204,12 @@ pub async fn show(
             break;
         }
         let wanted = if range.selector.is_some() { MOST } else { left };
-        let found = browse(shard_client, info.queue.id, range.part, from, wanted).await?;
-        next = found.last().map(|last| last.number.next().0);
+        let id = info.queue.id;
+        let found = match from {
+            Place::Number(from) => browse(shard_client, id, range.part, from, wanted).await?,
+            Place::Due(at, number) => browse_due(shard_client, id, (at, number), wanted).await?,
+        };
+        next = found.last().map(|last| from.behind(last));
         examined += found.len();
         for message in &found {
             if let Some(selector) = &range.selector {
@@ -156,11 +221,12 @@ pub async fn show(
             bytes += message.payload.len();
             shown.push(one(message, range.body_bytes));
             if shown.len() as u64 == range.count {
-                next = Some(message.number.next().0);
+                next = Some(from.behind(message));
                 break;
             }
         }
     }
+    let next = next.map(Place::json);
     Ok((StatusCode::OK, json!({"messages": shown, "next": next})))
 }
 
@@ -181,6 +247,30 @@ pub async fn browse(
         count: usize::try_from(count).unwrap_or(usize::MAX),
         max_bytes: BROWSE_BYTES,
     };
+    ask(shard_client, command).await
+}
+
+/// The scheduled messages that are due next, from a moment and a number on.
+async fn browse_due(
+    shard_client: &mut ShardClient,
+    entity: EntityId,
+    (at, number): (Wall, u64),
+    count: u64,
+) -> Result<Vec<Browsed>, ApiError> {
+    let command = |request| Command::PeekSchedule {
+        request,
+        entity,
+        from: (at, SequenceNumber(number)),
+        count: usize::try_from(count).unwrap_or(usize::MAX),
+        max_bytes: BROWSE_BYTES,
+    };
+    ask(shard_client, command).await
+}
+
+async fn ask(
+    shard_client: &mut ShardClient,
+    command: impl FnOnce(RequestId) -> Command,
+) -> Result<Vec<Browsed>, ApiError> {
     let browsed = shard_client.ask(command, |output| match output {
         Output::Browsed { result, .. } => Some(result),
         _ => None,
@@ -235,7 +325,7 @@ pub fn facts(message: &Browsed) -> Facts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use broker::{Additions, Wall};
+    use broker::Additions;
     use bytes::Bytes;
 
     use super::*;
@@ -272,7 +362,10 @@ mod tests {
 
     fn check(query: &str, expected: Result<(MessagePart, u64, u64), &str>) {
         let parsed = Range::parse(query);
-        let parsed = parsed.map(|range| (range.part, range.from, range.count));
+        let parsed = parsed.map(|range| match range.from {
+            Place::Number(from) => (range.part, from, range.count),
+            place @ Place::Due(..) => panic!("{query}: {place:?}"),
+        });
         match (parsed, expected) {
             (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
             (parsed, expected) => assert_eq!(parsed, expected.map_err(str::to_owned), "{query}"),
@@ -293,6 +386,27 @@ mod tests {
             "from=18446744073709551615&part=transfer-dead-letter",
             Ok((MessagePart::TransferDeadLetter, u64::MAX, 100)),
         );
+    }
+
+    #[test]
+    fn scheduled_messages_may_come_by_due_time() {
+        let place = |query: &str| Range::parse(query).map(|range| range.from);
+        let start = Place::Due(Wall(0), 0);
+        assert_eq!(place("part=scheduled&order=due"), Ok(start));
+        let later = Place::Due(Wall(1_700_000_000_000), 7);
+        let Json::String(next) = later.json() else {
+            panic!("{later:?} is no text")
+        };
+        let query = format!("order=due&from={next}&part=scheduled");
+        assert_eq!(place(&query), Ok(later));
+        assert_eq!(place("order=number&from=7"), Ok(Place::Number(7)));
+        check("order=due", Err("only scheduled messages have the order"));
+        check("order=age", Err("order `age` is not number or due"));
+        for from in ["7", "-7", "7-", "a-7", "7-18446744073709551616"] {
+            let query = format!("part=scheduled&order=due&from={from}");
+            check(&query, Err("from must be the `next` of an answer"));
+        }
+        check("from=7-1", Err("from must be a number"));
     }
 
     #[test]
