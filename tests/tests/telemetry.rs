@@ -13,6 +13,7 @@ use amqp::message::{Sections, decode_map_section, descriptor, encode_map_section
 use amqp::{DeliveryState, Value};
 use bytes::{Bytes, BytesMut};
 use e2e::{Broker, PATIENCE, Peer, Setup, http};
+use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
@@ -118,7 +119,7 @@ fn take<S: Read + Write>(stream: &mut S) -> (String, Json) {
     let mut line = String::new();
     reader.read_line(&mut line).expect("a request");
     let path = line.split(' ').nth(1).expect("a path").to_owned();
-    let (mut length, mut media_type) = (0, String::new());
+    let (mut length, mut media_type, mut is_compressed) = (0, String::new(), false);
     while line.trim_end() != "" {
         line.clear();
         reader.read_line(&mut line).expect("a header");
@@ -127,6 +128,9 @@ fn take<S: Read + Write>(stream: &mut S) -> (String, Json) {
             length = value.trim().parse().expect("a number");
         } else if let Some(value) = lower.strip_prefix("content-type:") {
             media_type = value.trim().to_owned();
+        } else if let Some(value) = lower.strip_prefix("content-encoding:") {
+            assert_eq!(value.trim(), "gzip");
+            is_compressed = true;
         }
     }
     let mut body = vec![0; length];
@@ -136,12 +140,19 @@ fn take<S: Read + Write>(stream: &mut S) -> (String, Json) {
         .get_mut()
         .write_all(answer)
         .expect("the broker reads");
-    let body = match (&*media_type, &*path) {
+    if is_compressed {
+        let mut plain = Vec::new();
+        let read = GzDecoder::new(&body[..]).read_to_end(&mut plain);
+        assert_eq!(read.expect("it is compressed"), plain.len());
+        body = plain;
+    }
+    let mut body = match (&*media_type, &*path) {
         ("application/json", _) => serde_json::from_slice(&body).expect("JSON"),
         ("application/x-protobuf", "/v1/traces") => decode::<ExportTraceServiceRequest>(&body),
         ("application/x-protobuf", _) => decode::<ExportMetricsServiceRequest>(&body),
         (other, _) => panic!("a body of the type {other}"),
     };
+    body["compressed"] = is_compressed.into();
     (path, body)
 }
 
@@ -411,4 +422,31 @@ fn a_collector_within_tls_is_trusted_by_the_file_that_a_variable_names() {
     let cookie = peer.send_encoded(sender, &message(true).0);
     assert_eq!(peer.outcome(cookie), DeliveryState::Accepted);
     assert_eq!(collector.spans(1)[0]["name"], "send orders");
+}
+
+#[test]
+fn bodies_are_compressed_if_the_environment_says_so() {
+    for protocol in ["http/protobuf", "http/json"] {
+        let collector = Collector::start();
+        let broker = collector
+            .setup()
+            .environment("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+            .environment("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "gzip")
+            .start();
+        let mut peer = Peer::connect(broker.address());
+        let sender = peer.sender("orders");
+        let cookie = peer.send_encoded(sender, &message(true).0);
+        assert_eq!(peer.outcome(cookie), DeliveryState::Accepted);
+        let mut seen = [false; 2];
+        while seen != [true; 2] {
+            let (path, body) = collector.next();
+            let is_of_traces = path == "/v1/traces";
+            assert_eq!(body["compressed"], is_of_traces, "{path}");
+            seen[usize::from(is_of_traces)] = true;
+            if is_of_traces {
+                let span = &body["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+                assert_eq!(span["name"], "send orders");
+            }
+        }
+    }
 }

@@ -48,6 +48,8 @@ pub struct Collector {
     pub url: String,
     /// How they are encoded.
     pub protocol: OtlpProtocol,
+    /// Whether bodies are compressed with gzip.
+    pub is_compressed: bool,
     /// Further headers of requests, which may hold secrets.
     pub headers: Vec<(String, String)>,
     /// How long a request may take.

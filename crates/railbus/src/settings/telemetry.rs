@@ -5,13 +5,15 @@
 //! for gRPC turns what it is about off, with a warning. A variable whose value is not supported
 //! otherwise has a warning alone. (docs/telemetry.md)
 
+mod sampler;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use rustls::pki_types::CertificateDer;
-use server::{Collector, OtlpProtocol, Sampler, TelemetryOptions, is_postable};
+use server::{Collector, OtlpProtocol, TelemetryOptions, is_postable};
 
 use crate::config::{self, TelemetryConfig};
 use crate::tls;
@@ -21,8 +23,6 @@ const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const TIME_OUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
 const COMPRESSION: &str = "OTEL_EXPORTER_OTLP_COMPRESSION";
-const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
-const SAMPLER_ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
 const CERTIFICATE: &str = "OTEL_EXPORTER_OTLP_CERTIFICATE";
 /// Variables that would have the broker show a certificate.
 const CLIENT_CERTIFICATES: [&str; 2] = [
@@ -101,7 +101,7 @@ impl Telemetry {
                 warnings.push(text);
             }
         }
-        let sampler = sampler(&variable, &mut warnings);
+        let sampler = sampler::resolve(&variable, &mut warnings);
         let traces = traces.filter(|_| sampler.is_some());
         let service = variable("OTEL_SERVICE_NAME").or_else(|| config.service_name.clone());
         let mut resource = pairs("OTEL_RESOURCE_ATTRIBUTES", &variable)?;
@@ -170,13 +170,19 @@ impl Signal {
             }
         };
         let name = name_of(self.compression, COMPRESSION);
-        if let Some(other) = variable(name).filter(|value| value != "none") {
-            let text = format!(
-                "{name} is '{}', which is not supported: nothing is compressed",
-                other.escape_debug()
-            );
-            warn(warnings, text);
-        }
+        let is_compressed = match variable(name).as_deref() {
+            None | Some("none") => false,
+            Some("gzip") => true,
+            Some(other) => {
+                let text = format!(
+                    "{name} is '{}', which is not supported: nothing is compressed. Supported are \
+                     gzip and none",
+                    other.escape_debug()
+                );
+                warn(warnings, text);
+                false
+            }
+        };
         let headers = pairs(name_of(self.headers, HEADERS), variable)?;
         let time_out = name_of(self.time_out, TIME_OUT);
         let name = name_of(self.certificate, CERTIFICATE);
@@ -186,6 +192,7 @@ impl Signal {
         Ok(Some(Collector {
             url,
             protocol,
+            is_compressed,
             headers,
             time_out: millis(time_out, variable, REQUEST_TIME_OUT)?,
             authorities,
@@ -210,49 +217,6 @@ fn authorities(
 fn warn(warnings: &mut Vec<String>, text: String) {
     if !warnings.contains(&text) {
         warnings.push(text);
-    }
-}
-
-/// Which messages have spans; none if no trace is to be sent. What a parent decides is the same
-/// for all samplers that ask it, since a message without one has no span.
-fn sampler(
-    variable: &impl Fn(&str) -> Option<String>,
-    warnings: &mut Vec<String>,
-) -> Option<Sampler> {
-    let name = variable(SAMPLER).unwrap_or_default();
-    match &*name {
-        "always_on" => Some(Sampler::ALWAYS),
-        "always_off" => None,
-        "traceidratio" => Some(Sampler::of_ratio(ratio(variable, warnings))),
-        "" | "parentbased_always_on" | "parentbased_always_off" | "parentbased_traceidratio" => {
-            Some(Sampler::Parent)
-        }
-        other => {
-            warnings.push(format!(
-                "{SAMPLER} is '{}', which is not supported: the sender of a message decides. \
-                 Supported are always_on, always_off, traceidratio, parentbased_always_on, \
-                 parentbased_always_off and parentbased_traceidratio",
-                other.escape_debug()
-            ));
-            Some(Sampler::Parent)
-        }
-    }
-}
-
-/// As the standard has it, a ratio that cannot be read counts as unset, which is all traces.
-fn ratio(variable: &impl Fn(&str) -> Option<String>, warnings: &mut Vec<String>) -> f64 {
-    let Some(text) = variable(SAMPLER_ARGUMENT) else {
-        return 1.0;
-    };
-    match text.parse() {
-        Ok(ratio) if (0.0..=1.0).contains(&ratio) => ratio,
-        _ => {
-            warnings.push(format!(
-                "{SAMPLER_ARGUMENT} is '{}', which is no number from 0 to 1: all traces are sampled",
-                text.escape_debug()
-            ));
-            1.0
-        }
     }
 }
 
@@ -326,6 +290,11 @@ mod tests {
         assert_eq!(found.options, off);
         let found = resolve(&to("http://a:4318"), &[("OTEL_SDK_DISABLED", "true")]);
         assert_eq!(found.unwrap().options, off);
+        let found = resolve(
+            &to("http://a:4318"),
+            &[("OTEL_TRACES_SAMPLER", "always_off")],
+        );
+        assert_eq!(found.unwrap().options.traces, None);
         let variables = [
             (ENDPOINT, "http://a:4318"),
             ("OTEL_TRACES_EXPORTER", "none"),
@@ -409,47 +378,24 @@ mod tests {
     }
 
     #[test]
-    fn a_sampler_of_the_standard_is_taken_and_another_is_told() {
-        let check = |name: &str, argument: &str, expected: Option<Sampler>, warns: bool| {
-            let variables = [(SAMPLER, name), (SAMPLER_ARGUMENT, argument)];
-            let found = resolve(&to("http://a:4318"), &variables).unwrap();
-            let options = found.options;
-            let sampler = options.traces.map(|_| options.sampler);
-            assert_eq!(sampler, expected, "{name} {argument}");
-            assert_eq!(
-                found.warnings.len(),
-                usize::from(warns),
-                "{name} {argument}"
-            );
-        };
-        let half = Some(Sampler::of_ratio(0.5));
-        check("", "", Some(Sampler::Parent), false);
-        check("always_on", "", Some(Sampler::ALWAYS), false);
-        check("always_off", "", None, false);
-        check("traceidratio", "0.5", half, false);
-        check("traceidratio", "", Some(Sampler::ALWAYS), false);
-        check("traceidratio", "2", Some(Sampler::ALWAYS), true);
-        check("traceidratio", "NaN", Some(Sampler::ALWAYS), true);
-        for name in ["always_on", "always_off", "traceidratio"] {
-            let name = format!("parentbased_{name}");
-            check(&name, "0.5", Some(Sampler::Parent), false);
-        }
-        check(
-            "jaeger_remote",
-            "endpoint=http://a",
-            Some(Sampler::Parent),
-            true,
-        );
+    fn a_compression_is_taken_and_another_is_told_once() {
+        let variables = [(COMPRESSION, "gzip"), (METRICS.compression, "none")];
+        let found = resolve(&to("http://a:4318"), &variables).unwrap();
+        assert!(found.options.traces.unwrap().is_compressed);
+        assert!(!found.options.metrics.unwrap().is_compressed);
+        assert!(found.warnings.is_empty());
+        let found = resolve(&to("http://a:4318"), &[(COMPRESSION, "zstd")]).unwrap();
+        assert!(!found.options.traces.unwrap().is_compressed);
+        assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+        assert!(found.warnings[0].contains("Supported are gzip and none"));
     }
 
     #[test]
-    fn a_time_out_is_taken_and_a_compression_is_told_once() {
-        let variables = [(TIME_OUT, "2500"), (COMPRESSION, "gzip")];
+    fn a_time_out_is_taken() {
+        let variables = [(TIME_OUT, "2500")];
         let found = resolve(&to("http://a:4318"), &variables).unwrap();
         let traces = found.options.traces.unwrap();
         assert_eq!(traces.time_out, Duration::from_millis(2_500));
-        assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
-        assert!(found.warnings[0].contains("gzip"));
         let variables = [(COMPRESSION, "none"), (METRICS.time_out, "1")];
         let found = resolve(&to("http://a:4318"), &variables).unwrap();
         assert_eq!(found.options.traces.unwrap().time_out, REQUEST_TIME_OUT);

@@ -3,12 +3,17 @@
 //! Connections put spans into a queue of fixed length and never wait for room in it. A batch that
 //! the collector does not take is dropped; the log says so once until a batch is taken again.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hyper::header::CONTENT_ENCODING;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
@@ -209,8 +214,22 @@ async fn post(
         authorities,
         ..
     } = collector;
+    let mut headers = Cow::from(headers);
+    let body = if collector.is_compressed {
+        let encoding = (CONTENT_ENCODING.as_str().to_owned(), "gzip".to_owned());
+        headers.to_mut().push(encoding);
+        gzip(&body)
+    } else {
+        body
+    };
     let (body, authorities) = (Bytes::from(body), authorities.as_ref());
-    fetch::post(url, headers, media_type, body, *time_out, authorities).await
+    fetch::post(url, &headers, media_type, body, *time_out, authorities).await
+}
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let compressed = encoder.write_all(body).and_then(|()| encoder.finish());
+    compressed.expect("memory takes what is written to it")
 }
 
 fn resource(options: &TelemetryOptions) -> Resource {
