@@ -9,7 +9,7 @@ const HEX = 4096;
 
 type View = "Text" | "JSON" | "Hex";
 
-function bytesOf(message: Message): Uint8Array {
+function bytesOf(message: Shown): Uint8Array {
   const base64 = message["body-base64"];
   if (base64 !== undefined) return bytesOfBase64(base64);
   return new TextEncoder().encode(message.body ?? message["body-start"] ?? "");
@@ -23,7 +23,10 @@ function json(text: string | undefined): unknown {
   }
 }
 
-export function BodyView({ message }: { message: Message }) {
+/** What the views need of a message, or of what is shown as its body. */
+type Shown = Pick<Message, "body" | "body-base64" | "body-bytes" | "body-start">;
+
+export function BodyView({ message, name = "Body", of = "the message" }: { message: Shown; name?: string; of?: string }) {
   const tree = useMemo(() => json(message.body), [message]);
   const isTree = typeof tree === "object" && tree !== null;
   const [view, setView] = useState<View>(isTree ? "JSON" : message["body-base64"] === undefined ? "Text" : "Hex");
@@ -32,7 +35,7 @@ export function BodyView({ message }: { message: Message }) {
   return (
     <section class="bodyview">
       <div class="toolbar">
-        <h3>Body</h3>
+        <h3>{name}</h3>
         {cut !== undefined && <span class="note">the start of {bytes(cut)}</span>}
         <span class="grow" />
         {views.map((one) => (
@@ -41,14 +44,14 @@ export function BodyView({ message }: { message: Message }) {
           </button>
         ))}
       </div>
-      <div class="bodytext" tabIndex={0} role="region" aria-label="Body of the message">
+      <div class="bodytext" tabIndex={0} role="region" aria-label={`${name} of ${of}`}>
         {view === "JSON" && isTree ? <Tree value={tree} /> : <pre>{view === "Hex" ? hex(bytesOf(message)) : text(message)}</pre>}
       </div>
     </section>
   );
 }
 
-function text(message: Message): string {
+function text(message: Shown): string {
   if (message["body-base64"] !== undefined) return new TextDecoder().decode(bytesOf(message));
   return message.body ?? message["body-start"] ?? "";
 }

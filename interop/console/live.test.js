@@ -41,7 +41,7 @@ test("receivers, locks that count down, and sessions with their holders are show
   await session.setSessionState("12345");
   await visit(page, broker, entity("sessions"));
   await page.getByRole("heading", { name: "Sessions (2)" }).waitFor();
-  await page.getByRole("row", { name: /^held \d+ 0 \d+ s \d+ B$/ }).waitFor();
+  await page.getByRole("row", { name: /^held \d+ 0 \d+ s \d+ B Show the state of held$/ }).waitFor();
   await page.getByRole("row", { name: /^idle none/ }).waitFor();
   await session.close();
 });

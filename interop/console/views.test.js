@@ -58,6 +58,42 @@ test("the timeline begins with what is due next, however many are scheduled", as
   assert.deepEqual(titles.slice(0, 4), ["#11003", "#11002", "#11001", "#1"]);
 });
 
+test("the state of a session is shown, be it held or not", async ({ broker, client, open }) => {
+  // The SDK would set a text as JSON.
+  const states = { tree: Buffer.from('{"step": 3}'), text: Buffer.from("plain text"), bytes: Buffer.from([0xff, 0, 1]) };
+  for (const [id, state] of Object.entries(states)) {
+    const session = await client.acceptSession("sessions", id);
+    await session.setSessionState(state);
+    if (id !== "text") await session.close();
+  }
+  await send(client, "sessions", { sessionId: "a/b?c", body: "x" });
+  const page = await open();
+  await visit(page, broker, entity("sessions"));
+  await page.getByRole("heading", { name: "Sessions (2)" }).waitFor();
+  const all = page.locator(".panel", { hasText: "Sessions with messages or a state" });
+  await all.getByRole("button", { name: "Show", exact: true }).click();
+  await all.getByRole("row").nth(4).waitFor();
+  assert.equal(await all.getByRole("row").count(), 5);
+  await checkAccess(page, "all sessions");
+  const dialog = page.getByRole("dialog");
+  for (const [id, holder, shown] of [
+    ["tree", "It is not held.", "step: 3"],
+    ["text", /^It is held by the connection \d+\.$/, "plain text"],
+    ["bytes", "It is not held.", /^000000 {2}ff 00 01 /],
+    ["a/b?c", "It is not held.", "It has no state."],
+  ]) {
+    await all.getByRole("button", { name: `Show the state of ${id}`, exact: true }).click();
+    await dialog.getByText(holder).waitFor();
+    await dialog.getByText(shown).waitFor();
+    await checkAccess(page, `the state of ${id}`);
+    await dialog.getByRole("button", { name: "Close" }).click();
+  }
+  const live = page.locator(".panel", { hasText: "Sessions (2)" });
+  await live.getByRole("button", { name: "Show the state of text", exact: true }).click();
+  await dialog.getByText("plain text").waitFor();
+  await checkTab(page, "the state of a session", "dialog");
+});
+
 test("a connection shows what is unsettled and its last error", async ({ broker, client, open }) => {
   await send(client, "orders", { body: "a" });
   const receiver = client.createReceiver("orders");

@@ -238,6 +238,7 @@ impl Interface {
         self.ask("GET", explain, &topic, &none, 400);
         self.ask("GET", explain, &[("path", "nothing")], &none, 404);
         self.settle();
+        self.sessions();
         let id = shown["connection"].as_u64().expect("an id").to_string();
         let page = format!("connections?from={id}&count=1");
         let page = self.ask("GET", &page, &[], &none, 200);
@@ -258,6 +259,44 @@ impl Interface {
         let error = peer.closed().expect("an error");
         assert_eq!(error.condition, "amqp:connection:forced");
         self.ask("DELETE", "connections/{id}", &[("id", "x")], &none, 404);
+    }
+
+    /// Lists sessions, held or not, and shows the state of one.
+    fn sessions(&mut self) {
+        let (none, queue) = (Value::Null, [("path", "by-session")]);
+        let with_sessions = json!({"requires-session": true});
+        self.ask("PUT", "entities/{path}", &queue, &with_sessions, 201);
+        let list = "entities/{path}/message-sessions";
+        let empty = json!({"sessions": [], "next": null});
+        assert_eq!(self.ask("GET", list, &queue, &none, 200), empty);
+        for id in ["a/b", "c", "d"] {
+            let message = json!({"session-id": id, "body": "x"});
+            self.ask("POST", "entities/{path}/messages", &queue, &message, 201);
+        }
+        let (mut ids, mut next) = (BTreeSet::new(), json!(0));
+        while let Some(skip) = next.as_u64() {
+            let page = format!("{list}?skip={skip}&count=2");
+            let page = self.ask("GET", &page, &queue, &none, 200);
+            for session in page["sessions"].as_array().expect("a list") {
+                assert_eq!(session["hold"], Value::Null);
+                ids.insert(session["id"].as_str().expect("a text").to_owned());
+            }
+            next = page["next"].clone();
+        }
+        assert_eq!(ids, BTreeSet::from(["a/b", "c", "d"].map(str::to_owned)));
+        let state = "entities/{path}/session-state";
+        let shown = self.ask("GET", &format!("{state}?session=a%2Fb"), &queue, &none, 200);
+        assert_eq!(shown, json!({"id": "a/b", "hold": null, "state": null}));
+        self.ask("GET", state, &queue, &none, 400);
+        self.ask("GET", &format!("{list}?count=0"), &queue, &none, 400);
+        for path in ["events", "shown"] {
+            let path = [("path", path)];
+            self.ask("GET", list, &path, &none, 400);
+            self.ask("GET", &format!("{state}?session=a"), &path, &none, 400);
+        }
+        let path = [("path", "nothing")];
+        self.ask("GET", list, &path, &none, 404);
+        self.ask("GET", &format!("{state}?session=a"), &path, &none, 404);
     }
 
     /// Settles messages one by one.
@@ -528,6 +567,8 @@ fn a_method_that_the_document_does_not_have_is_not_allowed() {
             "messages",
             "reasons",
             "receivers",
+            "message-sessions",
+            "session-state",
             "explain",
             "settle",
             "purge",

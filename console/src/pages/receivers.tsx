@@ -1,10 +1,11 @@
 // The receivers of a queue or subscription, what they have locked, and its sessions.
 import { type Session, entityPath, get } from "../api";
 import { useData } from "../data";
-import { age, bytes, count } from "../format";
+import { age, count } from "../format";
 import { link } from "../route";
 import { Table } from "../table";
 import { Badge, Count, Failure, Panel } from "../ui";
+import { type MessageSession, AllSessions, SessionTable } from "./message-sessions";
 
 interface Receiver {
   connection: number;
@@ -24,11 +25,6 @@ interface Lock {
   link: number | null;
   "left-ms": number | null;
   "delivery-count": number;
-}
-
-interface MessageSession {
-  id: string;
-  hold: { connection: number; link: number; "left-ms": number; locked: number; "state-bytes": number | null } | null;
 }
 
 interface List<Row> {
@@ -92,20 +88,12 @@ export function Receivers({ session, path, hasSessions }: { session: Session; pa
         </Panel>
       )}
       {hasSessions && (
-        <Panel title={title("Sessions", sessions)}>
-          <Table
-            empty="No session is held or has messages."
-            rows={sessions.first}
-            id={(one) => one.id}
-            columns={[
-              { name: "Session", class: "cut", cell: (one) => one.id },
-              { name: "Holder", cell: ({ hold }) => (hold ? connection(hold.connection) : "none") },
-              { name: "Locked messages", isNumber: true, cell: ({ hold }) => hold && <Count value={hold.locked} /> },
-              { name: "Lock ends in", isNumber: true, cell: ({ hold }) => hold && age(hold["left-ms"]) },
-              { name: "State", isNumber: true, cell: ({ hold }) => hold && hold["state-bytes"] !== null && bytes(hold["state-bytes"]) },
-            ]}
-          />
-        </Panel>
+        <>
+          <Panel title={title("Sessions", sessions)}>
+            <SessionTable path={path} rows={sessions.first} empty="No session is held or has messages." connection={connection} />
+          </Panel>
+          <AllSessions path={path} connection={connection} />
+        </>
       )}
     </>
   );

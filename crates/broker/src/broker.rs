@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use store::{EntityId, MessageRow, NamespaceId, Recovery, StoreError};
 
-use crate::api::activity::Activity;
+use crate::api::activity::{Activity, ActivityWanted};
 use crate::api::command::Command;
 use crate::api::fault::{HttpFault, HttpRequest};
 use crate::api::forward_error::DescribeForwardError;
@@ -337,12 +337,12 @@ impl Broker {
         })
     }
 
-    /// The receivers, locks and sessions of an entity, `most` of each.
+    /// The receivers, locks and sessions of an entity, or what is wanted of them.
     #[must_use]
-    pub fn activity(&self, id: EntityId, now: Now, most: usize) -> Option<Activity> {
+    pub fn activity(&self, id: EntityId, now: Now, wanted: &ActivityWanted) -> Option<Activity> {
         let queue = self.directory.get(id)?;
         let now = self.now_in(queue.namespace, now);
-        Some(activity(queue, &self.shared, now, most))
+        Some(activity(queue, &self.shared, now, wanted))
     }
 
     /// One queue.

@@ -31,7 +31,9 @@ mod topic;
 mod transaction;
 
 pub use amqp::Value;
-pub use api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
+pub use api::activity::{
+    ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity, ActivityWanted,
+};
 pub use api::additions::Additions;
 pub use api::batch::{Batch, Ensured, MAX_BATCH, MAX_BATCH_BYTES};
 pub use api::client_affine::{

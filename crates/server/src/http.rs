@@ -448,6 +448,8 @@ async fn respond_own(
         | Route::Messages
         | Route::Reasons
         | Route::Receivers
+        | Route::Sessions
+        | Route::SessionState
         | Route::Explain
         | Route::Settle
         | Route::Purge

@@ -22,8 +22,8 @@ use std::thread;
 
 use access::Directory;
 use broker::{
-    Activity, Command, ConnectionId, HttpFault, HttpRequest, LineageReader, Output, ReadRequest,
-    Shard,
+    Activity, ActivityWanted, Command, ConnectionId, HttpFault, HttpRequest, LineageReader, Output,
+    ReadRequest, Shard,
 };
 use rustc_hash::FxHashMap;
 use store::{CallerLoad, EntityId, NamespaceId, Reader, StoreError};
@@ -63,8 +63,8 @@ pub enum Message {
     Loaded(Command),
     /// A connection is gone; nothing more comes from it.
     Close { connection: ConnectionId },
-    /// Asks for the receivers, locks and sessions of an entity, this number of each at most.
-    Activity(EntityId, usize, oneshot::Sender<Option<Activity>>),
+    /// Asks for the receivers, locks and sessions of an entity, or what is wanted of them.
+    Activity(EntityId, ActivityWanted, oneshot::Sender<Option<Activity>>),
     /// Asks for the record of what has happened to the messages of a namespace, if there is one.
     Lineage(NamespaceId, oneshot::Sender<Option<LineageReader>>),
     /// Asks for reads of all that was answered.
@@ -219,9 +219,9 @@ impl ShardTask {
                 self.connections.remove(&connection);
             }
             // The requester may have gone meanwhile.
-            Message::Activity(entity, most, answer) => {
+            Message::Activity(entity, wanted, answer) => {
                 let now = self.clock.now();
-                drop(answer.send(self.shard.broker.activity(entity, now, most)));
+                drop(answer.send(self.shard.broker.activity(entity, now, &wanted)));
             }
             Message::Lineage(namespace, answer) => {
                 drop(answer.send(self.shard.lineage(namespace)));

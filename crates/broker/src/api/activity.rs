@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use filter::Selector;
 use store::SequenceNumber;
 
@@ -11,6 +12,15 @@ use crate::api::id::{ConnectionId, ReceiverId, Subqueue};
 use crate::api::receive_mode::ReceiveMode;
 use crate::api::settings::Expiry;
 use crate::api::time::Wall;
+
+/// What is wanted of an entity's activity.
+#[derive(Clone, Debug)]
+pub enum ActivityWanted {
+    /// The first of each list, this number at most.
+    First(usize),
+    /// These sessions alone, held or not, in this order.
+    Sessions(Vec<Bytes>),
+}
 
 /// What is going on at an entity.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -153,6 +153,12 @@ pub enum Command {
         request: RequestId,
         entity: EntityId,
     },
+    /// Reads the state of a session, be it held or not. Answered by `Output::SessionState`.
+    ShowSessionState {
+        request: RequestId,
+        entity: EntityId,
+        session: Bytes,
+    },
     /// Lists sessions with messages or a state, or those whose state was set after a moment.
     /// Answered by `Output::Sessions`.
     ListSessions {
@@ -441,6 +447,7 @@ impl Command {
             | Self::Peek { .. }
             | Self::PeekSession { .. }
             | Self::PeekSchedule { .. }
+            | Self::ShowSessionState { .. }
             | Self::ReceiveDeferred { .. }
             | Self::CancelScheduled { .. }
             | Self::AddRule { .. }

@@ -106,6 +106,7 @@ fn entity_of(command: &Command) -> Option<EntityId> {
         | Command::ListSessions { entity, .. }
         | Command::PeekSession { entity, .. }
         | Command::PeekSchedule { entity, .. }
+        | Command::ShowSessionState { entity, .. }
         | Command::CancelScheduled { entity, .. } => Some(*entity),
         Command::Attach { subqueue, .. }
         | Command::Settle { subqueue, .. }

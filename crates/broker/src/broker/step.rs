@@ -223,6 +223,14 @@ pub(crate) fn apply(directory: &mut Directory, command: Command, cx: &mut Contex
                 cx,
             );
         }
+        Command::ShowSessionState {
+            request,
+            entity,
+            session,
+        } => {
+            directory.note_use(entity, cx);
+            sessions::command::show_state(directory, request, entity, &session, cx);
+        }
         Command::SetSessionState {
             request,
             entity,

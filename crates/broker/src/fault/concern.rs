@@ -184,6 +184,11 @@ impl<'a> Concern<'a> {
                 request,
                 entity,
                 session,
+            }
+            | Command::ShowSessionState {
+                request,
+                entity,
+                session,
             } => Self {
                 session: Some(session),
                 ..asked(*entity, FaultOperation::GetSessionState, request)

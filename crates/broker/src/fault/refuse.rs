@@ -101,10 +101,12 @@ fn refusal(command: &Command, error: InjectedError) -> Option<Output> {
             request,
             result: asked.map(|()| 0),
         },
-        Command::GetSessionState { request, .. } => Output::SessionState {
-            request,
-            result: asked.map(|()| None),
-        },
+        Command::GetSessionState { request, .. } | Command::ShowSessionState { request, .. } => {
+            Output::SessionState {
+                request,
+                result: asked.map(|()| None),
+            }
+        }
         Command::SetSessionState { request, .. } => Output::SessionStateSet {
             request,
             result: asked,

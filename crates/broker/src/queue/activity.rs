@@ -5,16 +5,27 @@
 
 use store::SequenceNumber;
 
-use crate::api::activity::{ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity};
+use crate::api::activity::{
+    ActiveHold, ActiveLock, ActiveReceiver, ActiveSession, Activity, ActivityWanted,
+};
 use crate::api::id::Subqueue;
 use crate::api::time::{Mono, Now};
 use crate::context::Shared;
 use crate::context::clients::{Choice, Receiver, ReceiverState, SessionRole};
 use crate::queue::Queue;
-use crate::sessions::Sessions;
+use crate::sessions::{Hold, Sessions};
 
-/// The activity at `now`, with `most` entries in each list.
-pub(crate) fn activity(queue: &Queue, shared: &Shared, now: Now, most: usize) -> Activity {
+/// The activity at `now`, or what is wanted of it.
+pub(crate) fn activity(
+    queue: &Queue,
+    shared: &Shared,
+    now: Now,
+    wanted: &ActivityWanted,
+) -> Activity {
+    let most = match wanted {
+        ActivityWanted::First(most) => *most,
+        ActivityWanted::Sessions(_) => 0,
+    };
     let clients = &shared.clients;
     let Now { wall, mono: now } = now;
     let sessions = queue.sessions.as_deref();
@@ -27,7 +38,7 @@ pub(crate) fn activity(queue: &Queue, shared: &Shared, now: Now, most: usize) ->
         receiver_count: clients.receivers_at(queue.id).count(),
         locks: locks(queue, now).take(most).collect(),
         lock_counts: Subqueue::ALL.map(|subqueue| locks_in(queue, subqueue, now).count()),
-        sessions: sessions.map_or_else(Vec::new, |sessions| sessions.active(now, most)),
+        sessions: sessions.map_or_else(Vec::new, |sessions| sessions.active(now, wanted)),
         session_count: sessions.map_or(0, Sessions::active_count),
     }
 }
@@ -77,21 +88,40 @@ fn locks_in(queue: &Queue, subqueue: Subqueue, now: Mono) -> impl Iterator<Item 
     })
 }
 
+fn active_hold(hold: &Hold, now: Mono) -> ActiveHold {
+    ActiveHold {
+        receiver: hold.receiver,
+        left_ms: hold.left_ms(now),
+        locked: hold.locked.len(),
+        state_bytes: hold.state_cost,
+    }
+}
+
 impl Sessions {
     /// The number of sessions that are held or have messages, as far as they are known.
     fn active_count(&self) -> usize {
         self.held().count() + self.idle_count()
     }
 
-    fn active(&self, now: Mono, most: usize) -> Vec<ActiveSession> {
+    /// A session by its id, whether it is held or not.
+    fn active_one(&self, id: &[u8], now: Mono) -> ActiveSession {
+        let hold = self.holder(&self.ids.key(id)).and_then(|id| self.hold(id));
+        ActiveSession {
+            id: id.into(),
+            hold: hold.map(|hold| active_hold(hold, now)),
+        }
+    }
+
+    fn active(&self, now: Mono, wanted: &ActivityWanted) -> Vec<ActiveSession> {
+        let most = match wanted {
+            ActivityWanted::First(most) => *most,
+            ActivityWanted::Sessions(ids) => {
+                return ids.iter().map(|id| self.active_one(id, now)).collect();
+            }
+        };
         let held = self.held().map(|hold| ActiveSession {
             id: hold.key.id.clone(),
-            hold: Some(ActiveHold {
-                receiver: hold.receiver,
-                left_ms: hold.left_ms(now),
-                locked: hold.locked.len(),
-                state_bytes: hold.state_cost,
-            }),
+            hold: Some(active_hold(hold, now)),
         });
         let idle = self.idle_in_order().map(|key| ActiveSession {
             id: key.id.clone(),

@@ -140,6 +140,25 @@ pub(crate) fn ask_state(
     run(queue, cx);
 }
 
+/// Reads the state of a session for a request that need not hold it.
+pub(crate) fn show_state(
+    directory: &mut Directory,
+    request: RequestId,
+    entity: EntityId,
+    session: &Bytes,
+    cx: &mut Context<'_>,
+) {
+    let wanted = StateRequest::Get(request);
+    let Some(queue) = directory.get_mut(entity) else {
+        return cx.emit(wanted.refusal(RequestError::NotFound));
+    };
+    match queue.by_session() {
+        Some((sessions, _)) => sessions.show_state(request, session, entity, cx),
+        None => cx.emit(wanted.refusal(RequestError::SessionsNotSupported)),
+    }
+    run(queue, cx);
+}
+
 /// Starts a listing.
 pub(crate) fn list(
     directory: &mut Directory,

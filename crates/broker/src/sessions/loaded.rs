@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::queue::Queue;
 use crate::sessions::expire_rows;
 use crate::sessions::read::SessionRead;
+use crate::sessions::state;
 
 /// Hands the answer to the operation that asked for it.
 pub(crate) fn loaded(
@@ -50,6 +51,7 @@ pub(crate) fn loaded(
             sessions.bodies_loaded(hold, read, &numbers, rows(found), parts, cx);
         }
         SessionRead::State(hold) => sessions.state_loaded(hold, entries(found), parts, cx),
+        SessionRead::ShowState(request) => cx.emit(state::shown(request, entries(found))),
         SessionRead::Expiring(expiry) => sessions.expiring_found(expiry, entries(found), parts, cx),
         SessionRead::ExpiringRows(expiry, piece) => {
             expire_rows::loaded(queue, read, expiry, piece, rows(found), cx);

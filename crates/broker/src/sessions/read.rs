@@ -6,12 +6,13 @@
 use store::SequenceNumber;
 
 use crate::api::error::RequestError;
-use crate::api::id::ReadId;
+use crate::api::id::{ReadId, RequestId};
 use crate::api::output::Output;
 use crate::context::clients::HoldId;
 use crate::queue::session_key::SessionKey;
 use crate::sessions::listing::Listing;
 use crate::sessions::pending_peek::SessionPeek;
+use crate::sessions::state_request::StateRequest;
 
 /// What was read of sessions.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub(crate) enum SessionRead {
     },
     /// A hold's state.
     State(HoldId),
+    /// The state of a session that this request wants to see.
+    ShowState(RequestId),
     /// Numbers of messages that are to expire with their session.
     Expiring(SessionExpiry),
     /// These messages.
@@ -60,6 +63,7 @@ impl SessionRead {
         match self {
             Self::List(listing) => Some(listing.answer(Err(error))),
             Self::Peek(peek) => Some(peek.page.refusal(error)),
+            Self::ShowState(request) => Some(StateRequest::Get(request).refusal(error)),
             // No request waits for these, or it was answered when the queue went.
             Self::Survey
             | Self::Check

@@ -9,6 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use store::{EntityId, Entry, Index, Query, StoreError, Write};
 
 use crate::api::error::{RequestError, SendError};
+use crate::api::id::RequestId;
 use crate::api::output::Output;
 use crate::api::settings::QueueSettings;
 use crate::api::time::{Mono, Wall};
@@ -81,6 +82,19 @@ impl Sessions {
             let hold = self.existing_hold_mut(id);
             hold.state_cost = Some(cost(state.as_ref()));
         }
+    }
+
+    /// Asks for the state of a session, be it held or not.
+    pub(super) fn show_state(
+        &self,
+        request: RequestId,
+        session: &Bytes,
+        entity: EntityId,
+        cx: &mut Context<'_>,
+    ) {
+        let query = query(entity, &self.ids.key(session));
+        let read = Box::new(SessionRead::ShowState(request));
+        cx.ask(query, Purpose::Session(entity, read));
     }
 
     fn set_state(
@@ -203,6 +217,13 @@ impl Sessions {
             }
         }
     }
+}
+
+/// The state came back that a request wanted to see.
+pub(super) fn shown(request: RequestId, found: Result<Vec<Entry>, StoreError>) -> Output {
+    let state = found.map(|entries| entries.into_iter().next().map(|entry| entry.value));
+    let result = state.map_err(|error| RequestError::Unreadable(error.to_string()));
+    Output::SessionState { request, result }
 }
 
 fn query(entity: EntityId, key: &SessionKey) -> Query {

@@ -78,6 +78,7 @@ mod session_ids;
 mod sessions;
 mod sessions_age;
 mod sessions_peek;
+mod sessions_shown;
 mod sessions_window;
 mod snapshots;
 mod snapshots_at_random;

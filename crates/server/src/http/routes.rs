@@ -2,9 +2,10 @@
 //!
 //! The document of the interface, `openapi.json`, lists exactly these routes; a test compares the
 //! two. A path below `/$railbus/entities/` that ends in `/messages`, `/reasons`, `/receivers`,
-//! `/explain`, `/settle`, `/purge` or `/redrive` is that route with the methods of the route. With
-//! any other method it is a queue or topic of that name, and so it is if the word is the name of a
-//! subscription or a rule. A path whose last slash is escaped is always an entity.
+//! `/message-sessions`, `/session-state`, `/explain`, `/settle`, `/purge` or `/redrive` is that
+//! route with the methods of the route. With any other method it is a queue or topic of that name,
+//! and so it is if the word is the name of a subscription or a rule. A path whose last slash is
+//! escaped is always an entity.
 
 use access::Operation;
 use hyper::Method;
@@ -39,6 +40,9 @@ pub enum Route {
     Messages,
     Reasons,
     Receivers,
+    /// The sessions of an entity.
+    Sessions,
+    SessionState,
     Explain,
     Settle,
     Purge,
@@ -126,6 +130,8 @@ impl Route {
             ([_, .., "messages"], &Method::GET | &Method::HEAD | &Method::POST) => Self::Messages,
             ([_, .., "reasons"], &Method::GET | &Method::HEAD) => Self::Reasons,
             ([_, .., "receivers"], &Method::GET | &Method::HEAD) => Self::Receivers,
+            ([_, .., "message-sessions"], &Method::GET | &Method::HEAD) => Self::Sessions,
+            ([_, .., "session-state"], &Method::GET | &Method::HEAD) => Self::SessionState,
             ([_, .., "explain"], &Method::GET | &Method::HEAD) => Self::Explain,
             ([_, .., "settle"], &Method::POST) => Self::Settle,
             ([_, .., "purge"], &Method::POST) => Self::Purge,
@@ -174,6 +180,8 @@ impl Route {
             | Self::Rules
             | Self::Reasons
             | Self::Receivers
+            | Self::Sessions
+            | Self::SessionState
             | Self::Explain
             | Self::Connections
             | Self::Policies
@@ -223,6 +231,8 @@ impl Route {
                 | Self::Connections
                 | Self::Reasons
                 | Self::Receivers
+                | Self::Sessions
+                | Self::SessionState
                 | Self::Explain
                 | Self::History
                 | Self::MessageHistory
@@ -243,6 +253,8 @@ impl Route {
             | Self::Messages
             | Self::Reasons
             | Self::Receivers
+            | Self::Sessions
+            | Self::SessionState
             | Self::Explain
             | Self::History
             | Self::MessageHistory
@@ -278,7 +290,7 @@ mod tests {
     use super::*;
     use crate::http::api::document::DOCUMENT;
 
-    const ALL: [Route; 36] = [
+    const ALL: [Route; 38] = [
         Route::Document,
         Route::Session,
         Route::Overview,
@@ -293,6 +305,8 @@ mod tests {
         Route::Messages,
         Route::Reasons,
         Route::Receivers,
+        Route::Sessions,
+        Route::SessionState,
         Route::Explain,
         Route::Settle,
         Route::Purge,
@@ -334,6 +348,8 @@ mod tests {
             Route::Messages => "/$railbus/entities/{path}/messages",
             Route::Reasons => "/$railbus/entities/{path}/reasons",
             Route::Receivers => "/$railbus/entities/{path}/receivers",
+            Route::Sessions => "/$railbus/entities/{path}/message-sessions",
+            Route::SessionState => "/$railbus/entities/{path}/session-state",
             Route::Explain => "/$railbus/entities/{path}/explain",
             Route::Settle => "/$railbus/entities/{path}/settle",
             Route::Purge => "/$railbus/entities/{path}/purge",

@@ -11,9 +11,10 @@ use std::time::Duration;
 use std::vec;
 
 use broker::{
-    Activity, Answer, ClientNames, Command, ConnectionId, EntityError, LineageReader, Order,
-    Output, Page, QueueInfo, RequestId,
+    ActiveSession, Activity, ActivityWanted, Answer, ClientNames, Command, ConnectionId,
+    EntityError, LineageReader, Order, Output, Page, QueueInfo, RequestId,
 };
+use bytes::Bytes;
 use store::{EntityId, NamespaceId};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -199,8 +200,21 @@ impl ShardClient {
         entity: EntityId,
         most: usize,
     ) -> Result<Option<Activity>, ShardError> {
-        let question = |answer| Message::Activity(entity, most, answer);
+        let wanted = ActivityWanted::First(most);
+        let question = |answer| Message::Activity(entity, wanted, answer);
         ask_task(&self.inbox, question).await
+    }
+
+    /// Sessions of an entity by their ids, with their holders, if the entity is there.
+    pub async fn sessions(
+        &self,
+        entity: EntityId,
+        ids: Vec<Bytes>,
+    ) -> Result<Option<Vec<ActiveSession>>, ShardError> {
+        let wanted = ActivityWanted::Sessions(ids);
+        let question = |answer| Message::Activity(entity, wanted, answer);
+        let activity = ask_task(&self.inbox, question).await?;
+        Ok(activity.map(|activity| activity.sessions))
     }
 
     /// The record of what has happened to the messages of a namespace, if there is one.

@@ -276,6 +276,7 @@ impl Ledger {
             | Command::CloseNode { .. }
             | Command::ListRules { .. }
             | Command::PeekSchedule { .. }
+            | Command::ShowSessionState { .. }
             | Command::Attach { .. }
             | Command::AttachSender { .. }
             | Command::Subscribe { .. }

@@ -1,6 +1,6 @@
 //! Activity: receivers, locks and sessions of an entity, as scripts show them.
 
-use broker::{Browsed, LockTime};
+use broker::{ActivityWanted, Browsed, LockTime};
 
 use super::{Stage, time};
 
@@ -9,7 +9,10 @@ impl Stage {
     pub(super) fn activity(&mut self, args: &[&str]) {
         let most = args.first().map_or(10, |most| most.parse().unwrap());
         let entity = self.entity(&[]);
-        let activity = self.shard.broker.activity(entity, self.broker_now(), most);
+        let activity =
+            self.shard
+                .broker
+                .activity(entity, self.broker_now(), &ActivityWanted::First(most));
         let activity = activity.unwrap();
         let (receivers, locks) = (activity.receiver_count, activity.lock_counts.iter());
         let locks: usize = locks.sum();

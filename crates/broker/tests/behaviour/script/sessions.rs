@@ -38,6 +38,11 @@ impl Stage {
                 entity,
                 session: session(1),
             },
+            "show-state" => Command::ShowSessionState {
+                request: self.request(&format!("state of {}", args[0])),
+                entity,
+                session: session(0),
+            },
             "set-state" => Command::SetSessionState {
                 request: self.request_of(args[0], &format!("set state of {}", args[1])),
                 entity,

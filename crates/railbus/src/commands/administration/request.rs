@@ -89,6 +89,8 @@ fn is_ambiguous(path: &str, slash: usize) -> bool {
         "/messages",
         "/reasons",
         "/receivers",
+        "/message-sessions",
+        "/session-state",
         "/explain",
         "/settle",
         "/purge",

@@ -4,9 +4,9 @@
 //! `events/Subscriptions/all/Rules/big`); each entity has its `state`. `PUT` creates or replaces
 //! the resource of the path (only creates it with `If-None-Match: *`), `PATCH` changes the
 //! properties in its body [RFC 7396], and `DELETE` deletes it. The answer is the created or
-//! changed resource. Below an entity's path are its `messages`, its `receivers`, the `reasons` of
-//! its dead letters, what can be told to `explain` why one is not delivered, and operations on many
-//! messages at once.
+//! changed resource. Below an entity's path are its `messages`, its `receivers`, its
+//! `message-sessions` and the `session-state` of one, the `reasons` of its dead letters, what can
+//! be told to `explain` why one is not delivered, and operations on many messages at once.
 
 mod bulk_operation;
 mod change;
@@ -16,6 +16,7 @@ mod reasons;
 mod receivers;
 mod resource_path;
 mod send;
+mod sessions;
 mod settle;
 mod show;
 mod target_check;
@@ -42,6 +43,7 @@ use bulk_operation::BulkOperation;
 use explain::Question;
 use messages::Range;
 use resource_path::ResourcePath;
+use sessions::{SessionRange, parse_session};
 use target_check::TargetCheck;
 
 const PREFIX: &str = "/$railbus/entities";
@@ -106,6 +108,8 @@ enum EntityRequest {
     Settle(Bytes),
     ShowReasons,
     ShowReceivers,
+    ListSessions(SessionRange),
+    ShowSessionState(String),
     Explain(Question),
     Bulk(BulkOperation, Bytes, Option<Box<HttpChange>>),
     /// Whether the resource may exist already.
@@ -159,6 +163,8 @@ fn resource_of(route: Route, path: &str) -> Result<ResourcePath, String> {
         Route::Messages
         | Route::Reasons
         | Route::Receivers
+        | Route::Sessions
+        | Route::SessionState
         | Route::Explain
         | Route::Settle
         | Route::Purge
@@ -181,6 +187,16 @@ async fn parse_request(
     let operation = match route {
         Route::Reasons => return Ok(EntityRequest::ShowReasons),
         Route::Receivers => return Ok(EntityRequest::ShowReceivers),
+        Route::Sessions => {
+            let range = SessionRange::parse(request.uri().query().unwrap_or_default());
+            return Ok(EntityRequest::ListSessions(range.map_err(ApiError::Bad)?));
+        }
+        Route::SessionState => {
+            let session = parse_session(request.uri().query().unwrap_or_default());
+            return Ok(EntityRequest::ShowSessionState(
+                session.map_err(ApiError::Bad)?,
+            ));
+        }
         Route::Explain => {
             let question = Question::parse(request.uri().query().unwrap_or_default());
             return Ok(EntityRequest::Explain(question.map_err(ApiError::Bad)?));
@@ -238,6 +254,12 @@ async fn handle(
         }
         EntityRequest::ShowReasons => reasons::show(&mut shard_client, resource).await,
         EntityRequest::ShowReceivers => receivers::show(&mut shard_client, resource).await,
+        EntityRequest::ListSessions(range) => {
+            sessions::list(&mut shard_client, resource, range).await
+        }
+        EntityRequest::ShowSessionState(session) => {
+            sessions::show_state(&mut shard_client, resource, session).await
+        }
         EntityRequest::Explain(question) => {
             explain::show(&mut shard_client, resource, question).await
         }

@@ -68,7 +68,8 @@ fn lock(lock: &ActiveLock) -> Json {
     })
 }
 
-fn session(session: &ActiveSession) -> Json {
+/// A session with its holder, if it has one.
+pub fn session(session: &ActiveSession) -> Json {
     let hold = session.hold.as_ref().map(|hold| {
         json!({
             "connection": hold.receiver.connection.0,
