@@ -343,7 +343,7 @@ mod tests {
         tables.crash(2);
         assert_eq!((keys(&tables), tables.unflushed()), (vec![1, 2, 3], 0));
         write(&tables, |batch| {
-            batch.delete_range(Family::Message, [0], [3])
+            batch.delete_range(Family::Message, [0], [3]);
         });
         assert_eq!(keys(&tables), [3]);
         tables.crash(0);
@@ -360,7 +360,7 @@ mod tests {
             });
             tables.flush();
             write(&tables, |batch| {
-                batch.delete_range(Family::Message, [2], [5])
+                batch.delete_range(Family::Message, [2], [5]);
             });
             tables.flush();
             write(&tables, |batch| batch.put(Family::Message, [4], [2]));

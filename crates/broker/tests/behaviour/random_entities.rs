@@ -223,7 +223,8 @@ impl Model {
             | Output::SessionStateSet { request, .. }
             | Output::RuleChanged { request, .. }
             | Output::Rules { request, .. }
-            | Output::Sessions { request, .. } => self.answered(request),
+            | Output::Sessions { request, .. }
+            | Output::SenderAttached { request, .. } => self.answered(request),
         }
     }
 
