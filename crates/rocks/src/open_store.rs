@@ -132,6 +132,8 @@ fn replay(
     layout: &Layout,
     (rescue, options): (Rescue, &Options),
 ) -> Result<Recovered, StoreError> {
+    // Rows that dropped files have brought up must not be taken for any that are there.
+    range_reclaim::recover(&**database)?;
     let mut known = opening::known_segments(&**database)?;
     files.staged.skip(known.keys().copied());
     let limits = Limits {

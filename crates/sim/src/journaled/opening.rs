@@ -76,6 +76,7 @@ impl Start<'_> {
         let witness = Witness::read(&*system, &layout.witness())?;
         directory.write_format()?;
         let tables = self.tables.clone();
+        range_reclaim::recover(&*tables)?;
         let mut index = Index::open(self.tables.clone(), LIMITS)?;
         if self.control == Some(Control::DropWhatComesBack) {
             index.merger.drop_what_comes_back();
