@@ -16,6 +16,8 @@ pub(crate) struct Journal {
     dropped: u64,
     /// For each read, how many notes came before it.
     readers: BTreeMap<ReadId, u64>,
+    /// The lowest number that was scheduled since the first of the reads began.
+    lowest_scheduled: Option<SequenceNumber>,
 }
 
 impl Journal {
@@ -25,11 +27,25 @@ impl Journal {
         self.readers.insert(read, seen);
     }
 
-    /// A message left its part or was scheduled, or its lock ended.
+    /// A message left its part, or its lock ended.
     pub(crate) fn note(&mut self, number: SequenceNumber) {
         if !self.readers.is_empty() {
             self.touched.push_back(number);
         }
+    }
+
+    /// A message was scheduled.
+    pub(crate) fn note_scheduled(&mut self, number: SequenceNumber) {
+        if !self.readers.is_empty() {
+            let lowest = self.lowest_scheduled.unwrap_or(number);
+            self.lowest_scheduled = Some(lowest.min(number));
+        }
+    }
+
+    /// What may have come to the scheduled part while a read that is not finished was on its way
+    /// has no lower number than this.
+    pub(crate) fn lowest_scheduled(&self) -> Option<SequenceNumber> {
+        self.lowest_scheduled
     }
 
     /// What was touched since `read` began.

@@ -183,7 +183,7 @@ impl Rows {
         self.weigh(row.size, true, cx);
         if part == Part::Scheduled {
             // Not all of them have a number above those that are there.
-            self.journal.note(number);
+            self.journal.note_scheduled(number);
         }
         cx.write(Write::PutMessage {
             entity: self.id,

@@ -203,6 +203,7 @@ pub(crate) fn loaded(
     rows: ReadRows,
     cx: &mut Context<'_>,
 ) {
+    let came = queue.rows.journal.lowest_scheduled();
     // The journal follows the read of scheduled messages only.
     let touched = match peek.stage {
         Stage::Scheduled => queue.rows.journal.finish(read),
@@ -219,7 +220,7 @@ pub(crate) fn loaded(
     };
     match peek.stage {
         Stage::Scheduled => {
-            note_first_scheduled(queue, &peek, &rows, &touched);
+            note_first_scheduled(queue, &peek, &rows, came);
             // What was activated meanwhile is to be found where it is now.
             peek.page.until = queue.rows.end();
             let cut = peek.take_scheduled(rows, &touched);
@@ -260,13 +261,12 @@ fn note_first_scheduled(
     queue: &mut Queue,
     peek: &PendingPeek,
     rows: &[StoredMessage],
-    touched: &BTreeSet<SequenceNumber>,
+    came: Option<SequenceNumber>,
 ) {
     let part = queue.rows.head.part_mut(Part::Scheduled);
     if peek.cursor.0 == part.resume {
         let first = rows.first().map_or(peek.page.until, |first| first.number);
-        let came = touched.range(peek.cursor..).next();
-        part.resume = came.map_or(first, |came| first.min(*came)).0;
+        part.resume = came.map_or(first, |came| first.min(came)).0;
     }
 }
 

@@ -116,6 +116,7 @@ fn a_schedule_that_the_disk_does_not_give_is_refused() {
             0s sent from #1
             1s peek: the disk refused: no answer
             2s peek: the disk refused: no answer
+            3s q is gone
             3s removed
             3s peek: the entity does not exist
         "#]],

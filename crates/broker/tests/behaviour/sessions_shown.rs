@@ -34,6 +34,7 @@ fn a_state_is_shown_be_the_session_held_or_not() {
             2s state of A: hello
             2s state of A: the entity does not exist
             3s state of A: a body is damaged: its checksum is wrong
+            4s q is gone
             4s removed
             4s state of A: the entity does not exist
         "#]],
