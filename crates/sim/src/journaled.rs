@@ -143,11 +143,16 @@ impl Journaled {
     /// Lets one of the next calls go wrong.
     pub fn arm(&mut self) {
         let calls = self.rng.between(0, 60);
-        if self.rng.chance(400) {
+        // A control that only failed syncs can show has more of them.
+        let (cuts, syncs) = match self.control {
+            Some(Control::BelieveRetriedSync) => (100, 900),
+            _ => (400, 600),
+        };
+        if self.rng.chance(cuts) {
             self.disk.cut_after(calls);
         } else {
             let any = Fault::ALL[self.rng.below(Fault::ALL.len())];
-            let fault = if self.rng.chance(600) {
+            let fault = if self.rng.chance(syncs) {
                 Fault::Sync
             } else {
                 any

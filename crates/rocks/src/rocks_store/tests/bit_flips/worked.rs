@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use index::opening;
+use index::settled::SettledRanges;
 use journal::Moves;
 use store::BodyPointer;
 
 use super::sample::{SUBSCRIPTIONS, TOPIC, size_in};
 use super::*;
 use crate::commit::committer::Submission;
-use crate::index::settled::SettledRanges;
 use crate::retention::{Retention, RetentionTiming};
 
 /// Thousands of which few messages are left, and all.
@@ -96,7 +97,7 @@ fn move_left_over(store: &mut RocksStore) -> Result<(), StoreError> {
     let mut retention = retention(&store.open_store)?;
     // Each look is at one segment; its number of bodies has to be the same twice.
     for _look in 0..3 * LOOKS {
-        moves.extend(retention.remaining_bodies(&SettledRanges::new())?);
+        moves.extend(retention.remaining_bodies(&SettledRanges::default())?);
     }
     if !moves.is_empty() {
         let submitter = store.submitter.as_ref().expect("it is open");
@@ -116,7 +117,7 @@ fn remove_segments(path: &Path) -> Result<(), StoreError> {
     let (open_store, _) = open_store::open(path, &options(Durability::Synced))?;
     let mut retention = retention(&open_store)?;
     for _look in 0..LOOKS {
-        if retention.collect(true, &SettledRanges::new())? {
+        if retention.collect(true, &SettledRanges::default())? {
             open_store.database.flush()?;
         }
     }
@@ -125,7 +126,7 @@ fn remove_segments(path: &Path) -> Result<(), StoreError> {
 
 fn retention(open_store: &OpenStore) -> Result<Retention, StoreError> {
     let (database, files) = (open_store.database.clone(), open_store.files.clone());
-    let sealed = open_store::known_segments(&database)?.into_values();
+    let sealed = opening::known_segments(&*database)?.into_values();
     let applied = database.permanent_position()?;
     let mut retention = Retention::new(database, files, 0, sealed.collect(), applied);
     retention.timing = RetentionTiming {
