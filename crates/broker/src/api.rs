@@ -39,6 +39,7 @@ pub(crate) mod policy;
 pub(crate) mod publication;
 pub(crate) mod receive_mode;
 pub(crate) mod resource;
+pub(crate) mod retry_backoff;
 pub(crate) mod room;
 pub(crate) mod router;
 pub(crate) mod rule;

@@ -89,6 +89,7 @@ pub use api::policy::{AppliedPolicy, ApplyTo, MAX_POLICIES, Policy, PolicyLayer}
 pub use api::publication::{Publication, PublishError, Routed};
 pub use api::receive_mode::ReceiveMode;
 pub use api::resource::Resource;
+pub use api::retry_backoff::RetryBackoff;
 pub use api::router::{
     Binding, BindingDestination, DEFAULT_ROUTER, MAX_ARGUMENT_BYTES, MAX_BINDING_ARGUMENT_BYTES,
     MAX_BINDINGS, MAX_COPIED_BYTES, MAX_ROUTER_NAME, MAX_ROUTERS, MAX_ROUTING_STEPS,
@@ -101,8 +102,8 @@ pub use api::rule::{
 };
 pub use api::settings::{
     BrokerLimits, BrokerSettings, DeadLetterStrategy, Expiry, ForwardFailures, ForwardRetry,
-    LocksOnDisconnect, Overflow, Priorities, QueueSettings, RetryBackoff, SessionCountOnDisconnect,
-    Status, SubscriptionSettings, TransactionSettings,
+    LocksOnDisconnect, Overflow, Priorities, QueueSettings, SessionCountOnDisconnect, Status,
+    SubscriptionSettings, TransactionSettings,
 };
 pub use api::snapshot::{MAX_SNAPSHOT_MESSAGES, MAX_SNAPSHOTS, SnapshotDescription};
 pub use api::store_only::{AuthorizationRule, OriginalTexts, StoreOnlyProperties};

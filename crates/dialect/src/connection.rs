@@ -38,7 +38,7 @@ pub trait Dialect: Send + 'static {
     /// them now, and links without their right.
     fn set_directory(&mut self, now: ClockReading, directory: Arc<Directory>);
 
-    /// Whether the broker is to be asked before a sender is attached, since a fault rule may object.
+    /// Whether the broker is asked before a sender is attached, since a fault rule may object.
     fn ask_for_senders(&mut self, asks: bool);
 
     /// The entities and access rules that it goes by. While the connection opens they may become

@@ -31,8 +31,8 @@ pub struct Property {
     pub slot: fn(&mut EntityDescription) -> Slot<'_>,
     /// The values of a duration, a count or a size.
     pub range: RangeInclusive<u64>,
-    /// The least in the cloud, for Atom descriptions and the emulator's `Config.json`, if other files
-    /// may say less.
+    /// The least in the cloud, for Atom descriptions and the emulator's `Config.json`, if other
+    /// files may say less.
     pub cloud_least: Option<u64>,
     /// Whether it cannot be changed after creation.
     pub fixed: bool,

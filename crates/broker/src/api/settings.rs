@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::declared::{Declared, QueueType};
 use crate::api::delayed_retry::DelayedRetry;
+use crate::api::retry_backoff::RetryBackoff;
 use crate::api::tier::Tier;
 use crate::api::time::Wall;
 
@@ -102,27 +103,6 @@ pub enum DeadLetterStrategy {
     /// It stays until all take it, in a queue that refuses messages at its limit; it is dropped in
     /// others.
     AtLeastOnce,
-}
-
-/// How long a message waits whose delivery count was raised, before it is available again.
-/// (docs/spec/entities.md#10.1)
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct RetryBackoff {
-    /// Milliseconds after the first delivery.
-    pub min: u64,
-    /// Most milliseconds.
-    pub max: u64,
-    /// Each further delivery multiplies the wait by this.
-    pub factor: u64,
-}
-
-impl RetryBackoff {
-    /// Milliseconds after this many deliveries.
-    #[must_use]
-    pub fn delay(self, delivery_count: u32) -> u64 {
-        let times = self.factor.saturating_pow(delivery_count.saturating_sub(1));
-        self.min.saturating_mul(times).min(self.max)
-    }
 }
 
 /// The levels of a queue that gives out messages of a higher priority first.

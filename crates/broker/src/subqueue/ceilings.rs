@@ -3,7 +3,8 @@
 //!
 //! Rows stay as they were written; a ceiling lowers the deadline that is read from them. It is kept
 //! with the entity's definition, so that a message is not spared by a restart, nor by a longer time
-//! that comes later. A ceiling goes when no message is left, nor one that waits to come back. (docs/spec/rabbitmq.md#12.2)
+//! that comes later. A ceiling goes when no message is left, nor one that waits to come back.
+//! (docs/spec/rabbitmq.md#12.2)
 
 use serde::{Deserialize, Serialize};
 use store::{MessageRow, SequenceNumber};

@@ -146,7 +146,7 @@ fn a_page_of_rules_ends_with_the_one_that_takes_it_beyond_its_bytes() {
         pages.push(page.len());
         seen.extend(page.into_iter().map(|rule| rule.name));
     }
-    // So many of 60 KiB are the first to be more than 16 MiB.
+    // 274 of 60 KiB are the first to be more than 16 MiB.
     assert_eq!(pages, [274, 26]);
     let names: Vec<_> = (0..300).map(|index| format!("r{index:03}")).collect();
     assert_eq!(seen, names);

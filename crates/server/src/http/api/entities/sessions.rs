@@ -178,23 +178,23 @@ mod tests {
         assert!(parse_session("id=a").is_err());
     }
 
-    fn check(state: Option<&[u8]>, expected: Json) {
+    fn check(state: Option<&[u8]>, expected: &Json) {
         let mut answer = json!({});
         add_state(&mut answer, state);
-        assert_eq!(answer, expected);
+        assert_eq!(&answer, expected);
     }
 
     #[test]
     fn a_state_is_shown_as_bodies_are() {
-        check(None, json!({"state": null}));
-        check(Some(b""), json!({"state": ""}));
-        check(Some(b"hello"), json!({"state": "hello"}));
-        check(Some(&[0xff, 0]), json!({"state-base64": "/wA="}));
+        check(None, &json!({"state": null}));
+        check(Some(b""), &json!({"state": ""}));
+        check(Some(b"hello"), &json!({"state": "hello"}));
+        check(Some(&[0xff, 0]), &json!({"state-base64": "/wA="}));
         let long = vec![b'x'; STATE_BYTES + 1];
         let start = "x".repeat(START_BYTES);
         check(
             Some(&long),
-            json!({"state-bytes": long.len(), "state-start": start}),
+            &json!({"state-bytes": long.len(), "state-start": start}),
         );
     }
 }
