@@ -1,7 +1,7 @@
 //! Schedule: messages that are scheduled far ahead and perhaps cancelled, and messages that are due
 //! in a moment. A number says which: even ones are due far ahead.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -70,7 +70,14 @@ impl Kind for Schedule {
 
     fn count(&self, survey: &mut Survey) -> Result<(), String> {
         let (mut found, mut sequences) = (Vec::new(), BTreeMap::new());
+        let mut near = BTreeSet::new();
         for seen in survey.messages(QUEUE)? {
+            // One that becomes due between two pages is on both, available on the second.
+            if seen.state == SCHEDULED && !is_far(seen.number) {
+                near.insert(seen.number);
+            } else if seen.state == ACTIVE && near.remove(&seen.number) {
+                continue;
+            }
             let place = match (is_far(seen.number), seen.state) {
                 (true, SCHEDULED) => Place::Waiting,
                 (true, ACTIVE) => Place::TooEarly,
