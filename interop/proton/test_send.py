@@ -79,7 +79,7 @@ def test_links_on_which_clients_send_state_a_largest_message(connection, plain):
     assert plain.sender().link.remote_max_message_size == 1024 * KIB
     for node in (f"{plain.name}/$management", "$cbs"):
         with Requests(connection, node) as links:
-            assert 0 < links.requests.link.remote_max_message_size < 2048 * KIB
+            assert 0 < links.requests.link.remote_max_message_size <= 4096 * KIB
 
 
 def test_links_on_which_the_broker_sends_state_none(connection, plain):

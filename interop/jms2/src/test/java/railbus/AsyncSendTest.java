@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static railbus.Client.assertSays;
+import static railbus.Client.says;
 
 import jakarta.jms.CompletionListener;
 import jakarta.jms.Connection;
@@ -222,7 +223,12 @@ class AsyncSendTest {
             assertCompleted("before");
             queue.change("\"status\": \"send-disabled\"");
             for (int n = 0; n < 3; n++) {
-                assertSays(condition, failure(sender, "meanwhile " + n));
+                Throwable failure = failure(sender, "meanwhile " + n);
+                // Qpid JMS closes the producer a moment before it knows why.
+                boolean isClosed = says("The MessageProducer is closed", failure);
+                if (kind == Producer.OF_ANY || !isClosed) {
+                    assertSays(condition, failure);
+                }
             }
             queue.change("\"status\": \"active\"");
             try (Sender anew = new Sender(queue, kind)) {

@@ -122,13 +122,19 @@ final class Client {
 
     /** Asserts that an exception or one of its causes says this, as the condition of a refusal. */
     static void assertSays(String condition, Throwable exception) {
-        Throwable cause = exception;
-        while (!String.valueOf(cause.getMessage()).contains(condition)) {
-            cause = cause.getCause();
-            if (cause == null) {
-                throw new AssertionError("it does not say " + condition, exception);
+        if (!says(condition, exception)) {
+            throw new AssertionError("it does not say " + condition, exception);
+        }
+    }
+
+    /** Whether an exception or one of its causes says this. */
+    static boolean says(String text, Throwable exception) {
+        for (Throwable cause = exception; cause != null; cause = cause.getCause()) {
+            if (String.valueOf(cause.getMessage()).contains(text)) {
+                return true;
             }
         }
+        return false;
     }
 
     /** Closes what the broker has ended, which the clients may report once more. */
