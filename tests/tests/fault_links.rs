@@ -191,16 +191,6 @@ fn a_message_that_is_not_handed_out_over_http_stays() {
     inject(&broker, "receive", &json!({"detach": "server-busy"}));
     let refused = head(&broker, 0);
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
-    // It is a receiver for the time of the request that is cut off, not the request.
-    inject(&broker, "receive", &json!({"disconnect": "before"}));
-    let cut = head(&broker, 0);
-    assert!(cut.starts_with("HTTP/1.1 503 "), "{cut}");
-    inject(&broker, "receive", &json!({"disconnect": "after"}));
-    let cut = head(&broker, 0);
-    assert!(cut.starts_with("HTTP/1.1 503 "), "{cut}");
-    let locked = head(&broker, 0);
-    assert!(locked.starts_with("HTTP/1.1 204 "), "{locked}");
-    advance(&broker, "PT5M");
     let answer = head(&broker, 0);
     assert!(is_message(&answer), "{answer}");
 }

@@ -27,7 +27,7 @@ mod rows;
 mod schedule;
 mod sessions;
 
-pub use fan_out::FanOut;
+pub use fan_out::{FanOut, Offers};
 pub use history::Forgotten;
 pub use schedule::Due;
 use sessions::{Hashes, Member, StatePlace};
@@ -173,6 +173,8 @@ pub struct Books {
     names: BTreeMap<NumberKey, MessageId>,
     /// How many copies were ever made of what was sent.
     copies: BTreeMap<MessageId, u16>,
+    /// What topics had for messages when they accepted them.
+    offered_first: BTreeMap<MessageId, Offers>,
     routers: BTreeSet<EntityId>,
     /// What was published to a router, so that whatever arrives of it is a copy.
     published: BTreeSet<MessageId>,

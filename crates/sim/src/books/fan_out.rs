@@ -10,14 +10,19 @@ use super::{Books, Page, Place};
 use crate::message::{self, MessageId};
 use crate::rule::Rule;
 
+/// Each subscription of a topic, and its rules, if they are known by their names.
+pub type Offers = Vec<(EntityId, Vec<Option<Rule>>)>;
+
 /// A message that left a topic, with the subscriptions to which it was offered.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "named for what they are")]
 pub struct FanOut {
     pub message: MessageId,
     pub topic: EntityId,
-    /// Each subscription that there is, and its rules, if they are known by their names.
-    pub offered: Vec<(EntityId, Vec<Option<Rule>>)>,
+    pub offered: Offers,
+    /// What there was when the topic accepted it, if there was no crash since: that decides if the
+    /// broker still knows.
+    pub offered_first: Option<Offers>,
     /// What arrived, in the order of its arrival.
     pub copies: Vec<(MessageId, Place)>,
 }
@@ -49,6 +54,10 @@ impl Books {
             },
         };
         self.names.insert(key, id);
+        if to.part == Part::Active && self.kind(to.entity).is_topic {
+            let offers = self.offers(to.entity);
+            self.offered_first.insert(id, offers);
+        }
         if let Some(parent) = parent {
             let mut fan_outs = page.changes.fan_outs.iter_mut().rev();
             if let Some(fan_out) = fan_outs.find(|fan_out| fan_out.message == parent) {
@@ -73,16 +82,21 @@ impl Books {
     pub(super) fn note_left(&mut self, id: MessageId, from: Place, page: &mut Page) {
         page.order.push((id, from.entity));
         if from.part == Part::Active && self.kind(from.entity).is_topic {
-            let offered = self.subscriptions(from.entity);
-            let offered = offered.map(|id| (id, self.rules_of(id).collect()));
             let fan_out = FanOut {
                 message: id,
                 topic: from.entity,
-                offered: offered.collect(),
+                offered: self.offers(from.entity),
+                offered_first: self.offered_first.remove(&id),
                 copies: Vec::new(),
             };
             page.changes.fan_outs.push(fan_out);
         }
+    }
+
+    fn offers(&self, topic: EntityId) -> Offers {
+        let subscriptions = self.subscriptions(topic);
+        let offers = subscriptions.map(|id| (id, self.rules_of(id).collect()));
+        offers.collect()
     }
 
     fn subscriptions(&self, topic: EntityId) -> impl Iterator<Item = EntityId> {
